@@ -1,0 +1,88 @@
+"""The ClientApp: what happens on a client's side of the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.clientapp.typing import Mod
+
+from clients.fleet import Budgets, Fleet
+from clients.training import answer
+from fedprivacy.protocol import TrainRequest
+from fedprivacy.scenario.bundled import scenario_of_app
+
+FleetOf = Callable[[Context], Fleet]
+
+
+def make_app(fleet: Fleet, mods: Sequence[Mod] = ()) -> ClientApp:
+    """The ClientApp of a fleet that is already there (simulation in one process).
+
+    Args:
+        fleet: The clients of the scenario.
+        mods: Flower mods around every handler; a malicious participant is one.
+    """
+    return _app(lambda context: fleet, mods)
+
+
+def _app(fleet_of: FleetOf, mods: Sequence[Mod] = ()) -> ClientApp:
+    client_app = ClientApp(mods=list(mods))
+
+    @client_app.query()
+    def query(message: Message, context: Context) -> Message:
+        """Says which logical hosts live here."""
+        hosts = fleet_of(context).hosts_of(context.node_config)
+        return Message(RecordDict({"hosts": ConfigRecord({"hosts": hosts})}), reply_to=message)
+
+    @client_app.train()
+    def train(message: Message, context: Context) -> Message:
+        """Trains a chunk of clients and replies with what privacy lets out."""
+        fleet = fleet_of(context)
+        arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
+        request = TrainRequest.of(arrays, dict(message.content.config_records["values"]))
+        budgets = _load(context, fleet)
+        reply = answer(fleet, budgets, request)
+        _store(context, budgets)
+        out_arrays, values = reply.parts()
+        content = RecordDict(
+            {
+                "arrays": ArrayRecord({name: Array(array) for name, array in out_arrays.items()}),
+                "values": ConfigRecord(values),
+            }
+        )
+        return Message(content, reply_to=message)
+
+    return client_app
+
+
+def _load(context: Context, fleet: Fleet) -> Budgets | None:
+    """The budgets of this node's clients, which live in Flower's node state over all messages."""
+    cap = fleet.plan.max_participations
+    if fleet.plan.trust != "local" or cap is None:
+        return None
+    if "budgets" not in context.state:
+        return Budgets.fresh(fleet.plan.population, cap)
+    record = context.state.array_records["budgets"]
+    return Budgets(record["counts"].numpy(), record["last"].numpy(), cap)
+
+
+def _store(context: Context, budgets: Budgets | None) -> None:
+    if budgets is not None:
+        context.state["budgets"] = ArrayRecord(
+            {"counts": Array(budgets.counts), "last": Array(np.asarray(budgets.last))}
+        )
+
+
+@lru_cache(maxsize=2)
+def _fleet(source: str) -> Fleet:
+    return Fleet.of(scenario_of_app(source))
+
+
+def _fleet_of_run(context: Context) -> Fleet:
+    return _fleet(str(context.run_config["scenario"]))
+
+
+app = _app(_fleet_of_run)

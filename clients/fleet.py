@@ -1,0 +1,104 @@
+"""Which clients live on a node, their data, and what each has left of its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from fedprivacy.data.population import Population, population
+from fedprivacy.models import build
+from fedprivacy.plan import Plan
+from fedprivacy.scenario import Scenario
+from fedprivacy.seeds import Streams
+from fedprivacy.training.cohort import LocalTraining
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The clients' side of a scenario: their own plan, data, model and random streams.
+
+    Nothing here is taken from a message, so a server cannot talk a client into less privacy.
+    """
+
+    plan: Plan
+    people: Population
+    module: nn.Module
+    training: LocalTraining
+    streams: Streams
+    hosts: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, people: Population | None = None, plan: Plan | None = None) -> Fleet:
+        """The fleet of a scenario.
+
+        Args:
+            scenario: What the clients agreed to.
+            people: Replaces the data that the scenario names.
+            plan: The scenario's plan, where it has been calibrated before.
+        """
+        people = people or population(scenario.data)
+        options = scenario.training
+        return cls(
+            plan=plan or Plan.of(scenario),
+            people=people,
+            module=build(scenario.model, people.features, people.dataset.classes, seed=0),
+            training=LocalTraining(
+                epochs=options.epochs,
+                batch_size=None if options.batch_size == "all" else options.batch_size,
+                learning_rate=options.learning_rate,
+            ),
+            streams=Streams(scenario.seed),
+            hosts=scenario.federation.hosts,
+        )
+
+    @cached_property
+    def x(self) -> torch.Tensor:
+        """All records, float32, shape (records, *features), without a copy."""
+        return torch.from_numpy(self.people.dataset.x)
+
+    @cached_property
+    def y(self) -> torch.Tensor:
+        """All labels, int64, shape (records,), without a copy."""
+        return torch.from_numpy(self.people.dataset.y)
+
+    def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
+        """The logical hosts that a node serves: those h with h mod num-partitions = partition-id."""
+        nodes = int(str(node_config.get("num-partitions", 1)))
+        node = int(str(node_config.get("partition-id", 0)))
+        return list(range(node, self.hosts, nodes))
+
+
+class Budgets:
+    """How often each client has answered, and in which round last.
+
+    A client answers a round once, and later rounds only: a second answer to one round would reuse
+    that round's noise. Refusing is the client's own act, whoever asks.
+
+    Args:
+        counts: Answers so far, int32, shape (population,).
+        last: The last round answered, -1 for none, int32, shape (population,).
+        cap: Answers allowed.
+    """
+
+    def __init__(self, counts: NDArray[np.int32], last: NDArray[np.int32], cap: int) -> None:
+        self.counts, self.last, self.cap = counts, last, cap
+
+    @classmethod
+    def fresh(cls, population: int, cap: int) -> Budgets:
+        """Nobody has answered yet."""
+        return cls(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
+
+    def spend(self, clients: Ids, round: int) -> Ids:
+        """Charges the clients that may answer this round, and returns their ids."""
+        willing = clients[(self.counts[clients] < self.cap) & (self.last[clients] < round)]
+        self.counts[willing] += 1
+        self.last[willing] = round
+        return willing

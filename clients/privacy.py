@@ -1,0 +1,51 @@
+"""Between a client's training and its reply: clip, and under local trust randomise.
+
+Nothing that a client's data touched passes this file unclipped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedprivacy.mechanisms.clipping import add_in_order, clip
+from fedprivacy.plan import Plan
+from fedprivacy.seeds import Streams
+
+Ids = NDArray[np.int64]
+
+
+def privatise(
+    updates: Tensor, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
+) -> tuple[NDArray[np.float64], int]:
+    """What a node replies for the clients that trained.
+
+    Args:
+        updates: Raw updates, shape (clients, parameters).
+        clients: Their ids, sorted, shape (clients,).
+        plan: The clients' own plan.
+        streams: The run's random streams; each client draws from its own.
+        round: The round, which keys the draws.
+        observe: "sum" for the sum of the updates, "each" for all of them.
+
+    Returns:
+        The sum, float64, shape (parameters,), or the stack, shape (clients, parameters); and how many
+        updates were zeroed because they were not finite. A zeroed client's noise is drawn all the same.
+    """
+    bounded, broken = clip(updates, plan.clipping_norm)
+    noise, dimension = plan.noise_of("local"), updates.shape[1]
+    if noise and plan.noise_draw == "client":
+        for row, client in enumerate(clients):
+            stream = streams.stream("local-noise", round=round, member=int(client))
+            bounded[row] += torch.from_numpy(noise.draw(dimension, stream))
+    if observe == "each":
+        return bounded.numpy(), int(broken.sum())
+    total = add_in_order(bounded).numpy()
+    if noise and plan.noise_draw == "sum" and len(clients):
+        # One draw with the distribution of the sum of everybody's draws; the first id keys it,
+        # since a client stands in one chunk of a round only.
+        stream = streams.stream("local-noise-sum", round=round, member=int(clients[0]))
+        total += noise.draw(dimension, stream, shares=len(clients))
+    return total, int(broken.sum())

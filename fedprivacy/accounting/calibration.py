@@ -1,0 +1,129 @@
+"""From (epsilon, delta) to noise: the smallest noise multiplier whose event costs at most epsilon.
+
+The search asks the same `epsilon` that later writes the guarantee, and rounds up, so that a
+calibrated run never claims more than was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import dp_accounting as dp
+
+from fedprivacy.accounting import epsilon as accounting
+from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
+from fedprivacy.errors import InputError
+
+_START = 32.0  # much noise: privacy loss distributions are small there, and quick
+_TOLERANCE = 5e-5  # relative, in the noise multiplier
+_EXACT_TOLERANCE = 1e-10  # where an evaluation costs microseconds
+
+
+def noise_multiplier(
+    make_event: Callable[[float], dp.DpEvent], epsilon: float, delta: float, adjacency: str
+) -> float:
+    """The smallest noise multiplier for which `make_event(noise_multiplier)` costs at most epsilon.
+
+    Args:
+        make_event: Noise standard deviation / C -> what will be released. Its epsilon falls with noise.
+        epsilon: Above 0.
+        delta: In (0, 1).
+        adjacency: "replace-one", "add-remove" or "zero-out".
+
+    Returns:
+        z with epsilon(make_event(z)) <= epsilon, at most 1e-4 of itself above the smallest such z
+        (1e-9 for unsampled Gaussian noise).
+
+    Raises:
+        InputError: A value is out of range, or no noise from 1e-4 to 1e7 gives this epsilon.
+        UnsupportedEvent: No accountant answers for the event.
+
+    >>> round(noise_multiplier(dp.GaussianDpEvent, 1.0, 1e-5, "add-remove"), 3)
+    3.73
+    """
+    if not 0 < epsilon < math.inf:
+        raise InputError(f"epsilon = {epsilon}: must be a finite number above 0.")
+
+    def spend(log_noise: float) -> accounting.Spent:
+        return accounting.epsilon(make_event(math.exp(log_noise)), delta, adjacency)
+
+    low, high = _bracket(lambda log_noise: spend(log_noise).epsilon, epsilon)
+    exact = spend(high).accountant == "analytic Gaussian"
+    root = dp.calibrate_dp_mechanism(
+        lambda: _Asker(adjacency),
+        lambda log_noise: make_event(math.exp(log_noise)),
+        epsilon,
+        delta,
+        dp.ExplicitBracketInterval(low, high),
+        tol=_EXACT_TOLERANCE if exact else _TOLERANCE,
+    )
+    return math.exp(root)
+
+
+class _Asker:
+    """Our accountants in the shape that `calibrate_dp_mechanism` asks for."""
+
+    ledger = dp.NoOpDpEvent()
+
+    def __init__(self, adjacency: str) -> None:
+        self.adjacency = adjacency
+
+    def compose(self, event: dp.DpEvent) -> _Asker:
+        self.event = event
+        return self
+
+    def get_epsilon(self, delta: float) -> float:
+        # Brent's method interpolates: infinity would spoil it, any huge number does not.
+        return min(accounting.epsilon(self.event, delta, self.adjacency).epsilon, 1e12)
+
+
+def _bracket(cost: Callable[[float], float], target: float) -> tuple[float, float]:
+    """Two logarithms of noise, neighbours of the answer: cost(low) > target >= cost(high).
+
+    Comes down from much noise, since an evaluation at little noise is slow. log epsilon is nearly a
+    line in log noise, so each step goes where that line says, by a factor between 1.25 and 4.
+    """
+    high = math.log(_START)
+    cost_high = cost(high)
+    while cost_high > target:
+        high += math.log(4)
+        if high > math.log(MAX_NOISE):
+            raise InputError(
+                f"epsilon = {target:g} cannot be reached by any noise: something else in the run "
+                "already costs more, or has no noise at all."
+            )
+        cost_high = cost(high)
+    slope = -1.0
+    while True:
+        wanted = math.log(target / cost_high) / -slope if cost_high > 0 else math.inf
+        low = high - min(max(1.05 * wanted, math.log(1.25)), math.log(4))
+        if low < math.log(MIN_NOISE):
+            raise InputError(
+                f"epsilon = {target:g} asks for less noise than {MIN_NOISE:g} times the clipping norm: "
+                'choose a smaller epsilon, or trust = "none".'
+            )
+        cost_low = cost(low)
+        if cost_low > target:
+            return low, high
+        if 0 < cost_high < cost_low:
+            slope = min(math.log(cost_low / cost_high) / (low - high), -0.5)
+        high, cost_high = low, cost_low
+
+
+def lectures_gaussian_noise(epsilon: float, delta: float) -> float:
+    """The textbook noise sqrt(2 ln(1.25/delta))/epsilon, in units of the L2 sensitivity: to compare only.
+
+    Dwork and Roth 2014, Theorem A.1, whose proof needs epsilon <= 1; beyond, it gives too little noise.
+
+    Raises:
+        InputError: epsilon is not in (0, 1], or delta not in (0, 1).
+    """
+    if not 0 < epsilon <= 1:
+        raise InputError(
+            f"epsilon = {epsilon}: the lectures' formula is proved for 0 < epsilon <= 1 only; "
+            "use the analytic calibration."
+        )
+    if not 0 < delta < 1:
+        raise InputError(f"delta = {delta}: must lie between 0 and 1.")
+    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon

@@ -1,0 +1,137 @@
+"""The ledger: what was released to whom, as DpEvents, from which every guarantee is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dp_accounting
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.accounting.events import to_json
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.plan import Plan
+
+OBSERVERS = ("server", "participant", "outsider")
+
+SIMULATED = (
+    "simulation-grade randomness: noise and sampling come from a seeded stream "
+    "that the observer does not know"
+)
+SECRET_COHORT = "the cohort of each round stays secret"
+SERVER_TRUSTED = "the server is honest: it sees every update, adds the noise and releases nothing else"
+NOT_SHOWN = (
+    "the fields marked operator-only (who failed and why, counts of zeroed updates) "
+    "are not shown to the observer"
+)
+ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
+OTHERS_HONEST = "the other clients add their noise, and the server releases only the sum of each round"
+
+
+class Ledger:
+    """Counts what a run releases and states it as claims, one or more for each observer.
+
+    Args:
+        plan: The plan that the run follows; its objects state the events.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rounds = 0
+        self.participations: NDArray[np.int32] | None = None
+        # The least number of noise shares in any sum; 0 once a client that was asked did not answer,
+        # since who fails may depend on the data.
+        self.least_shares: int | None = None
+        if plan.trust == "local":
+            self.participations = np.zeros(plan.population, dtype=np.int32)
+
+    def charge(self, cohort: NDArray[np.int64], answered: int) -> None:
+        """Charges one round to every observer, before its result goes anywhere.
+
+        Args:
+            cohort: The ids that were asked, shape (cohort,). Who was asked is charged, answer or not.
+            answered: How many of them answered.
+        """
+        self.rounds += 1
+        if self.participations is not None and len(cohort):
+            self.participations[cohort] += 1
+            shares = answered if answered == len(cohort) else 0
+            self.least_shares = shares if self.least_shares is None else min(self.least_shares, shares)
+
+    def eligible(self) -> NDArray[np.int64] | None:
+        """The clients with participations left, or None where nobody is limited."""
+        cap = self.plan.max_participations
+        if self.participations is None or cap is None or cap >= self.plan.rounds:
+            return None
+        return np.flatnonzero(self.participations < cap)
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a checkpoint must hold: arrays, and small facts."""
+        arrays = {} if self.participations is None else {"ledger/participations": self.participations}
+        return arrays, {"rounds": self.rounds, "least_shares": self.least_shares}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+        """Goes on from what `state` gave."""
+        self.rounds, self.least_shares = facts["rounds"], facts["least_shares"]
+        if self.participations is not None:
+            self.participations = arrays["ledger/participations"].astype(np.int32)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger as stored in the run record; `statement.guarantees` accounts for it again."""
+        plan = self.plan
+        data: dict[str, Any] = {
+            "trust": plan.trust,
+            "unit": plan.unit,
+            "adjacency": plan.adjacency,
+            "delta": plan.delta,
+            "population": plan.population,
+            "sampling": plan.sampler.words,
+            "rounds": self.rounds,
+            "claims": [claim for observer in OBSERVERS for claim in self._claims(observer)],
+        }
+        if self.participations is not None:
+            counts, clients = np.unique(self.participations, return_counts=True)
+            data["participations"] = {
+                str(count): int(number) for count, number in zip(counts, clients, strict=True)
+            }
+        return data
+
+    def _claims(self, observer: str) -> list[dict[str, Any]]:
+        plan = self.plan
+        if plan.trust == "none" or not isinstance(plan.mechanism, Gaussian):
+            reason = (
+                "clipping alone is a heuristic: nobody adds noise"
+                if plan.mechanism is not None
+                else "nobody adds noise"
+            )
+            return [_claim(observer, None, [reason])]
+        if plan.trust == "central":
+            if observer == "server":
+                return [_claim(observer, None, ["the server is trusted: it sees the updates without noise"])]
+            event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self.rounds)
+            secret = [] if plan.sampler.name == "all" else [SECRET_COHORT]
+            return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, SIMULATED])]
+        return self._local_claims(observer, plan.mechanism)
+
+    def _local_claims(self, observer: str, mechanism: Gaussian) -> list[dict[str, Any]]:
+        assert self.participations is not None
+        most = int(self.participations.max(initial=0))
+        event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
+        claims = [_claim(observer, event, [ENFORCED, NOT_SHOWN, SIMULATED])]
+        if observer == "server":
+            return claims
+        # Who sees only the sums sees the noise of all who answered; a participant knows its own share.
+        shares = (self.least_shares or 0) - (1 if observer == "participant" else 0)
+        if shares > 1:
+            summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
+            claims.append(_claim(observer, summed, [ENFORCED, OTHERS_HONEST, NOT_SHOWN, SIMULATED]))
+        return claims
+
+
+def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:
+    return {
+        "observer": observer,
+        "event": None if event is None else to_json(event),
+        "assumptions": assumptions,
+    }

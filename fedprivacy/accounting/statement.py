@@ -1,0 +1,122 @@
+"""From a ledger to guarantees: who is protected from whom, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json
+from fedprivacy.errors import InputError
+
+SEES = {
+    "server": "the server, which sees each message that it receives",
+    "participant": "another participant, who sees the global models that it is sent",
+    "outsider": "an outsider, who sees the final model",
+}
+NEIGHBOURS = {
+    "replace-one": "all records of one client replaced by any others",
+    "add-remove": "one client with all its records added or removed",
+    "zero-out": "one client's update replaced by zero",
+}
+
+
+def printed(epsilon: float, digits: int = 4) -> str:
+    """An epsilon as text, rounded *up*, so that the print never promises too much.
+
+    >>> printed(1.99978), printed(2.0001), printed(0.0)
+    ('2', '2.001', '0')
+    """
+    if epsilon <= 0 or not math.isfinite(epsilon):
+        return f"{epsilon:g}"
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(epsilon)))
+    # A calibrated epsilon may exceed its target by rounding of the last bits: that is not a digit.
+    up = math.ceil(epsilon * scale - 1e-4) / scale
+    return f"{up:,.0f}" if up >= 1000 else f"{up:.{digits}g}"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one observer can learn at most. There is no bare epsilon.
+
+    `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then say why.
+    """
+
+    observer: str
+    trust: str
+    epsilon: float | None
+    delta: float | None
+    unit: str
+    adjacency: str
+    sampling: str
+    rounds: int
+    accountant: str | None
+    assumptions: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The guarantee as one plain sentence."""
+        seen = SEES[self.observer]
+        if self.epsilon is None:
+            return f"No guarantee against {seen}: {self.assumptions[0]}."
+        return (
+            f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
+            f"{NEIGHBOURS[self.adjacency]} (unit {self.unit}, {self.adjacency}), trust {self.trust}, "
+            f"{self.sampling}, {self.rounds} rounds, {self.accountant} accountant; provided that "
+            f"{'; '.join(self.assumptions)}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as a JSON object, with its words."""
+        return {**asdict(self), "assumptions": list(self.assumptions), "words": self.words}
+
+
+def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
+    """The guarantees of a ledger, one for each observer: the least epsilon that it may claim.
+
+    Args:
+        ledger: The JSON object that `Ledger.to_json` wrote, from a live or a stored run.
+
+    Raises:
+        InputError: if the ledger is damaged.
+        UnsupportedEvent: if no accountant answers for one of its events.
+    """
+    best: dict[str, Guarantee] = {}
+    try:
+        for claim in ledger["claims"]:
+            guarantee = _account(ledger, claim)
+            known = best.get(guarantee.observer)
+            if known is None or _rank(guarantee) < _rank(known):
+                best[guarantee.observer] = guarantee
+    except (KeyError, TypeError) as error:
+        raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
+    return list(best.values())
+
+
+def _rank(guarantee: Guarantee) -> float:
+    return math.inf if guarantee.epsilon is None else guarantee.epsilon
+
+
+def _account(ledger: Mapping[str, Any], claim: Mapping[str, Any]) -> Guarantee:
+    spent = None
+    if claim["event"] is not None:
+        spent = epsilon(from_json(claim["event"]), ledger["delta"], ledger["adjacency"])
+        if not math.isfinite(spent.epsilon):
+            spent = None
+    assumptions = tuple(claim["assumptions"])
+    if claim["event"] is not None and spent is None:
+        assumptions = ("the noise is zero", *assumptions)
+    return Guarantee(
+        observer=claim["observer"],
+        trust=ledger["trust"],
+        epsilon=None if spent is None else spent.epsilon,
+        delta=ledger["delta"],
+        unit=ledger["unit"],
+        adjacency=ledger["adjacency"],
+        sampling=ledger["sampling"],
+        rounds=ledger["rounds"],
+        accountant=None if spent is None else spent.accountant,
+        assumptions=assumptions,
+    )

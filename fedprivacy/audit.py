@@ -1,0 +1,92 @@
+"""Empirical epsilon: what repeated runs with and without a canary prove about a mechanism.
+
+A claim is false if a lower bound here exceeds it. The converse is no proof of privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from fedprivacy.accounting.epsilon import gaussian_epsilon
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """What an audit proved.
+
+    Args:
+        epsilon: With the stated confidence the true epsilon is at least this; 0 if nothing was proved.
+        ceiling: The largest value that so many trials could have proved.
+        confidence: The probability that the statement holds.
+        method: How it was computed, and what it assumes.
+    """
+
+    epsilon: float
+    ceiling: float
+    confidence: float
+    method: str
+
+
+def gaussian_bound(present: Scores, absent: Scores, delta: float, confidence: float = 0.95) -> LowerBound:
+    """The bound for scores that are normal with equal variance in both worlds.
+
+    That is what unsampled Gaussian noise makes of a canary of known update, so few trials say much.
+    The effect size mu has the exact interval of the noncentral t distribution, and (epsilon, delta)
+    follow from mu-Gaussian DP (Dong, Roth and Su 2022).
+
+    Args:
+        present: One score for each run with the canary, shape (trials,).
+        absent: One score for each run on the neighbouring data, shape (trials,).
+        delta: The delta of the claim.
+        confidence: One-sided.
+    """
+    n, m = len(present), len(absent)
+    pooled = math.sqrt((present.var(ddof=1) * (n - 1) + absent.var(ddof=1) * (m - 1)) / (n + m - 2))
+    scale = math.sqrt(n * m / (n + m))
+    statistic = abs(present.mean() - absent.mean()) / pooled * scale
+
+    def excess(mu: float) -> float:
+        return float(stats.nct.sf(statistic, n + m - 2, mu * scale)) - (1 - confidence)
+
+    low = 0.0 if excess(0.0) >= 0 else optimize.brentq(excess, 0.0, statistic / scale)
+    method = "difference of means of equal-variance normal scores"
+    return LowerBound(gaussian_epsilon(delta, low) if low > 0 else 0.0, math.inf, confidence, method)
+
+
+def threshold_bound(present: Scores, absent: Scores, delta: float, confidence: float = 0.95) -> LowerBound:
+    """The bound for any scores: true and false positive rates at one threshold.
+
+    The threshold is chosen on the first half of the trials and judged on the second, by exact
+    binomial intervals (Clopper and Pearson), each at half the error: epsilon >= log((TPR - delta)/FPR).
+
+    Args:
+        present: One score for each run with the canary, shape (trials,); larger means present.
+        absent: One score for each run on the neighbouring data, shape (trials,).
+        delta: The delta of the claim.
+        confidence: One-sided.
+    """
+    half_p, half_a = len(present) // 2, len(absent) // 2
+    candidates = np.unique(np.concatenate([present[:half_p], absent[:half_a]]))
+    chosen = max(candidates, key=lambda t: _bound(present[:half_p], absent[:half_a], t, delta, confidence))
+    proved = _bound(present[half_p:], absent[half_a:], chosen, delta, confidence)
+    trials = min(len(present) - half_p, len(absent) - half_a)
+    error = (1 - confidence) / 2
+    least = 1 - error ** (1 / trials)  # the Clopper-Pearson upper end of 0 out of `trials`
+    ceiling = math.log(max(1 - least - delta, least) / least)
+    return LowerBound(max(0.0, proved), ceiling, confidence, "Clopper-Pearson at one threshold")
+
+
+def _bound(present: Scores, absent: Scores, threshold: float, delta: float, confidence: float) -> float:
+    error = (1 - confidence) / 2
+    hits, alarms = int((present >= threshold).sum()), int((absent >= threshold).sum())
+    n, m = len(present), len(absent)
+    tpr = float(stats.beta.ppf(error, hits, n - hits + 1)) if hits else 0.0
+    fpr = float(stats.beta.ppf(1 - error, alarms + 1, m - alarms)) if alarms < m else 1.0
+    return math.log((tpr - delta) / fpr) if tpr > delta else -math.inf

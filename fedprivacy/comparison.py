@@ -1,0 +1,58 @@
+"""The result of a comparison: intervals over seeds, and the finding in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+INTERVAL = "95 % Student t over seeds"
+COMPARED = ("central", "local")
+
+
+def interval(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean and 95 % Student t interval over seeds, cut to [0, 1]; one value has no interval.
+
+    >>> interval([0.5, 0.5])
+    {'mean': 0.5, 'low': 0.5, 'high': 0.5}
+    """
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return {"mean": mean, "low": None, "high": None}
+    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return {"mean": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
+
+
+def finding(cells: Sequence[Mapping[str, Any]]) -> str:
+    """What local costs against central, in one sentence with numbers.
+
+    Args:
+        cells: The cells of a compare document that have finished.
+    """
+    means = {(cell["trust"], cell["epsilon"]): cell["accuracy"]["mean"] for cell in cells}
+    both = sorted(epsilon for trust, epsilon in means if trust == "local" and ("central", epsilon) in means)
+    parts = []
+    if both:
+        costs = [
+            f"{100 * (means['central', e] - means['local', e]):.1f} points at epsilon {e:g} "
+            f"({_percent(means['local', e])} against {_percent(means['central', e])})"
+            for e in dict.fromkeys((both[0], both[-1]))
+        ]
+        parts.append(f"Trusting nobody (local) instead of the server (central) costs {' and '.join(costs)}")
+    else:
+        for trust in COMPARED:
+            known = sorted(epsilon for kind, epsilon in means if kind == trust)
+            parts += [f"{trust} reaches {_percent(means[trust, e])} at epsilon {e:g}" for e in known[-1:]]
+    if ("none", None) in means:
+        parts.append(f"without any noise the model reaches {_percent(means['none', None])}")
+    if not parts:
+        return "No cell of the comparison has finished."
+    sentence = "; ".join(parts)
+    return sentence[0].upper() + sentence[1:] + "."
+
+
+def _percent(accuracy: float) -> str:
+    return f"{100 * accuracy:.1f} %"

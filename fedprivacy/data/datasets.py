@@ -1,0 +1,110 @@
+"""Data sets by name. Each is one array of records with labels, split into training and test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.scenario.sections import Digits, Synthetic
+from fedprivacy.seeds import Streams
+
+_BLOCK = 262_144
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Records and labels.
+
+    Args:
+        x: Training records, float32, shape (records, *features).
+        y: Training labels, int64 in [0, classes), shape (records,).
+        x_test: Held-out records that no client owns, float32, shape (test, *features).
+        y_test: Their labels, int64, shape (test,).
+        classes: The number of classes.
+    """
+
+    x: NDArray[np.float32]
+    y: NDArray[np.int64]
+    x_test: NDArray[np.float32]
+    y_test: NDArray[np.int64]
+    classes: int
+
+
+def load(options: Digits | Synthetic) -> Dataset:
+    """The data set that a scenario names, scaled as it says."""
+    data = _named(options)
+    if options.scaling == "per-record":
+        return replace(data, x=per_record(data.x), x_test=per_record(data.x_test))
+    return data
+
+
+def per_record(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each record minus its own mean, over its own standard deviation (a constant record becomes 0).
+
+    It uses nothing but the record, so it costs no privacy. All records get the same norm, so clipping
+    treats their gradients alike, and no noise is spent on a mean that all records share.
+    """
+    flat = x.reshape(len(x), -1)
+    centred = flat - flat.mean(axis=1, keepdims=True)
+    deviation = centred.std(axis=1, keepdims=True)
+    return (centred / np.maximum(deviation, 1e-6)).reshape(x.shape).astype(np.float32)
+
+
+def _named(options: Digits | Synthetic) -> Dataset:
+    if isinstance(options, Digits):
+        return digits()
+    return synthetic(
+        records=options.records,
+        test_records=options.test_records,
+        features=options.features,
+        signal=options.signal,
+        seed=options.seed,
+    )
+
+
+def digits() -> Dataset:
+    """The handwritten digits of scikit-learn: 1437 training and 360 test images of 8 x 8 pixels.
+
+    Pixels are scaled to [0, 1] by their known range; the split is fixed and stratified.
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    x, y = load_digits(return_X_y=True)
+    x = (x / 16.0).astype(np.float32)
+    x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=360, stratify=y, random_state=0)
+    return Dataset(x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64), classes=10)
+
+
+def synthetic(*, records: int, test_records: int, features: int, signal: float, seed: int) -> Dataset:
+    """A logistic model with known parameters: y ~ Bernoulli(sigmoid(x . theta)).
+
+    x is standard normal; theta (`true_parameters`) has norm `signal`, so that the logit has
+    standard deviation `signal` whatever the number of features. Written block by block, each from
+    its own stream, so the first records are the same however many follow.
+    """
+    theta = true_parameters(features=features, signal=signal, seed=seed)
+
+    def draw(count: int, purpose: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        x = np.empty((count, features), dtype=np.float32)
+        y = np.empty(count, dtype=np.int64)
+        for block, start in enumerate(range(0, count, _BLOCK)):
+            stream = Streams(seed).stream(f"synthetic/{purpose}", round=block)
+            rows = slice(start, min(start + _BLOCK, count))
+            size = rows.stop - rows.start
+            x[rows] = stream.standard_normal((size, features), dtype=np.float32)
+            chance = 1.0 / (1.0 + np.exp(-(x[rows] @ theta.astype(np.float32))))
+            y[rows] = stream.random(size) < chance
+        return x, y
+
+    x, y = draw(records, "train")
+    x_test, y_test = draw(test_records, "test")
+    return Dataset(x, y, x_test, y_test, classes=2)
+
+
+def true_parameters(*, features: int, signal: float, seed: int) -> NDArray[np.float64]:
+    """The parameters theta of the synthetic logistic model, shape (features,), of norm `signal`."""
+    direction = Streams(seed).stream("synthetic/theta").standard_normal(features)
+    return signal * direction / np.linalg.norm(direction)

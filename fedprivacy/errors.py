@@ -1,0 +1,63 @@
+"""The errors that a user can meet.
+
+FedPrivacyError            exit code 1
+├── InputError             exit code 2: what the user gave is wrong; nothing was written
+│   ├── ScenarioError      every mistake of a scenario file at once
+│   └── UnsupportedEvent   no accountant can answer for this release
+├── RunError               a run failed (all clients failed, ...)
+└── Refusal                a client refuses what a server asks for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class FedPrivacyError(Exception):
+    """Any error that is shown to the user as one message, without a traceback."""
+
+    exit_code = 1
+
+
+class InputError(FedPrivacyError):
+    """What the user gave is wrong: a file, a key, an option. Says what to do."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: where it is, what is wrong, what to do."""
+
+    key: str
+    what: str
+    remedy: str = ""
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = ":".join(str(part) for part in (self.file, self.line) if part)
+        parts = [part for part in (where, self.key) if part]
+        sentence = self.what.rstrip(".") + "."
+        return ": ".join([*parts, sentence]) + (f" {self.remedy}" if self.remedy else "")
+
+
+class ScenarioError(InputError):
+    """A scenario with mistakes, all of them, in the order of their lines."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda problem: problem.line or 0)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class UnsupportedEvent(InputError):
+    """No accountant answers for this DpEvent under this adjacency."""
+
+
+class RunError(FedPrivacyError):
+    """A run that could not go on; its directory says how far it came."""
+
+
+class Refusal(FedPrivacyError):
+    """A client will not do what a server asks, since its own plan forbids it."""

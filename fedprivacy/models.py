@@ -1,0 +1,81 @@
+"""Models by name, as torch modules, and the one flat vector in which weights travel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fedprivacy.scenario.sections import Logistic, Mlp
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+def build(options: Logistic | Mlp, features: Sequence[int], classes: int, *, seed: int) -> nn.Module:
+    """The model that a scenario names, initialised from a seed.
+
+    Args:
+        options: The scenario's model section.
+        features: The shape of one record; it is flattened.
+        classes: The number of outputs.
+        seed: Seeds the initial weights. Logistic models start at zero (their loss is convex).
+
+    Returns:
+        A module from (batch, *features) to (batch, classes) logits.
+    """
+    inputs = math.prod(features)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if isinstance(options, Logistic):
+            layer = nn.Linear(inputs, classes)
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+            return nn.Sequential(nn.Flatten(), layer)
+        layers: list[nn.Module] = [nn.Flatten()]
+        for width in options.hidden:
+            layers += [nn.Linear(inputs, width), ACTIVATIONS[options.activation]()]
+            inputs = width
+        return nn.Sequential(*layers, nn.Linear(inputs, classes))
+
+
+def flat_weights(module: nn.Module) -> NDArray[np.float32]:
+    """The weights of a module as one vector, float32, shape (parameters,), in definition order."""
+    return torch.cat([p.detach().reshape(-1) for p in module.parameters()]).numpy()
+
+
+def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
+    """Views of a flat vector, shape (..., parameters), as the named parameters of a module.
+
+    Leading dimensions (one for each client, say) are kept in front of each parameter's shape.
+
+    Raises:
+        ValueError: if the vector does not have as many entries as the module has parameters.
+    """
+    shapes = {name: p.shape for name, p in module.named_parameters()}
+    sizes = [shape.numel() for shape in shapes.values()]
+    if flat.shape[-1] != sum(sizes):
+        raise ValueError(f"the model has {sum(sizes)} parameters, the vector {flat.shape[-1]}")
+    parts = flat.split(sizes, dim=-1)
+    return {
+        name: part.reshape(*flat.shape[:-1], *shape)
+        for part, (name, shape) in zip(parts, shapes.items(), strict=True)
+    }
+
+
+@torch.no_grad()
+def evaluate(
+    module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Accuracy and mean cross-entropy of flat weights on records, in blocks of bounded memory."""
+    parameters = unflatten(module, torch.from_numpy(weights))
+    correct, loss = 0, 0.0
+    for start in range(0, len(y), 8192):
+        labels = torch.from_numpy(y[start : start + 8192])
+        logits = torch.func.functional_call(module, parameters, torch.from_numpy(x[start : start + 8192]))
+        correct += int((logits.argmax(dim=1) == labels).sum())
+        loss += float(nn.functional.cross_entropy(logits.double(), labels, reduction="sum"))
+    return correct / len(y), loss / len(y)

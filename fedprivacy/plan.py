@@ -1,0 +1,170 @@
+"""The privacy plan of a run: one frozen value that draws the noise and the cohort and states their cost.
+
+The server, each client and the ledger hold the same plan; there is no second place where a sigma
+or a sampling rate is written, so what the accountant reads is what the code draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import dp_accounting
+
+from fedprivacy.accounting.calibration import noise_multiplier
+from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.gaussian import MECHANISMS, ClipOnly, Gaussian, Mechanism
+from fedprivacy.sampling import SAMPLERS, AllSampling, FixedSampling, PoissonSampling, Sampler
+from fedprivacy.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who is protected how: everything that determines the privacy of a run, and nothing else.
+
+    Args:
+        trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
+        unit: The unit of privacy, "client".
+        adjacency: "replace-one", "add-remove" or "zero-out".
+        population: The number of clients that may be drawn.
+        rounds: The number of rounds.
+        sampler: Draws each round's cohort.
+        mechanism: Clips and noises; None under trust "none" without clipping.
+        delta: The delta of every guarantee, below 1/population; None under trust "none".
+        max_participations: How often a client answers at most; None but under "local".
+        noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local".
+    """
+
+    trust: str
+    unit: str
+    adjacency: str
+    population: int
+    rounds: int
+    sampler: Sampler
+    mechanism: Mechanism | None
+    delta: float | None = None
+    max_participations: int | None = None
+    noise_draw: str | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Plan:
+        """The plan of a scenario, calibrated where the scenario gives an epsilon.
+
+        Raises:
+            UnsupportedEvent: if no accountant answers for this sampler and adjacency.
+        """
+        privacy = scenario.privacy
+        mechanism: Mechanism | None = None
+        if privacy.trust != "none":
+            mechanism = Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
+        elif privacy.clipping_norm is not None:
+            mechanism = ClipOnly(privacy.clipping_norm)
+        plan = cls(
+            trust=privacy.trust,
+            unit=privacy.unit,
+            adjacency=privacy.adjacency,
+            population=scenario.population,
+            rounds=scenario.server.rounds,
+            sampler=_sampler(scenario),
+            mechanism=mechanism,
+            delta=None if privacy.trust == "none" else privacy.delta,
+            max_participations=privacy.max_participations,
+            noise_draw=privacy.noise_draw,
+        )
+        return plan if privacy.epsilon is None else plan.calibrate(privacy.epsilon)
+
+    @property
+    def clipping_norm(self) -> float | None:
+        """C, or None where nothing is clipped."""
+        return None if self.mechanism is None else self.mechanism.clipping_norm
+
+    @property
+    def noise_multiplier(self) -> float | None:
+        """z = noise standard deviation / C, or None where there is no noise."""
+        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else None
+
+    def noise_of(self, adder: str) -> Gaussian | None:
+        """The noise that "local" (each client) or "central" (the server) adds, or None if it adds none."""
+        return self.mechanism if self.trust == adder and isinstance(self.mechanism, Gaussian) else None
+
+    def release_event(self) -> dp_accounting.DpEvent:
+        """The event of one release.
+
+        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort.
+        Local: one client's noisy message, as seen by the server that chose the client: unsampled.
+        """
+        if self.trust == "none" or self.mechanism is None:
+            return dp_accounting.NonPrivateDpEvent()
+        if self.trust == "local":
+            return self.mechanism.event()
+        return self.sampler.event(self.mechanism.event(), self.population)
+
+    def event(self) -> dp_accounting.DpEvent:
+        """The event of the whole run: all rounds, or all answers that a client may give."""
+        count = self.rounds if self.max_participations is None else min(self.max_participations, self.rounds)
+        return dp_accounting.SelfComposedDpEvent(self.release_event(), count)
+
+    def spent(self) -> Spent:
+        """The epsilon of the whole run at the plan's delta."""
+        if self.delta is None:
+            raise InputError("a plan without noise has no epsilon")
+        return epsilon(self.event(), self.delta, self.adjacency)
+
+    def calibrate(self, epsilon: float, delta: float | None = None) -> Plan:
+        """The plan with the least noise that keeps the whole run within (epsilon, delta)."""
+        delta = self.delta if delta is None else delta
+        if delta is None or not isinstance(self.mechanism, Gaussian):
+            raise InputError("only a plan with Gaussian noise and a delta can be calibrated")
+        mechanism = self.mechanism
+
+        def make_event(multiplier: float) -> dp_accounting.DpEvent:
+            return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
+
+        found = noise_multiplier(make_event, epsilon, delta, self.adjacency)
+        return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(found))
+
+    def refusal(self, asked: Plan) -> str | None:
+        """Why a client that holds this plan refuses to serve a server that asks for another one."""
+        differences = [
+            f"{field.name}: asked {getattr(asked, field.name)!r}, agreed {getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if getattr(asked, field.name) != getattr(self, field.name)
+        ]
+        return "the server asks for another plan (" + "; ".join(differences) + ")" if differences else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a JSON object."""
+        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        data["sampler"] = {"name": self.sampler.name, **dataclasses.asdict(self.sampler)}
+        if self.mechanism is not None:
+            data["mechanism"] = {"name": self.mechanism.name, **dataclasses.asdict(self.mechanism)}
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Plan:
+        """The plan that `to_json` wrote.
+
+        Raises:
+            InputError: if the data is not a plan.
+        """
+        try:
+            values = dict(data)
+            sampler = dict(values.pop("sampler"))
+            values["sampler"] = SAMPLERS[sampler.pop("name")](**sampler)
+            if values["mechanism"] is not None:
+                mechanism = dict(values["mechanism"])
+                values["mechanism"] = MECHANISMS[mechanism.pop("name")](**mechanism)
+            return cls(**values)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"not a privacy plan: {type(error).__name__}: {error}") from error
+
+
+def _sampler(scenario: Scenario) -> Sampler:
+    options = scenario.sampling
+    if options.name == "poisson":
+        return PoissonSampling(options.rate)
+    if options.name == "fixed":
+        return FixedSampling(options.cohort)
+    return AllSampling()

@@ -1,0 +1,135 @@
+"""What server and clients say to each other, as plain values: arrays and scalars by name.
+
+It knows nothing of Flower; `clients` and `server` put these parts into Flower messages.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.plan import Plan
+
+Arrays = dict[str, NDArray[Any]]
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """Train these clients, a chunk of the cohort on one logical host.
+
+    Args:
+        round: The round, from 0.
+        host: The logical host of all these clients.
+        chunk: The number of the chunk within the host's part of the cohort.
+        clients: Their ids, sorted, int64, shape (chunk,).
+        weights: The model that they start from, float32, shape (parameters,).
+        plan: The privacy plan that the server asks for. A client compares it with its own.
+        observe: "sum" or "each": what the node replies with.
+    """
+
+    round: int
+    host: int
+    chunk: int
+    clients: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    plan: Plan
+    observe: str
+
+    def parts(self) -> tuple[Arrays, Values]:
+        """The request as arrays and scalars."""
+        values = {
+            "round": self.round,
+            "host": self.host,
+            "chunk": self.chunk,
+            "observe": self.observe,
+            "plan": json.dumps(self.plan.to_json()),
+        }
+        return {"weights": self.weights, "clients": self.clients}, values
+
+    @classmethod
+    def of(cls, arrays: Arrays, values: Values) -> TrainRequest:
+        """The request that `parts` took apart.
+
+        Raises:
+            InputError: if parts are missing or of the wrong kind.
+        """
+        try:
+            request = cls(
+                round=int(values["round"]),
+                host=int(values["host"]),
+                chunk=int(values["chunk"]),
+                clients=arrays["clients"],
+                weights=arrays["weights"],
+                plan=Plan.from_json(json.loads(values["plan"])),
+                observe=str(values["observe"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"not a training request: {type(error).__name__}: {error}") from error
+        _check(request.weights, np.float32, "weights")
+        _check(request.clients, np.int64, "clients")
+        if request.observe not in ("sum", "each"):
+            raise InputError(f"not a training request: observe is {request.observe!r}")
+        return request
+
+
+@dataclass(frozen=True)
+class TrainReply:
+    """What a node answers for a chunk.
+
+    `refused` and everything in `failures` depend on the clients' data or state: operator-only.
+
+    Args:
+        updates: Privatised updates, float64: their sum, shape (parameters,), where sums are observed,
+            else one row for each client that answered, shape (answered, parameters).
+        clients: The ids that answered, in the order of the rows, int64, shape (answered,).
+        zeroed: How many of them had an update that was not finite and answered with zero instead.
+        refused: How many refused, since their budget is spent.
+        failures: Why clients failed, one text for each that did.
+    """
+
+    updates: NDArray[np.float64]
+    clients: NDArray[np.int64]
+    zeroed: int = 0
+    refused: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def parts(self) -> tuple[Arrays, Values]:
+        """The reply as arrays and scalars."""
+        values = {"zeroed": self.zeroed, "refused": self.refused, "failures": self.failures}
+        return {"updates": self.updates, "clients": self.clients}, values
+
+    @classmethod
+    def of(cls, arrays: Arrays, values: Values, *, parameters: int, observe: str) -> TrainReply:
+        """The reply that `parts` took apart, checked against what the server asked for.
+
+        Raises:
+            FedPrivacyError: if the node's answer does not have the shape that was asked for.
+        """
+        try:
+            reply = cls(
+                updates=arrays["updates"],
+                clients=arrays["clients"],
+                zeroed=int(values["zeroed"]),
+                refused=int(values["refused"]),
+                failures=[str(text) for text in values["failures"]],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FedPrivacyError(f"not a training reply: {type(error).__name__}: {error}") from error
+        expected = (parameters,) if observe == "sum" else (len(reply.clients), parameters)
+        if reply.updates.shape != expected or reply.updates.dtype != np.float64:
+            raise FedPrivacyError(
+                f"not a training reply: updates are {reply.updates.dtype} {reply.updates.shape}, "
+                f"expected float64 {expected}"
+            )
+        return reply
+
+
+def _check(array: NDArray[Any], dtype: type, name: str) -> None:
+    if array.ndim != 1 or array.dtype != dtype:
+        raise InputError(f"not a training request: {name} is {array.dtype} of shape {array.shape}")

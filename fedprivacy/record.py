@@ -1,0 +1,172 @@
+"""The record of one run: the document run.json, kept true round by round."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy import __version__
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.plan import Plan
+from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
+from fedprivacy.scenario import Scenario
+
+# What depends on the data and is not charged. Speed is here since it gives away the cohorts.
+OPERATOR_ONLY = (
+    *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
+    "performance.clients_per_second",
+    "error",
+)
+TUNING_UNSTATED = (
+    "The scenario does not say how its hyperparameters were chosen. If private data was used to "
+    "choose them, that choice is not charged for in any epsilon here."
+)
+OnRound = Callable[[dict[str, Any]], None]
+
+
+class RunRecord:
+    """Collects what a run did, writes it after every round, and closes it with a status.
+
+    Args:
+        scenario: What was asked for.
+        plan: The privacy plan that runs.
+        directory: Where it is written.
+        command: The command that reproduces the run, for the report.
+        on_round: Called with each round's event, for progress displays.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        plan: Plan,
+        directory: RunDirectory,
+        *,
+        command: str = "",
+        on_round: OnRound | None = None,
+    ) -> None:
+        self.scenario, self.plan, self.directory = scenario, plan, directory
+        self.ledger = Ledger(plan)
+        self.command, self.on_round = command, on_round
+        self.rounds: list[dict[str, Any]] = []
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._clock = time.perf_counter()
+        self._write("running", None)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Goes on after a checkpoint: its rounds, its ledger."""
+        self.rounds = self.directory.keep_events(checkpoint.rounds)
+        self.ledger.restore(checkpoint.tensors, checkpoint.facts)
+
+    def commit(self, event: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Writes a finished round: its event, then the checkpoint that covers it.
+
+        Args:
+            event: The round's line: round, cohort, accuracy, loss, seconds and operator-only counts.
+            tensors: What the next round starts from: weights, optimizer and node state.
+        """
+        self.rounds.append(event)
+        self.directory.append_event(event)
+        own, facts = self.ledger.state()
+        self.directory.save_checkpoint(Checkpoint(len(self.rounds), {**tensors, **own}, facts))
+        if self.on_round:
+            self.on_round(event)
+
+    def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
+        """Writes the final document: finished, interrupted or failed, with the guarantees so far."""
+        return self._write(status, error)
+
+    def _write(self, status: str, error: str | None) -> dict[str, Any]:
+        document = self._document(status, error)
+        self.directory.write_document(document)
+        return document
+
+    def _document(self, status: str, error: str | None) -> dict[str, Any]:
+        scenario, plan = self.scenario, self.plan
+        seconds = time.perf_counter() - self._clock
+        evaluated = [event for event in self.rounds if event["accuracy"] is not None]
+        last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
+        ledger = self.ledger.to_json()
+        trained = sum(event["cohort"] for event in self.rounds)
+        training = sum(event["seconds"] for event in self.rounds)
+        return {
+            "schema": SCHEMA,
+            "kind": "run",
+            "name": scenario.name,
+            "seed": scenario.seed,
+            "path": str(self.directory.path),
+            "status": status,
+            "error": error,
+            "command": self.command,
+            "started": self.started,
+            "versions": versions(),
+            "scenario": scenario.tables(),
+            "rounds": self.rounds,
+            "final": {"accuracy": last["accuracy"], "loss": last["loss"]},
+            "privacy": {
+                **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
+                "mechanism": None if plan.mechanism is None else plan.mechanism.name,
+                "clipping_norm": plan.clipping_norm,
+                "noise_multiplier": plan.noise_multiplier,
+                "sampling": plan.to_json()["sampler"],
+                "max_participations": plan.max_participations,
+                "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
+            },
+            "ledger": ledger,
+            "operator_only": list(OPERATOR_ONLY),
+            "notes": [scenario.tuning or TUNING_UNSTATED],
+            "performance": {
+                "seconds": round(seconds, 3),
+                "clients_per_second": round(trained / training, 1) if training else None,
+                "peak_memory_mb": peak_memory_mb(),
+            },
+        }
+
+
+def round_event(
+    number: int,
+    *,
+    cohort: int,
+    zeroed: int,
+    failures: int,
+    refusals: int,
+    first_failure: str | None,
+    quality: tuple[float, float] | None,
+    seconds: float,
+) -> dict[str, Any]:
+    """A round as one line of events.jsonl; numbers that are not finite become null."""
+    accuracy, loss = quality or (None, None)
+    event: dict[str, Any] = {
+        "round": number,
+        "cohort": cohort,
+        "accuracy": accuracy,
+        "loss": loss if loss is not None and np.isfinite(loss) else None,
+        "seconds": round(seconds, 6),
+        "zeroed": zeroed,
+        "failures": failures,
+        "refusals": refusals,
+    }
+    if first_failure is not None:
+        event["first_failure"] = first_failure
+    return event
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    # Our own from the code: inside a Flower app bundle the package is not installed.
+    own = {"fedprivacy": __version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in ("torch", "flwr", "dp-accounting", "numpy", "scipy")}
+
+
+def peak_memory_mb() -> float:
+    """The largest memory that this process held so far, in MB (Linux reports kilobytes, macOS bytes)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1e6 if platform.system() == "Darwin" else 1e3), 1)

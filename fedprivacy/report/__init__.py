@@ -1,0 +1,87 @@
+"""One self-contained HTML page for a result document: no script, no network, for screen and print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from fedprivacy.errors import InputError
+from fedprivacy.report import compare, run
+from fedprivacy.report.documents import CompareDocument, RunDocument, read
+from fedprivacy.report.operator_only import operator_section
+
+__all__ = ["render", "write"]
+
+_HERE = Path(__file__).parent
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """The HTML page of a result document (`run` or `compare`).
+
+    Args:
+        document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
+
+    Returns:
+        A whole HTML document; the same document gives the same text.
+
+    Raises:
+        InputError: the schema or kind is unknown, or a field is not what its schema says.
+    """
+    result = read(document)
+    if isinstance(result, CompareDocument):
+        page = compare.page(result, error=bool(document.get("error")))
+    elif isinstance(result, RunDocument):
+        page = run.page(result, error=bool(document.get("error")))
+    else:
+        raise InputError(f"report: no page for {type(result).__name__}.")
+    operator = operator_section(document)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(page=page, operator=operator, new_id=map("table-{}".format, count(1)).__next__)
+    )
+
+
+def write(document: Mapping[str, Any], folder: Path) -> Path:
+    """Write the page to `folder/report.html`, all of it or nothing.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        InputError: the document cannot be rendered, or the folder cannot be written.
+    """
+    text = render(document)
+    target = folder / "report.html"
+    partial = folder / f".report.{os.getpid()}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A lone surrogate in a name is not a reason to lose the report.
+        partial.write_text(text, encoding="utf-8", errors="replace")
+        os.replace(partial, target)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
+        raise InputError(f"{target}: cannot be written: {error.strerror or error}.") from None
+    return target
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["css"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
+    return environment

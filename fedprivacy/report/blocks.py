@@ -1,0 +1,171 @@
+"""What a page consists of. The template knows how each block looks; the blocks hold text, never HTML.
+
+The one exception is a picture's SVG, which `plots` draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell of a table: a text, a smaller note below it, and a tone ("good", "bad" or "")."""
+
+    text: str
+    note: str = ""
+    tone: str = ""
+
+
+Value = str | Entry | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A row of a table that heads the rows below it."""
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first entry of each row is the row's heading.
+
+    Args:
+        caption: What the table shows, with what its epsilons stand for.
+        head: The column headings.
+        rows: One sequence of texts, entries or lists of texts per row, as many as there are headings;
+            or the heading of a group of rows.
+        numeric: The indices of the columns that hold numbers (set right).
+        stacked: Whether, on a phone, each row becomes a block of its own (for long texts).
+    """
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Value] | Group]
+    numeric: frozenset[int] = frozenset()
+    stacked: bool = False
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in two shapes (for wide and narrow windows), with the table of the same figures."""
+
+    wide: str
+    narrow: str
+    caption: str
+    table: Table
+    kind: ClassVar[str] = "picture"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph, with a tone (a class of the style sheet), and a link to a section of the page."""
+
+    text: str
+    tone: str = ""
+    link: str = ""
+    link_text: str = ""
+    kind: ClassVar[str] = "text"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The sentence to remember, and right beside it what must not be forgotten with it."""
+
+    text: str
+    terms: str
+    heading: str
+    caution: str
+    kind: ClassVar[str] = "finding"
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A few figures in large type: (label, value, note)."""
+
+    tiles: Sequence[tuple[str, str, str]]
+    kind: ClassVar[str] = "tiles"
+
+
+@dataclass(frozen=True)
+class Card:
+    """One observer and what protects from it; the items are what that rests on."""
+
+    title: str
+    subtitle: str
+    headline: str
+    terms: str
+    tone: str
+    text: str
+    items: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Cards below each other; `items_heading` names their lists."""
+
+    cards: Sequence[Card]
+    items_heading: str
+    kind: ClassVar[str] = "cards"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values."""
+
+    facts: Sequence[tuple[str, str]]
+    kind: ClassVar[str] = "facts"
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences."""
+
+    items: Sequence[str]
+    kind: ClassVar[str] = "items"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to be copied as it is."""
+
+    text: str
+    kind: ClassVar[str] = "code"
+
+
+Block = Table | Picture | Text | Finding | Tiles | Cards | Facts | Items | Code
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are folded until someone wants them; a print shows what was open."""
+
+    summary: str
+    blocks: Sequence[Block]
+    kind: ClassVar[str] = "details"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A headed part of the page; an operator section is set apart from all others."""
+
+    id: str
+    heading: str
+    blocks: Sequence[Block | Details]
+    operator: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report: its title, what comes before the first heading, and its sections."""
+
+    title: str
+    eyebrow: str
+    subtitle: str
+    lead: Sequence[Block | Details]
+    sections: Sequence[Section]

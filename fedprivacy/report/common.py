@@ -1,0 +1,118 @@
+"""The parts that every page has at its end, and the wording of settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tomli_w
+
+from fedprivacy.report import words
+from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
+from fedprivacy.report.documents import Document
+
+OPERATOR_ID = "operator-only"
+MAX_ROWS = 400  # rows of a folded table; above, evenly spaced ones, and the page says so
+
+
+def status(document: Document, done: int, planned: int | None, what: str, *, error: bool) -> Text:
+    """How far it came; what an error said is the operator's alone, so the text only points to it."""
+    text = words.progress(document.status, done, planned, what)
+    if document.status == "finished":
+        return Text(text, "status")
+    text += " The figures and guarantees below cover these alone."
+    return Text(text, "status stopped", OPERATOR_ID if error else "", "What the error said (operator only)")
+
+
+def closing(document: Document) -> list[Section]:
+    """Notes, performance, the complete scenario, the command and the versions: what there is of them."""
+    sections = []
+    if document.notes:
+        sections.append(Section("notes", "Notes", [Items(document.notes)]))
+    speed = performance(document)
+    if speed:
+        sections.append(Section("performance", "Performance", [Facts(speed)]))
+    again: list[Block | Details] = []
+    if document.command:
+        again += [
+            Text("On the same machine and torch build, this gives the same figures:"),
+            Code(document.command),
+        ]
+    facts = [
+        ("Started", document.started or ""),
+        ("Stored in", document.path or ""),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in document.versions.items())),
+    ]
+    known = [(name, value) for name, value in facts if value]
+    again += [Facts(known)] if known else []
+    if document.scenario:
+        again.append(Details("The complete scenario (TOML)", [Code(toml(document.scenario))]))
+    if again:
+        sections.append(Section("reproduce", "How to reproduce it", again))
+    return sections
+
+
+def performance(document: Document) -> list[tuple[str, str]]:
+    """Seconds, clients per second and memory, as far as they are known and may be shown."""
+    measured = document.performance
+    if measured is None:
+        return []
+    speed, memory = measured.clients_per_second, measured.peak_memory_mb
+    facts = [
+        ("Wall-clock time", measured.seconds, words.seconds(measured.seconds)),
+        ("Clients trained per second", speed, words.number(speed, 3)),
+        ("Peak memory", memory, f"{words.number(memory, 3)} MB"),
+    ]
+    return [(name, text) for name, value, text in facts if value is not None]
+
+
+def toml(scenario: Mapping[str, Any]) -> str:
+    """The scenario as the TOML that would give it again (TOML has no null: such keys are left out)."""
+
+    def without_null(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(key): without_null(entry) for key, entry in value.items() if entry is not None}
+        if isinstance(value, (list, tuple)):
+            return [without_null(entry) for entry in value if entry is not None]
+        return value
+
+    return tomli_w.dumps(without_null(scenario))
+
+
+def flat(section: Mapping[str, Any], leave_out: Sequence[str] = ()) -> str:
+    """A section of a scenario on one line.
+
+    >>> flat({"name": "digits", "clients": 100, "hidden": None})
+    'name digits; clients 100'
+    """
+    parts = []
+    for key, value in section.items():
+        if key in leave_out:
+            continue
+        if isinstance(value, Mapping):
+            parts.append(f"{key} ({flat(value)})")
+        elif value is not None:
+            shown = ", ".join(map(plain, value)) if isinstance(value, (list, tuple)) else plain(value)
+            parts.append(f"{key.replace('_', ' ')} {shown}")
+    return "; ".join(parts)
+
+
+def plain(value: Any) -> str:
+    """A value of a document as a person would write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return words.number(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def sampled(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of numbers; of a very long one only evenly spaced rows, with a sentence that says so."""
+    step = -(-len(rows) // MAX_ROWS) if rows else 1
+    if step > 1:
+        caption += f" Only every {step}th row and the last; the stored record has all {len(rows):,}."
+    kept = [row for index, row in enumerate(rows) if index % step == 0 or index == len(rows) - 1]
+    return Table(caption.strip(), head, kept, numeric=frozenset(range(1, len(head))))

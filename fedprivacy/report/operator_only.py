@@ -1,0 +1,101 @@
+"""The fields that depend on the data and are outside every claim, apart from all others."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fedprivacy.report import common, words
+from fedprivacy.report.blocks import Block, Details, Facts, Items, Section, Table, Text
+from fedprivacy.report.documents import operator_only, select
+
+FIELDS = {
+    "cohort": "Clients in the cohort",
+    "zeroed": "Updates that were not finite, set to zero",
+    "failures": "Clients that failed",
+    "first_failure": "What the first failing client said",
+    "refusals": "Clients that refused",
+    "error": "Error",
+    "seconds": "Seconds",
+    "clients_per_second": "Clients trained per second",
+    "peak_memory_mb": "Peak memory, MB",
+}
+
+
+def operator_section(document: Mapping[str, Any]) -> Section | None:
+    """What only the operator may see: summed up, and in full in a folded table.
+
+    Args:
+        document: The whole document, with its operator-only fields.
+
+    Returns:
+        None where the document holds no such field.
+    """
+    singles: list[tuple[str, str]] = []
+    elsewhere: list[str] = []
+    series: dict[str, list[tuple[str, list[Any]]]] = {}
+    for path in operator_only(document):
+        record, _, inner = path.rpartition(": ")
+        field = inner.rpartition(".")[2].removesuffix("[]")
+        if record:  # "runs: rounds[].cohort" is a field of other records
+            elsewhere.append(f"{label(field)} ({inner} of the {record})")
+            continue
+        values = select(document, path)
+        if not values:
+            continue
+        if "[]." in path:
+            series.setdefault(path.rpartition(".")[0], []).append((field, values))
+        else:
+            singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
+    if not singles and not series and not elsewhere:
+        return None
+    blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]
+    blocks += [Facts(singles)] if singles else []
+    for parent, columns in series.items():
+        blocks += _series(parent, columns, document)
+    if elsewhere:
+        blocks += [Text("Fields of this kind in the stored records, not shown here:"), Items(elsewhere)]
+    return Section(common.OPERATOR_ID, "For the operator only", blocks, operator=True)
+
+
+def label(field: str) -> str:
+    """A field's name in words."""
+    return FIELDS.get(field, words.capital(field.replace("_", " ")))
+
+
+def _series(
+    parent: str, columns: Sequence[tuple[str, list[Any]]], document: Mapping[str, Any]
+) -> list[Block | Details]:
+    """A summary of the numeric fields below one list, and all of them element by element."""
+    element = {"rounds[]": "round", "cells[]": "cell"}.get(parent, "element")
+    summary = [
+        (label(field), *(common.plain(figure(values)) for figure in (min, statistics.median, max, sum)))
+        for field, values in columns
+        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    ]
+    blocks: list[Block | Details] = []
+    if summary:
+        caption = f"Per {element}: the smallest, the middle and the largest value, and the sum of all."
+        head = ("", "Smallest", "Median", "Largest", "Sum")
+        blocks.append(Table(caption, head, summary, numeric=frozenset({1, 2, 3, 4})))
+    paths = [f"{parent}.{field}" for field, _ in columns]
+    rows = [
+        (name, *(common.plain(found[0]) if (found := select(one, path)) else "—" for path in paths))
+        for name, one in _elements(parent, document)
+    ]
+    table = common.sampled("", (element.capitalize(), *(label(field) for field, _ in columns)), rows)
+    blocks.append(Details(f"Every {element}", [table]))
+    return blocks
+
+
+def _elements(parent: str, document: Mapping[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Each element of the outermost list of a path, as a document that holds it alone."""
+    name = parent.partition("[]")[0]
+    *parents, field = name.split(".")
+    lists = select(document, name)
+    for index, value in enumerate(lists[0] if lists else [], start=1):
+        alone: dict[str, Any] = {field: [value]}
+        for key in reversed(parents):
+            alone = {key: alone}
+        yield common.plain(index), alone

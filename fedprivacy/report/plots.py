@@ -1,0 +1,267 @@
+"""The pictures of a report: accuracy against epsilon, and learning curves.
+
+Colours are Okabe and Ito's, which colour-blind eyes tell apart; each trust model also has its own
+marker, line style and label, so that a print in grey says the same.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from fedprivacy.report import svg, words
+
+# trust: colour, marker, line style
+LOOKS: dict[str, tuple[str, str, Any]] = {
+    "none": (svg.NONE, "", "--"),
+    "central": (svg.CENTRAL, "o", "-"),
+    "local": (svg.LOCAL, "s", "-."),
+    "distributed": (svg.DISTRIBUTED, "D", ":"),
+}
+WIDE, NARROW = 33, 44  # characters of a label's line
+LINE = 15.0  # pixels from a label's line to the next
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mean over seeds at one epsilon (None: no privacy), with its interval where there is one."""
+
+    epsilon: float | None
+    mean: float
+    interval: tuple[float, float] | None = None
+
+    @property
+    def extent(self) -> list[float]:
+        """All that must be seen of it."""
+        return [self.mean, *(self.interval or ())]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one trust model, with its label in two lines."""
+
+    trust: str
+    label: str
+    reach: str
+    points: tuple[Point, ...]
+
+    @property
+    def end(self) -> Point:
+        """The point at the right end of the line."""
+        return self.private[-1] if self.private else self.points[-1]
+
+    @property
+    def private(self) -> tuple[Point, ...]:
+        """The points that have an epsilon, from the strictest on."""
+        return tuple(sorted((p for p in self.points if p.epsilon), key=lambda p: p.epsilon or 0.0))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One measure by round; a share is shown in percent."""
+
+    label: str
+    rounds: tuple[int, ...]
+    values: tuple[float, ...]
+    share: bool = False
+
+    def said(self, value: float) -> str:
+        """One of its values in words."""
+        return words.accuracy(value) if self.share else words.number(value, 3)
+
+
+def frontier(series: Sequence[Series], x_label: str, title: str, *, narrow: bool = False) -> str:
+    """Accuracy against epsilon, a line per trust model; without privacy a level with its band.
+
+    Args:
+        series: One for each trust model that has a result.
+        x_label: What stands under the axis: epsilon with all that belongs to it.
+        title: The picture in words.
+        narrow: Whether to draw it for a phone (the labels above instead of at the lines' ends).
+
+    Returns:
+        Inline SVG.
+    """
+    with svg.style():
+        if narrow:
+            legend = sum(_label_height(one, NARROW) for one in series)
+            drawn = svg.figure(360, 366 + legend)
+            axes = svg.place(drawn, left=46, top=legend + 40, right=10, bottom=70)
+        else:
+            drawn = svg.figure(920, 460)
+            axes = svg.place(drawn, left=50, top=44, right=250, bottom=58)
+        _accuracy_axis(axes, [value for one in series for p in one.points for value in p.extent])
+        epsilons = sorted({p.epsilon for one in series for p in one.private if p.epsilon})
+        _epsilon_axis(axes, epsilons, labels=6 if narrow else 10)
+        axes.set_xlabel(x_label.replace("; ", "\n") if narrow else x_label.replace("; ", ", "), labelpad=8)
+        _heading(axes, "Accuracy (higher is better)", shift=-44)
+        for one in series:
+            _draw(axes, one)
+        if narrow:
+            _legend(drawn, series)
+        else:
+            _direct_labels(axes, series)
+        return svg.write(drawn, "frontier-narrow" if narrow else "frontier-wide", title)
+
+
+def learning(
+    curves: Sequence[Curve], trust: str, planned: int | None, title: str, *, narrow: bool = False
+) -> str:
+    """A panel for each measure by round; rounds that were planned but not run stay empty.
+
+    Returns:
+        Inline SVG.
+    """
+    with svg.style():
+        count = len(curves)
+        drawn = svg.figure(360, 270 * count) if narrow else svg.figure(920, 320)
+        for index, curve in enumerate(curves):
+            if narrow:
+                axes = svg.place(drawn, 46, 270 * index + 40, 58, 270 * (count - index - 1) + 52)
+            else:
+                step = 920 / count
+                axes = svg.place(drawn, 50 + step * index, 40, 920 - step * (index + 1) + 66, 52)
+            _panel(axes, curve, LOOKS.get(trust, LOOKS["none"])[0], "-" if index == 0 else "--", planned)
+        return svg.write(drawn, "learning-narrow" if narrow else "learning-wide", title)
+
+
+def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
+    """The accuracy axis: all of it, unless every value lies within a quarter of it."""
+    low, high = min(values), max(values)
+    if high - low > 0.25:
+        return 0.0, 1.0
+    pad = max(0.02, 0.15 * (high - low))
+    return max(0.0, math.floor((low - pad) * 20) / 20), min(1.0, math.ceil((high + pad) * 20) / 20)
+
+
+def _accuracy_axis(axes: Axes, values: Sequence[float]) -> None:
+    axes.set_ylim(*accuracy_range(values))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g} %"))
+
+
+def _epsilon_axis(axes: Axes, epsilons: Sequence[float], labels: int) -> None:
+    """Powers of two apart, with the ticks where the data is; labels that would touch are left out."""
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_minor_locator(NullLocator())
+    if not epsilons:
+        axes.set_xlim(0.5, 2)
+        axes.xaxis.set_major_locator(NullLocator())
+        return
+    axes.set_xlim(epsilons[0] * 2**-0.35, epsilons[-1] * 2**0.2)
+    gap = math.log2(epsilons[-1] / epsilons[0]) / labels
+    shown: list[float] = []
+    for value in epsilons:
+        if not shown or math.log2(value / shown[-1]) >= gap:
+            shown.append(value)
+    axes.xaxis.set_major_locator(FixedLocator(list(epsilons)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: words.number(x) if x in shown else ""))
+
+
+def _draw(axes: Axes, one: Series) -> None:
+    color, marker, line = LOOKS.get(one.trust, LOOKS["none"])
+    for level in (p for p in one.points if not p.epsilon):
+        if level.interval:
+            axes.axhspan(*level.interval, color=color, alpha=0.14, linewidth=0)
+        axes.axhline(level.mean, color=color, linestyle=line, linewidth=1.75)
+    points = one.private
+    if not points:
+        return
+    for p in points:
+        if p.epsilon and p.interval:
+            axes.plot([p.epsilon] * 2, p.interval, color=color, linewidth=1.5, marker="_", markersize=9)
+    axes.plot(
+        [p.epsilon or 0.0 for p in points], [p.mean for p in points],
+        color=color, linestyle=line, marker=marker, markeredgecolor=svg.PAPER, markeredgewidth=1.25,
+        clip_on=False,
+    )  # fmt: skip
+
+
+def _label(one: Series, width: int) -> list[str]:
+    """A label's lines: the name, then against whom it holds."""
+    return [one.label, *textwrap.wrap(one.reach, width)]
+
+
+def _label_height(one: Series, width: int) -> float:
+    return LINE * len(_label(one, width)) + 8
+
+
+def _direct_labels(axes: Axes, series: Sequence[Series]) -> None:
+    """Each line's name at its right end, pushed down where two would overlap."""
+    bottom, top = axes.get_ylim()
+    height = axes.get_window_extent().height
+    ends = [(height * (one.end.mean - bottom) / (top - bottom), one) for one in series]
+    ceiling = height + 10
+    for y, one in sorted(ends, key=lambda pair: -pair[0]):
+        y = min(y + 4, ceiling)
+        ceiling = y - _label_height(one, WIDE)
+        for index, text in enumerate(_label(one, WIDE)):
+            axes.annotate(
+                text, xy=(1, 0), xycoords="axes fraction", xytext=(14, y - LINE * index),
+                textcoords="offset pixels", va="center_baseline", annotation_clip=False,
+                **_label_font(one, index),
+            )  # fmt: skip
+
+
+def _legend(drawn: Figure, series: Sequence[Series]) -> None:
+    """Above the axes, where a phone has no room at the lines' ends."""
+    width, height = drawn.get_size_inches() * 72
+    y = 12.0
+    for one in series:
+        color, marker, line = LOOKS.get(one.trust, LOOKS["none"])
+        drawn.add_artist(
+            Line2D(
+                [4 / width, 44 / width], [1 - y / height] * 2, color=color, linestyle=line, marker=marker,
+                markevery=[1], markeredgecolor=svg.PAPER,
+            )
+        )  # fmt: skip
+        for index, text in enumerate(_label(one, NARROW)):
+            place = 1 - (y + LINE * index) / height
+            drawn.text(56 / width, place, text, va="center", **_label_font(one, index))
+        y += _label_height(one, NARROW)
+
+
+def _label_font(one: Series, index: int) -> dict[str, Any]:
+    if index == 0:
+        return {"color": LOOKS.get(one.trust, LOOKS["none"])[0], "fontsize": 14, "fontweight": "bold"}
+    return {"color": svg.MUTED, "fontsize": 12}
+
+
+def _heading(axes: Axes, text: str, shift: float) -> None:
+    """What the vertical axis shows, set level above it."""
+    axes.annotate(
+        text, xy=(0, 1), xycoords="axes fraction", xytext=(shift, 16), textcoords="offset pixels",
+        color=svg.MUTED, fontsize=13, annotation_clip=False,
+    )  # fmt: skip
+
+
+def _panel(axes: Axes, curve: Curve, color: str, line: str, planned: int | None) -> None:
+    done = curve.rounds[-1]
+    _heading(axes, curve.label, shift=-44)
+    marker = "o" if len(curve.rounds) <= 25 else ""
+    axes.plot(
+        curve.rounds, curve.values, color=color, linestyle=line, marker=marker, markersize=5, clip_on=False
+    )
+    axes.set_xlim(0, max(planned or 0, done, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_xlabel("Round", labelpad=6)
+    if curve.share:
+        _accuracy_axis(axes, curve.values)
+    else:
+        axes.set_ylim(bottom=min(0.0, *curve.values))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+    last = curve.values[-1]
+    axes.annotate(
+        curve.said(last), xy=(done, last), xytext=(8, 0), textcoords="offset pixels", va="center",
+        color=svg.INK, fontweight="bold", annotation_clip=False,
+    )  # fmt: skip
+    if planned and done < planned:
+        axes.axvline(done, color=svg.MUTED, linestyle=":", linewidth=1.25)

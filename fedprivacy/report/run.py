@@ -1,0 +1,136 @@
+"""The page of one federated run: how it learned, what it guarantees to whom, what it cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from fedprivacy.report import common, plots, protection, words
+from fedprivacy.report.blocks import Block, Details, Facts, Page, Picture, Section, Text, Tiles
+from fedprivacy.report.documents import RunDocument
+
+
+def page(document: RunDocument, *, error: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The run, without its operator-only fields.
+        error: Whether the operator-only section holds an error's text.
+    """
+    lead: list[Block | Details] = [
+        common.status(document, _done(document), _planned(document), "rounds", error=error),
+        Tiles(_tiles(document)),
+    ]
+    picture = _picture(document)
+    lead.append(picture or Text("There is no learning curve: no round of this run was evaluated."))
+    sections = [
+        Section("guarantees", "Who is protected from whom", protection.cards(document.privacy.guarantees)),
+        Section("privacy", "Privacy settings", [Facts(_privacy(document))]),
+    ]
+    settings = _settings(document)
+    if settings:
+        sections.append(Section("settings", "Settings", [Facts(settings)]))
+    return Page(
+        title=document.name,
+        eyebrow="Federated run",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=lead,
+        sections=[*sections, *common.closing(document)],
+    )
+
+
+def _trust(document: RunDocument) -> str:
+    return document.privacy.trust or str(document.setting("privacy", "trust") or "none")
+
+
+def _planned(document: RunDocument) -> int | None:
+    rounds = document.setting("server", "rounds")
+    return rounds if isinstance(rounds, int) else None
+
+
+def _done(document: RunDocument) -> int:
+    return len(document.rounds)
+
+
+def _tiles(document: RunDocument) -> list[tuple[str, str, str]]:
+    on = words.evaluated_on(document.evaluated_on)
+    accuracy = document.final.accuracy if document.final else None
+    loss = document.final.loss if document.final else None
+    done, planned = _done(document), _planned(document)
+    population = document.privacy.population
+    tiles = [
+        ("Accuracy", words.accuracy(accuracy), f"on {on}, at the end"),
+        ("Loss", words.number(loss, 3), f"on {on}, at the end"),
+        ("Rounds", f"{done:,}", f"of {planned:,} planned" if planned else "run"),
+        ("Trust model", words.trust(_trust(document)), words.WHO_ADDS_NOISE.get(_trust(document), "")),
+    ]
+    if population is not None:
+        tiles.insert(3, ("Clients", f"{population:,}", "in the population"))
+    return tiles
+
+
+def _picture(document: RunDocument) -> Picture | None:
+    curves = []
+    for name, said in (("accuracy", "Accuracy (higher is better)"), ("loss", "Loss (lower is better)")):
+        measured = [(at, getattr(one, name)) for at, one in enumerate(document.rounds, start=1)]
+        finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
+        if finite:
+            rounds, values = zip(*finite, strict=True)
+            curves.append(plots.Curve(said, rounds, values, share=name == "accuracy"))
+    if not curves:
+        return None
+    rows = [
+        (f"{at:,}", words.accuracy(one.accuracy), words.number(one.loss), words.seconds(one.seconds))
+        for at, one in enumerate(document.rounds, start=1)
+        if one.accuracy is not None or one.loss is not None
+    ]
+    on = words.evaluated_on(document.evaluated_on)
+    title = "Line chart of the evaluations by round. " + " ".join(
+        f"{curve.label}: {curve.said(curve.values[0])} in round {curve.rounds[0]}, "
+        f"{curve.said(curve.values[-1])} in round {curve.rounds[-1]}."
+        for curve in curves
+    )
+    planned, done = _planned(document), _done(document)
+    stopped = f" It stopped at the dotted line, of {planned:,} rounds." if planned and done < planned else ""
+    return Picture(
+        wide=plots.learning(curves, _trust(document), planned, title),
+        narrow=plots.learning(curves, _trust(document), planned, title, narrow=True),
+        caption=f"Accuracy and loss of the global model on {on}, by round.{stopped}"
+        + "".join(words.cut_axis(plots.accuracy_range(c.values)[0]) for c in curves if c.share),
+        table=common.sampled(
+            f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss", "Duration of the round"), rows
+        ),
+    )
+
+
+def _privacy(document: RunDocument) -> list[tuple[str, str]]:
+    plan = document.privacy
+    trust, unit, adjacency, cap = _trust(document), plan.unit, plan.adjacency, plan.max_participations
+    facts: Sequence[tuple[str, str]] = (
+        ("Trust model", f"{words.trust(trust)}. {words.WHO_ADDS_NOISE.get(trust, '')}"),
+        ("Unit of privacy", f"{unit}: {words.UNITS.get(unit, unit)}" if unit else ""),
+        ("Adjacency", f"{adjacency}: {words.change(adjacency, unit)}" if adjacency else ""),
+        ("Delta", words.number(plan.delta) if plan.delta is not None else ""),
+        ("Mechanism", plan.mechanism or ""),
+        ("Clipping norm", words.number(plan.clipping_norm) if plan.clipping_norm is not None else ""),
+        ("Noise multiplier", _noise(plan.noise_multiplier)),
+        ("Sampling", words.sampling(plan.sampling or document.scenario.get("sampling"))),
+        ("Most answers of one client", f"{cap:,}" if cap is not None else ""),
+    )
+    return [(name, value) for name, value in facts if value and value != "—"]
+
+
+def _noise(multiplier: float | None) -> str:
+    if multiplier is None:
+        return ""
+    return f"{words.number(multiplier)} (the noise's standard deviation, divided by the clipping norm)"
+
+
+def _settings(document: RunDocument) -> list[tuple[str, str]]:
+    sections = ("data", "model", "training", "server", "federation", "evaluation")
+    facts = [("Seed", str(document.seed))] if document.seed is not None else []
+    for name in sections:
+        part = document.scenario.get(name)
+        if isinstance(part, Mapping) and part:
+            facts.append((words.capital(name), common.flat(part)))
+    return facts

@@ -1,0 +1,109 @@
+"""Matplotlib figures as inline SVG that follows the page: its colours, its fonts, no global state.
+
+Colours are placeholders in the figure and become CSS variables in the SVG, so that one picture suits
+light, dark and print. The same figure gives the same text: fixed hash salt, no date, no metadata.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+# Placeholder -> CSS variable of page.css.
+INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
+NONE, CENTRAL, LOCAL, DISTRIBUTED = "#050505", "#060606", "#070707", "#080808"
+_VARIABLES = {
+    INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper",
+    NONE: "--none", CENTRAL: "--central", LOCAL: "--local", DISTRIBUTED: "--distributed",
+}  # fmt: skip
+
+_SETTINGS = {
+    "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and scaled
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "font.size": 13,
+    "text.color": INK,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 13,
+    "axes.edgecolor": GRID,
+    "axes.linewidth": 1.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.facecolor": "none",
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": GRID,
+    "grid.linewidth": 1.0,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.labelsize": 13,
+    "ytick.labelsize": 13,
+    "ytick.major.size": 0,
+    "ytick.major.pad": 8,
+    "xtick.major.size": 5,
+    "xtick.major.pad": 5,
+    "lines.linewidth": 2.25,
+    "lines.markersize": 8,
+    "figure.facecolor": "none",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our settings while a figure is made and drawn; those of the process come back after."""
+    process_wide = ("backend", "backend_fallback", "interactive", "toolbar")
+    settings: dict[Any, Any] = {k: v for k, v in mpl.rcParamsDefault.items() if k not in process_wide}
+    with mpl.rc_context(settings | _SETTINGS):
+        yield
+
+
+def figure(width: float, height: float) -> Figure:
+    """A figure of so many CSS pixels, with a canvas of its own (pyplot never sees it)."""
+    drawn = Figure(figsize=(width / 72, height / 72), dpi=72)
+    FigureCanvasSVG(drawn)
+    return drawn
+
+
+def place(drawn: Figure, left: float, top: float, right: float, bottom: float) -> Axes:
+    """Axes at these margins of the figure, in pixels."""
+    width, height = drawn.get_size_inches() * 72
+    box = (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
+    return drawn.add_axes(box)
+
+
+def write(drawn: Figure, name: str, title: str) -> str:
+    """The figure as one `<svg>` element to be put into an HTML page.
+
+    Args:
+        drawn: The figure, made within `style()`.
+        name: Unique on the page; every id of the picture begins with it.
+        title: What the picture shows, for those who cannot see it.
+    """
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):
+        drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    width, height = drawn.get_size_inches() * 72
+    body = re.sub(r"^.*?<svg[^>]*>|</svg>\s*$", "", buffer.getvalue(), flags=re.DOTALL)
+    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r" font-family: [^;\"]*;?", "", body)  # the page's own font
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'xlink:href="#', f'href="#{name}-', body).replace("url(#", f"url(#{name}-")
+    for placeholder, variable in _VARIABLES.items():
+        body = re.sub(rf"(fill|stroke): {placeholder}\b", rf"\1: var({variable})", body)
+    alt = html.escape(title)
+    return (
+        f'<svg class="{name}" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'role="img" aria-label="{alt}"><title>{alt}</title>{body.strip()}</svg>'
+    )

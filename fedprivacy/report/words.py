@@ -1,0 +1,234 @@
+"""The sentences and numbers of a report: observers, trust models, guarantees, in plain words.
+
+Whether somebody is protected is never decided here: it is read from the guarantees of the document.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fedprivacy.accounting.statement import printed
+from fedprivacy.report.documents import Guarantee
+
+NO_GUARANTEE = "No guarantee"
+
+OBSERVERS = {"server": "the server", "participant": "other participants", "outsider": "outsiders"}
+
+SEES = {
+    "server": "Sees every message that it receives.",
+    "participant": "See the global models that they are sent.",
+    "outsider": "See the final model.",
+}
+
+TRUSTS = {"none": "No noise", "central": "Central", "local": "Local", "distributed": "Distributed"}
+
+WHO_ADDS_NOISE = {
+    "none": "Nobody adds noise.",
+    "central": "The server adds the noise, once per round.",
+    "local": "Each client adds noise before anything leaves it.",
+    "distributed": "Each client adds a share of the noise; the server sees only the secure sum.",
+}
+
+# What the definition of a trust model means for an observer. Not a claim: the claim stands above it.
+WHY = {
+    ("none", "server"): "It receives each update as it is.",
+    ("none", "participant"): "They receive global models without noise.",
+    ("none", "outsider"): "They see a final model without noise.",
+    ("central", "server"): "It has to be trusted: it receives the updates before the noise is added.",
+    ("central", "participant"): "They receive global models that carry the server's noise.",
+    ("central", "outsider"): "They see a final model that carries the server's noise.",
+    ("local", "server"): "All that it receives already carries the client's noise.",
+    ("local", "participant"): "They receive models made from updates that already carried noise.",
+    ("local", "outsider"): "They see a model made from updates that already carried noise.",
+}
+
+UNITS = {"client": "one client (all its records)", "example": "one record"}
+
+ADJACENCIES = {
+    "replace-one": "replacing {unit} by any other",
+    "add-remove": "adding or removing {unit}",
+    "zero-out": "replacing the contribution of {unit} by nothing",
+}
+
+_EVALUATED_ON = {"test": "the held-out test set", "public": "the public part of the data"}
+
+STOPPED = {"interrupted": "Interrupted", "failed": "Failed", "running": "Not finished when this was written:"}
+
+OPERATOR_CAUTION = (
+    "These values depend on the participants' data and no mechanism has charged the privacy budget for them. "
+    "They lie outside every claim that this page makes for participants and outsiders. "
+    "They are for whoever operates the server: remove this section before the page is passed on."
+)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits; an em dash where there is none.
+
+    >>> number(0.00001), number(1234567.0), number(None)
+    ('1e-5', '1,234,567', '—')
+    """
+    if value is None:
+        return "—"
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "infinite"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return re.sub(r"e([+-])0+", r"e\1", f"{value:.{digits}g}").replace("e+", "e")
+
+
+def accuracy(value: float | None, unit: str = " %") -> str:
+    """An accuracy (a share between 0 and 1) in percent with one decimal.
+
+    >>> accuracy(0.4097), accuracy(0.4097, unit="")
+    ('41.0 %', '41.0')
+    """
+    return f"{100 * value:.1f}{unit}" if value is not None and math.isfinite(value) else number(value)
+
+
+def epsilon(value: float | None) -> str:
+    """An epsilon rounded *up* to four significant digits, so that the print never promises too much.
+
+    >>> epsilon(2.00000000001), epsilon(2.0001), epsilon(None)
+    ('2', '2.001', 'No guarantee')
+    """
+    return NO_GUARANTEE if value is None or not math.isfinite(value) else printed(value)
+
+
+def seconds(value: float | None) -> str:
+    """A duration in words: seconds up to two minutes, minutes above."""
+    if value is None or not math.isfinite(value):
+        return number(value)
+    return f"{number(value, 3)} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def listed(parts: Iterable[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    items = list(parts)
+    return f" {last} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def capital(text: str) -> str:
+    """The text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def observer(name: str) -> str:
+    """Who looks, in words."""
+    return OBSERVERS.get(name, name)
+
+
+def evaluated_on(name: str) -> str:
+    """Where accuracy was measured, in words."""
+    return _EVALUATED_ON.get(name, name)
+
+
+def trust(name: str) -> str:
+    """The trust model's title."""
+    return TRUSTS.get(name, capital(name))
+
+
+def terms(guarantees: Iterable[Guarantee]) -> str:
+    """What every epsilon stands with: its delta, unit and adjacency, each combination once.
+
+    Returns:
+        `delta 1e-5, unit client, adjacency replace-one`; empty where nobody has a guarantee.
+    """
+    found = {
+        f"delta {number(g.delta)}, unit {g.unit}, adjacency {g.adjacency}": None
+        for g in guarantees
+        if g.holds
+    }
+    return listed(found, "or")
+
+
+def reach(guarantees: Sequence[Guarantee]) -> str:
+    """Against whom the guarantees of a trust model hold, and against whom not."""
+    against = dict.fromkeys(observer(g.observer) for g in guarantees if g.holds)
+    trusted = dict.fromkeys(observer(g.observer) for g in guarantees if not g.holds)
+    if not against:
+        return "no guarantee against anyone"
+    return f"holds against {listed(against)}" + (f", not against {listed(trusted)}" if trusted else "")
+
+
+def meaning(g: Guarantee) -> str:
+    """What one guarantee says, in a plain sentence without assumptions."""
+    if g.epsilon is None or not g.holds:
+        return WHY.get((g.trust or "", g.observer), f"Nothing is guaranteed against {observer(g.observer)}.")
+    what, who = capital(change(g.adjacency, g.unit)), observer(g.observer)
+    return (
+        f"{what} changes the probability of anything that {who} can see by a factor of at most "
+        f"{factor(g.epsilon)}, plus delta ({number(g.delta)})."
+    )
+
+
+def change(adjacency: str | None, unit: str | None) -> str:
+    """What may change between two data sets that a guarantee does not let apart.
+
+    >>> change("add-remove", "example")
+    'adding or removing one record'
+    """
+    what = UNITS.get(unit or "", f"one {unit}")
+    known = ADJACENCIES.get(adjacency or "")
+    return known.format(unit=what) if known else f"a change ({adjacency}) of {what}"
+
+
+def factor(value: float) -> str:
+    """e to the power epsilon, rounded up as epsilon is.
+
+    >>> factor(1.0), factor(8.0), factor(100.0)
+    ('2.719', '2,981', 'e^100')
+    """
+    return epsilon(math.exp(value)) if value <= 20 else f"e^{epsilon(value)}"
+
+
+def how_to_read(epsilons: Sequence[float], stands_with: str) -> str:
+    """What epsilon means, with the factor for each epsilon of the page."""
+    factors = [f"{factor(value)} at epsilon {epsilon(value)}" for value in epsilons]
+    return (
+        "How to read epsilon: a change of one protected unit changes the probability of anything that the "
+        "observer can see by a factor of at most e to the power epsilon, plus delta. Smaller is stronger. "
+        f"The factor is {listed(factors)} ({stands_with}, against the observers named here)."
+    )
+
+
+def cut_axis(bottom: float) -> str:
+    """A warning where the accuracy axis does not begin at zero."""
+    return f" The accuracy axis begins at {100 * bottom:.0f} %, not at 0." if bottom > 0 else ""
+
+
+def caution(trusts: Sequence[str]) -> str:
+    """What stands beside every picture that lays trust models over one another."""
+    said = {
+        "local": "Local privacy holds against the server itself, since the noise is added before anything "
+        "leaves a client.",
+        "central": "Central privacy holds only against those behind the server: the server receives every "
+        "update without noise and has to be trusted.",
+    }
+    return " ".join(said[name] for name in ("local", "central") if name in trusts)
+
+
+def sampling(value: Any) -> str:
+    """How a cohort is drawn, from a scenario's `sampling` section (or as the document says it)."""
+    if not isinstance(value, Mapping):
+        return str(value) if value else "—"
+    name, rate, cohort = value.get("name"), value.get("rate"), value.get("cohort")
+    if name == "poisson" and isinstance(rate, (int, float)):
+        return f"Poisson: each client by its own coin, rate {number(rate)}"
+    if name == "fixed" and isinstance(cohort, (int, float)):
+        return f"a fixed number of clients, {number(cohort)}, without replacement"
+    if name == "all":
+        return "all clients in every round"
+    return ", ".join(f"{key} {entry}" for key, entry in value.items() if entry is not None) or "—"
+
+
+def progress(status: str, done: int, planned: int | None, what: str) -> str:
+    """How far it came: `Finished: 100 rounds.`, `Interrupted after 12 of 100 rounds.`"""
+    of = f"{done:,} of {planned:,} {what}" if planned and planned != done else f"{done:,} {what}"
+    if status == "finished":
+        return f"Finished: {of}."
+    if status in ("interrupted", "failed"):
+        return f"{STOPPED[status]} after {of}."
+    return f"{STOPPED.get(status, capital(status) + ':')} {of}."

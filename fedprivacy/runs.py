@@ -1,0 +1,198 @@
+"""The run directory: what a run leaves on disk, written so that a crash loses at most one round.
+
+scenario.toml   complete, every default written out
+events.jsonl    one line a round, flushed
+run.json        the versioned result document
+checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
+report.html     one offline page
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from fedprivacy.errors import InputError
+
+SCHEMA = 1
+KEPT_CHECKPOINTS = 2
+Tensors = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state after a round.
+
+    Args:
+        rounds: How many rounds are done.
+        tensors: Named arrays: weights, optimizer state, participations, node states.
+        facts: Small JSON values that belong to them.
+    """
+
+    rounds: int
+    tensors: dict[str, NDArray[Any]]
+    facts: dict[str, Any]
+
+
+class RunDirectory:
+    """One run's files.
+
+    Args:
+        path: The directory; it exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, parent: Path, name: str, scenario: str, seed: int) -> RunDirectory:
+        """Makes `parent/<time>-<name>-<short hash>` with the complete scenario in it.
+
+        Raises:
+            InputError: if it cannot be made or written.
+        """
+        digest = hashlib.blake2b(f"{scenario}\n{seed}".encode(), digest_size=3).hexdigest()
+        stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{digest}"
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            path = _unused(parent, stem)
+            run = cls(path)
+            run.write("scenario.toml", scenario)
+        except OSError as error:
+            raise InputError(
+                f"--out {parent}: {error.strerror}. Choose a folder that you may write to."
+            ) from error
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """An existing run directory.
+
+        Raises:
+            InputError: if there is no run in `path`.
+        """
+        if not (path / "scenario.toml").is_file():
+            raise InputError(f"{path}: not a run directory (it has no scenario.toml).")
+        return cls(path)
+
+    def write(self, name: str, text: str) -> Path:
+        """Writes a file atomically: readers see the old text or the new, never half of it."""
+        return _replace(self.path / name, text.encode())
+
+    def write_document(self, document: Mapping[str, Any]) -> None:
+        """Writes run.json."""
+        self.write("run.json", json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+    def document(self) -> dict[str, Any]:
+        """Reads run.json.
+
+        Raises:
+            InputError: if it is missing, damaged or of another schema.
+        """
+        return read_document(self.path / "run.json")
+
+    def append_event(self, event: Mapping[str, Any]) -> None:
+        """Adds one line to events.jsonl and hands it to the operating system."""
+        with (self.path / "events.jsonl").open("a") as stream:
+            stream.write(json.dumps(event, allow_nan=False) + "\n")
+
+    def keep_events(self, count: int) -> list[dict[str, Any]]:
+        """Cuts events.jsonl to its first `count` lines, the rounds that a checkpoint covers."""
+        source = self.path / "events.jsonl"
+        lines = source.read_text().splitlines()[:count] if source.exists() else []
+        self.write("events.jsonl", "".join(line + "\n" for line in lines))
+        return [json.loads(line) for line in lines]
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Writes a checkpoint atomically and removes all but the newest two."""
+        folder = self.path / "checkpoint"
+        folder.mkdir(exist_ok=True)
+        tensors = {name: np.ascontiguousarray(array) for name, array in checkpoint.tensors.items()}
+        metadata = {
+            "rounds": str(checkpoint.rounds),
+            "facts": json.dumps(checkpoint.facts),
+            "digest": _digest(tensors),
+        }
+        target = folder / f"round-{checkpoint.rounds:06d}.safetensors"
+        _replace(target, save(tensors, metadata=metadata))
+        for old in sorted(folder.glob("round-*.safetensors"))[:-KEPT_CHECKPOINTS]:
+            old.unlink()
+
+    def load_checkpoint(self) -> Checkpoint | None:
+        """The newest checkpoint that is whole, or None where there is none."""
+        for path in sorted((self.path / "checkpoint").glob("round-*.safetensors"), reverse=True):
+            checkpoint = _load(path)
+            if checkpoint is not None:
+                return checkpoint
+        return None
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Reads a result document (run.json).
+
+    Raises:
+        InputError: if it is missing, damaged or of another schema.
+    """
+    try:
+        document = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}. Is this a run directory?") from error
+    except ValueError as error:
+        raise InputError(f"{path}: damaged, not JSON ({error}).") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise InputError(f"{path}: not a result document of schema {SCHEMA}.")
+    return document
+
+
+def _unused(parent: Path, stem: str) -> Path:
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        path = parent / f"{stem}{suffix}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise InputError(f"--out {parent}: holds too many runs named {stem}. Choose another folder.")
+
+
+def _replace(target: Path, data: bytes) -> Path:
+    part = target.with_name(target.name + ".part")
+    with part.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(part, target)
+    return target
+
+
+def _digest(tensors: Tensors) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _load(path: Path) -> Checkpoint | None:
+    """A checkpoint file, or None if it is damaged (cut short, bits flipped)."""
+    try:
+        with safe_open(path, framework="numpy") as stored:
+            metadata = stored.metadata() or {}
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        if metadata["digest"] != _digest(tensors):
+            return None
+        return Checkpoint(int(metadata["rounds"]), tensors, json.loads(metadata["facts"]))
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return None

@@ -1,0 +1,103 @@
+"""How the server draws a cohort, and the DpEvent of that draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import dp_accounting
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PoissonSampling:
+    """Each client takes part by its own coin, independently of all others.
+
+    Args:
+        rate: The probability q of taking part in a round, in (0, 1].
+    """
+
+    rate: float
+    name: ClassVar[str] = "poisson"
+
+    def draw(self, population: int, stream: np.random.Generator) -> Ids:
+        """The ids of a round's cohort, sorted, shape (cohort,); it may be empty."""
+        return np.flatnonzero(stream.random(population) < self.rate)
+
+    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+        """The event of a release about a cohort drawn so."""
+        return dp_accounting.PoissonSampledDpEvent(self.rate, release)
+
+    def expected_cohort(self, population: int) -> float:
+        """The mean cohort size: the fixed denominator of the average."""
+        return self.rate * population
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        return f"Poisson sampling at rate {self.rate:g}"
+
+
+@dataclass(frozen=True)
+class FixedSampling:
+    """A uniform subset of fixed size, without replacement.
+
+    Args:
+        cohort: The number of clients in each round.
+    """
+
+    cohort: int
+    name: ClassVar[str] = "fixed"
+
+    def draw(self, population: int, stream: np.random.Generator) -> Ids:
+        """The ids of a round's cohort, sorted, shape (min(cohort, population),)."""
+        size = min(self.cohort, population)
+        return np.sort(stream.choice(population, size=size, replace=False, shuffle=False))
+
+    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+        """The event of a release about a cohort drawn so; a cohort of everybody is no sampling."""
+        if self.cohort >= population:
+            return release
+        return dp_accounting.SampledWithoutReplacementDpEvent(population, self.cohort, release)
+
+    def expected_cohort(self, population: int) -> float:
+        """The cohort size: the fixed denominator of the average."""
+        return float(self.cohort)
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        return f"fixed-size sampling of {self.cohort} clients"
+
+
+@dataclass(frozen=True)
+class AllSampling:
+    """Every client in every round."""
+
+    name: ClassVar[str] = "all"
+
+    def draw(self, population: int, stream: np.random.Generator) -> Ids:
+        """All ids, shape (population,)."""
+        return np.arange(population)
+
+    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+        """No sampling: the release itself."""
+        return release
+
+    def expected_cohort(self, population: int) -> float:
+        """The population: the fixed denominator of the average."""
+        return float(population)
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        return "all clients in every round"
+
+
+Sampler = PoissonSampling | FixedSampling | AllSampling
+SAMPLERS: dict[str, type[PoissonSampling] | type[FixedSampling] | type[AllSampling]] = {
+    kind.name: kind for kind in (PoissonSampling, FixedSampling, AllSampling)
+}

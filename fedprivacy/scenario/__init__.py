@@ -1,0 +1,47 @@
+"""The scenario: a strict TOML file that says everything that determines a run.
+
+>>> from fedprivacy.scenario import Scenario
+>>> scenario = Scenario.read("scenarios/digits.toml", overrides=["server.rounds=10"])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+from fedprivacy.scenario.scenario import Scenario
+from fedprivacy.scenario.sections import (
+    AdamServer,
+    AllSampling,
+    Compare,
+    Digits,
+    Evaluation,
+    Federation,
+    FixedSampling,
+    Logistic,
+    Mlp,
+    MomentumServer,
+    PoissonSampling,
+    SgdServer,
+    Synthetic,
+    Training,
+)
+
+__all__ = [
+    "AdamServer",
+    "AllSampling",
+    "CentralPrivacy",
+    "Compare",
+    "Digits",
+    "Evaluation",
+    "Federation",
+    "FixedSampling",
+    "LocalPrivacy",
+    "Logistic",
+    "Mlp",
+    "MomentumServer",
+    "NoPrivacy",
+    "PoissonSampling",
+    "Scenario",
+    "SgdServer",
+    "Synthetic",
+    "Training",
+]

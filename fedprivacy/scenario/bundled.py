@@ -1,0 +1,19 @@
+"""The scenario that `flwr run` carries in its run config, as one string."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fedprivacy
+from fedprivacy.scenario.scenario import Scenario
+
+
+def scenario_of_app(value: str) -> Scenario:
+    """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
+
+    Raises:
+        ScenarioError: if the text or the file is not a scenario.
+    """
+    if "=" in value:
+        return Scenario.from_text(value, "run config: scenario")
+    return Scenario.read(Path(fedprivacy.__file__).parents[1] / value)

@@ -1,0 +1,235 @@
+"""What must hold between the keys of a scenario, beyond the type and range of each.
+
+A check asks for the values that it needs and says nothing while one of them is missing or wrong by
+itself, so one mistake neither hides another nor is reported twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.scenario.findings import Finding, literal
+from fedprivacy.scenario.sections import Digits, count_clients
+
+MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
+MAX_PARAMETERS = 10**9
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a scenario that are valid by themselves.
+
+    Args:
+        valid: `section.key` -> value, defaults included.
+        broken: `section.key` that were given but are wrong by themselves.
+    """
+
+    valid: Mapping[str, Any]
+    broken: frozenset[str] = frozenset()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.valid.get(key)
+
+    def given(self, key: str) -> bool:
+        return key in self.broken or self.valid.get(key) is not None
+
+    @property
+    def records(self) -> int | None:
+        """All training records."""
+        digits = self["data.name"] == "digits"
+        records: int | None = Digits.train_records if digits else self["data.records"]
+        return records
+
+    @property
+    def private(self) -> int | None:
+        """The training records that clients own."""
+        records, fraction = self.records, self["data.public_fraction"]
+        return None if records is None or fraction is None else records - round(records * fraction)
+
+    @property
+    def population(self) -> int | None:
+        """The number of clients, as far as it can be known and makes sense."""
+        records, fraction, partition = self.records, self["data.public_fraction"], self["data.partition"]
+        if records is None or fraction is None or partition is None:
+            return None
+        return count_clients(records, fraction, partition, self["data.clients"]) or None
+
+
+def findings(values: Values) -> list[Finding]:
+    """Everything that does not fit together."""
+    return [finding for check in CHECKS for finding in check(values)]
+
+
+def clients_fit_partition(v: Values) -> Iterator[Finding]:
+    path = ("data", "clients")
+    if v["data.partition"] == "iid" and not v.given("data.clients"):
+        yield Finding(
+            path,
+            'missing: partition "iid" deals the records out to a number of clients',
+            "Add clients = 100.",
+        )
+    if v["data.partition"] == "one-per-example" and v.given("data.clients"):
+        yield Finding(
+            path,
+            'has no effect: with partition "one-per-example" every record is a client',
+            'Remove it, or set partition = "iid".',
+        )
+
+
+def enough_records(v: Values) -> Iterator[Finding]:
+    clients, private = v["data.clients"], v.private
+    if private == 0:
+        yield Finding(
+            ("data", "public_fraction"),
+            f"leaves none of {v.records} training records to clients",
+            "Make it smaller.",
+            literal(v["data.public_fraction"]),
+        )
+    elif v["data.partition"] == "iid" and clients is not None and private is not None and clients > private:
+        yield Finding(
+            ("data", "clients"),
+            f"more clients than the {private} records that they can own",
+            f"At most {private}.",
+            literal(clients),
+        )
+
+
+def data_fits_memory(v: Values) -> Iterator[Finding]:
+    features, records, test = v["data.features"], v["data.records"], v["data.test_records"]
+    if features and records and test and (records + test) * features > MAX_NUMBERS:
+        yield Finding(
+            ("data", "records"),
+            f"with {features} features these are more than {MAX_NUMBERS:,} numbers",
+            "Take fewer records or features.",
+            literal(records),
+        )
+
+
+def model_fits_memory(v: Values) -> Iterator[Finding]:
+    hidden = v["model.hidden"] or ()
+    if sum(wide * high for wide, high in itertools.pairwise(hidden)) > MAX_PARAMETERS:
+        yield Finding(
+            ("model", "hidden"),
+            f"makes more than {MAX_PARAMETERS:,} parameters",
+            "Take smaller layers.",
+            literal(hidden),
+        )
+
+
+def one_budget(v: Values) -> Iterator[Finding]:
+    if v["privacy.trust"] not in ("local", "central"):
+        return
+    epsilon, noise = v.given("privacy.epsilon"), v.given("privacy.noise_multiplier")
+    if epsilon and noise:
+        yield Finding(
+            ("privacy", "noise_multiplier"),
+            "given together with epsilon, but each follows from the other",
+            "Keep epsilon to aim at a guarantee, or noise_multiplier to fix the noise.",
+        )
+    if not epsilon and not noise:
+        yield Finding(
+            ("privacy", "epsilon"),
+            f'missing: trust "{v["privacy.trust"]}" needs a budget',
+            "Add epsilon = 2.0, or noise_multiplier = 4.0 to fix the noise instead.",
+        )
+
+
+def delta_is_small(v: Values) -> Iterator[Finding]:
+    delta, clients = v["privacy.delta"], v.population
+    if delta is None or 0 < delta < 1 / (clients or 1):
+        return
+    # With delta = 1/n a mechanism may publish one client in full and still keep the guarantee.
+    usual = min(1e-5, 10.0 ** math.floor(math.log10(0.1 / (clients or 1))))
+    bound = f"1/(number of clients) = 1/{clients} = {1 / clients:.3g}" if clients else "1/(number of clients)"
+    yield Finding(
+        ("privacy", "delta"), f"must be above 0 and below {bound}", f"{usual:.0e} is usual.", literal(delta)
+    )
+
+
+def cohort_fits_population(v: Values) -> Iterator[Finding]:
+    cohort, clients = v["sampling.cohort"], v.population
+    if cohort is not None and clients is not None and cohort > clients:
+        yield Finding(
+            ("sampling", "cohort"),
+            f"larger than the population of {clients} clients",
+            f'At most {clients}, or sampling name = "all" for everyone.',
+            literal(cohort),
+        )
+
+
+def hosts_fit_population(v: Values) -> Iterator[Finding]:
+    hosts, clients = v["federation.hosts"], v.population
+    if hosts is not None and clients is not None and hosts > clients:
+        yield Finding(
+            ("federation", "hosts"),
+            f"more hosts than the {clients} clients",
+            f"At most {clients}.",
+            literal(hosts),
+        )
+
+
+def fixed_sampling_has_accountant(v: Values) -> Iterator[Finding]:
+    adjacency = v["privacy.adjacency"]
+    if (
+        v["sampling.name"] == "fixed"
+        and v["privacy.trust"] == "central"
+        and adjacency not in (None, "replace-one")
+    ):
+        yield Finding(
+            ("privacy", "adjacency"),
+            'no accountant supports it together with trust "central" and sampling "fixed"',
+            'Use adjacency = "replace-one", or sampling name = "poisson".',
+            literal(adjacency),
+        )
+
+
+def local_cannot_hide_who_answers(v: Values) -> Iterator[Finding]:
+    if (v["privacy.trust"], v["privacy.adjacency"]) == ("local", "add-remove"):
+        yield Finding(
+            ("privacy", "adjacency"),
+            'under trust "local" the server sees who answers, so whether a client is there cannot be hidden',
+            'Use adjacency = "replace-one" (true local privacy), or "zero-out".',
+            literal("add-remove"),
+        )
+
+
+def evaluation_has_records(v: Values) -> Iterator[Finding]:
+    private = v.private
+    if v["evaluation.on"] == "public" and private is not None and private == v.records:
+        yield Finding(
+            ("evaluation", "on"),
+            "there is no public part of the data to evaluate on",
+            'Set data.public_fraction = 0.1, or on = "test".',
+            literal("public"),
+        )
+
+
+def noise_fits_observation(v: Values) -> Iterator[Finding]:
+    if (v["privacy.trust"], v["privacy.noise_draw"], v["federation.observe"]) == ("local", "sum", "each"):
+        yield Finding(
+            ("privacy", "noise_draw"),
+            'one draw of noise for a sum cannot be seen in single messages, and federation.observe = "each" '
+            "shows these: each needs a draw of its own",
+            'Use noise_draw = "client", or observe = "sum".',
+            literal("sum"),
+        )
+
+
+CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
+    clients_fit_partition,
+    enough_records,
+    data_fits_memory,
+    model_fits_memory,
+    one_budget,
+    delta_is_small,
+    cohort_fits_population,
+    hosts_fit_population,
+    fixed_sampling_has_accountant,
+    local_cannot_hide_who_answers,
+    evaluation_has_records,
+    noise_fits_observation,
+)

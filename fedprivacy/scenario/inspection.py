@@ -1,0 +1,172 @@
+"""All that is wrong with the tables of a scenario: its sections, what is between them, its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from fedprivacy.scenario import changes, checks
+from fedprivacy.scenario.base import MAX_SEED, Section
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Finding, dotted, literal, wrong_type
+from fedprivacy.scenario.kinds import HEAD, KINDS, SHARED, Kind
+from fedprivacy.scenario.sections import TRUSTS
+from fedprivacy.scenario.words import explain, missing, unknown_key, wrong_name
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in the tables of a scenario.
+
+    Args:
+        parts: The valid sections, and the valid keys above them.
+        findings: All mistakes.
+    """
+
+    parts: dict[str, Any]
+    findings: list[Finding]
+
+
+def inspect(tables: Tables) -> Inspection:
+    """Validates a scenario without the cells of its comparison."""
+    tables = with_defaults(tables)
+    parts: dict[str, Any] = {}
+    valid: dict[str, Any] = {}
+    broken: set[str] = set()
+    found: list[Finding] = []
+
+    def take(section: str, kind: Kind, table: Tables) -> Section | None:
+        part, values, wrong = _validate(section, kind, table)
+        found.extend(wrong)
+        prefix = f"{section}." if section else ""
+        valid.update({prefix + key: value for key, value in values.items()})
+        broken.update(prefix + key for key in table if key not in values)
+        return part
+
+    head = take("", HEAD, {key: value for key, value in tables.items() if key not in KINDS})
+    if head is not None:
+        parts |= dict(head)
+    for section, kind in KINDS.items():
+        table = tables.get(section, {})
+        if not isinstance(table, dict):
+            found.append(
+                wrong_type((section,), table, "a section", f"Write [{section}] on a line of its own.")
+            )
+        elif not table and section not in tables and kind.required:
+            found.append(_missing_section(section, kind))
+        elif (part := take(section, kind, table)) is not None:
+            parts[section] = part
+    found += checks.findings(checks.Values(valid, frozenset(broken)))
+    return Inspection(parts, found)
+
+
+def with_defaults(tables: Tables) -> Tables:
+    """The tables with those defaults that depend on another section."""
+    new = dict(tables)
+    privacy, server, compare = (tables.get(name, {}) for name in ("privacy", "server", "compare"))
+    if isinstance(privacy, dict) and privacy.get("trust") == "local" and "max_participations" not in privacy:
+        rounds = server.get("rounds") if isinstance(server, dict) else None
+        # Where the number of rounds is itself wrong, any number does: the scenario is refused.
+        usable = isinstance(rounds, int) and not isinstance(rounds, bool) and 1 <= rounds <= 10**6
+        new["privacy"] = {**privacy, "max_participations": rounds if usable else 1}
+    if isinstance(compare, dict) and "seeds" not in compare:
+        seed = tables.get("seed", 0)
+        usable = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
+        first = min(seed, MAX_SEED - 2) if usable else 0
+        new["compare"] = {**compare, "seeds": [first, first + 1, first + 2]}
+    return new
+
+
+def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, Tables, list[Finding]]:
+    """The section if it is valid, the keys that are valid in any case, and what is wrong."""
+    base = (section,) if section else ()
+    variant = kind.variant(table)
+    found: list[Finding] = []
+    if variant is None:
+        if kind.tag in table:
+            found.append(wrong_name((*base, kind.tag), table[kind.tag], list(kind.variants), kind.noun))
+        else:
+            some = " or ".join(literal(name) for name in kind.variants)
+            found.append(Finding((*base, kind.tag), "missing", f"Add {kind.tag} = {some}."))
+    for key in table:
+        owners = kind.owners(key)
+        if not owners and key != kind.tag:
+            found.append(unknown_key(section, key, kind.keys(variant)))
+        elif variant is not None and variant not in owners and key != kind.tag:
+            found.append(_of_other_kind(base, kind, key, variant, owners))
+    # Of an unknown variant, check the keys that are there by any variant that has them.
+    part, values = None, {}
+    for name in [variant] if variant is not None else kind.variants:
+        cls = kind.variants[name]
+        known = {key: value for key, value in table.items() if key in cls.model_fields and key != kind.tag}
+        wrong: set[Any] = set()
+        try:
+            part = cls.model_validate({**known, kind.tag: name} if kind.tag else known)
+        except ValidationError as error:
+            explained = explain(section, cls, error)
+            wrong = {finding.path[len(base)] for finding in explained}
+            if variant is None:
+                explained = [finding for finding in explained if finding.path[len(base)] in known]
+            said = {(finding.path, finding.what) for finding in found}
+            found += [finding for finding in explained if (finding.path, finding.what) not in said]
+        for key, field in cls.model_fields.items():
+            if key not in wrong and (variant is not None or key in known):
+                values[key] = known.get(key, field.get_default())
+    if kind.tag and variant is not None:
+        values[kind.tag] = variant
+    return (None if found else part), values, found
+
+
+def _of_other_kind(base: tuple[str, ...], kind: Kind, key: str, variant: str, owners: list[str]) -> Finding:
+    others = " or ".join(f"{kind.tag} = {literal(name)}" for name in owners)
+    what = f"has no effect with {kind.tag} = {literal(variant)}"
+    return Finding((*base, key), what, f"Remove it, or set {others}.")
+
+
+def _missing_section(section: str, kind: Kind) -> Finding:
+    if kind.default is not None:
+        cls = kind.variants[kind.default]
+        lines = [
+            missing((key,), field).remedy for key, field in cls.model_fields.items() if field.is_required()
+        ]
+        return Finding((section,), "the section is missing", f"Add [{section}]. {' '.join(lines)}")
+    some = " or ".join(literal(name) for name in kind.variants)
+    return Finding((section,), "the section is missing", f"Add [{section}] with {kind.tag} = {some}.")
+
+
+def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
+    """What is wrong with the cells of a comparison and is not wrong with the scenario already.
+
+    A mistake in a key of `[compare.<trust>]` stands at that key; what goes wrong elsewhere under
+    that trust model (it needs a key that the scenario lacks) stands at `[compare.<trust>]`.
+    """
+    if not isinstance(tables.get("compare"), dict):
+        return []
+    listed = whole.parts["compare"].trusts if "compare" in whole.parts else ()
+    known = {finding.path for finding in whole.findings}
+    found = []
+    for trust in TRUSTS:
+        laid = {(section, key) for section, key, _ in changes.overlay(tables, trust)}
+        shared = sorted(("privacy", key) for key in SHARED if ("privacy", key) in laid)
+        for key_path in shared:
+            what = "the comparison sets it, alike for all trust models"
+            remedy = "Remove it here: [privacy] and compare.epsilons say what is compared."
+            found.append(Finding(("compare", trust, *key_path), what, remedy))
+        if trust not in listed and not laid:
+            continue
+        try:
+            cell = inspect(changes.cell(tables, trust, None if trust == "none" else 1.0))
+        except KeyError:  # a section that is no section, as `whole` says
+            continue
+        touched = {section for section, _ in laid.difference(shared)}
+        for finding in cell.findings:
+            new = not any(finding.path[: len(path)] == path for path in known)
+            if finding.path[:2] in laid.difference(shared) or (new and finding.path[0] in touched):
+                found.append(replace(finding, path=("compare", trust, *finding.path)))
+            elif new:
+                place = dotted(finding.path) + (f" = {finding.shown}" if finding.shown else "")
+                what = f'trust "{trust}" cannot run: {place}: {finding.what}'
+                found.append(Finding(("compare", trust), what, finding.remedy))
+    return found

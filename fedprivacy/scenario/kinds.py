@@ -1,0 +1,78 @@
+"""Which sections a scenario has, and which key tells the kind of a section.
+
+A new data set, model, sampler or optimizer is a class in `sections` and its name here (and in the
+union of its section): the reader, its suggestions and the overlays of a comparison know it then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.scenario import sections as s
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A section of the file.
+
+    Args:
+        variants: Name of the variant -> its class; one variant named "" where the section has no kinds.
+        tag: The key that names the variant.
+        noun: What the tag names, for messages.
+        required: Whether a file must have the section.
+        default: The variant where the tag is absent, or None where it must be given.
+    """
+
+    variants: dict[str, type[Section]]
+    tag: str = ""
+    noun: str = ""
+    required: bool = True
+    default: str | None = None
+
+    def variant(self, table: dict[str, Any]) -> str | None:
+        """The name of the variant that a table asks for, None if it is not a known one."""
+        name = table.get(self.tag, self.default) if self.tag else ""
+        return name if isinstance(name, str) and name in self.variants else None
+
+    def keys(self, variant: str | None = None) -> list[str]:
+        """The keys of one variant, or of all together, with the tag first."""
+        classes = self.variants.values() if variant is None else [self.variants[variant]]
+        known = dict.fromkeys([self.tag] if self.tag else [])
+        for cls in classes:
+            known |= dict.fromkeys(cls.model_fields)
+        return list(known)
+
+    def owners(self, key: str) -> list[str]:
+        """The variants that have a key."""
+        return [name for name, cls in self.variants.items() if key in cls.model_fields]
+
+
+KINDS: dict[str, Kind] = {
+    "data": Kind({"digits": s.Digits, "synthetic": s.Synthetic}, "name", "data set"),
+    "model": Kind({"logistic": s.Logistic, "mlp": s.Mlp}, "name", "model"),
+    "training": Kind({"": s.Training}, required=False),
+    "server": Kind(
+        {"sgd": s.SgdServer, "momentum": s.MomentumServer, "adam": s.AdamServer},
+        "optimizer",
+        "optimizer",
+        default="sgd",
+    ),
+    "sampling": Kind(
+        {"poisson": s.PoissonSampling, "fixed": s.FixedSampling, "all": s.AllSampling}, "name", "sampler"
+    ),
+    "privacy": Kind(
+        {"none": NoPrivacy, "central": CentralPrivacy, "local": LocalPrivacy}, "trust", "trust model"
+    ),
+    "federation": Kind({"": s.Federation}, required=False),
+    "evaluation": Kind({"": s.Evaluation}, required=False),
+    "compare": Kind({"": s.Compare}, required=False),
+}
+HEAD = Kind({"": s.Head})
+
+# The sections that a trust model may have otherwise than the scenario.
+OVERLAID = ("training", "server", "sampling", "privacy")
+# What a comparison sets itself, or keeps the same in all its cells, so that they can be compared.
+SHARED = ("trust", "epsilon", "noise_multiplier", "delta", "unit", "adjacency")

@@ -1,0 +1,69 @@
+"""The privacy section of a scenario, a class for each trust model."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fedprivacy.scenario.base import Section
+
+
+class _Privacy(Section):
+    unit: Literal["client"] = Field("client", description="What is protected: all records of one client.")
+    adjacency: Literal["replace-one", "add-remove", "zero-out"] = Field(
+        "replace-one", description="Which two data sets the guarantee holds apart."
+    )
+
+
+class NoPrivacy(_Privacy):
+    """No noise and no guarantee; the clipping norm, if given, is a heuristic."""
+
+    delta: ClassVar[None] = None
+    mechanism: ClassVar[None] = None
+    epsilon: ClassVar[None] = None
+    noise_multiplier: ClassVar[None] = None
+    max_participations: ClassVar[None] = None
+    noise_draw: ClassVar[None] = None
+    trust: Literal["none"]
+    clipping_norm: float | None = Field(None, gt=0, le=10**9, description="The largest L2 norm of an update.")
+
+
+class _Noisy(_Privacy):
+    clipping_norm: float = Field(
+        gt=0,
+        le=10**9,
+        description="The largest L2 norm of an update; the noise grows with it.",
+        examples=[1.0],
+    )
+    delta: float = Field(1e-5, description="The probability that the epsilon does not hold.")
+    mechanism: Literal["gaussian"] = Field("gaussian", description="The noise.")
+    epsilon: float | None = Field(
+        None, gt=0, le=10**6, description="The privacy budget: smaller is more private, 1 to 8 is usual."
+    )
+    noise_multiplier: float | None = Field(
+        None,
+        gt=0,
+        le=10**9,
+        description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
+    )
+
+
+class LocalPrivacy(_Noisy):
+    """Each client adds noise before anything leaves it."""
+
+    trust: Literal["local"]
+    max_participations: int = Field(
+        ge=1, le=10**6, description="How often a client may take part; without it, in every round."
+    )
+    noise_draw: Literal["client", "sum"] = Field(
+        "client", description="One draw of noise for each client, or one for the sum of a chunk."
+    )
+
+
+class CentralPrivacy(_Noisy):
+    """The server, which is trusted, adds noise once a round."""
+
+    max_participations: ClassVar[None] = None
+    noise_draw: ClassVar[None] = None
+    trust: Literal["central"]

@@ -1,0 +1,90 @@
+"""From a scenario file to its tables, and what keeps a file from having any.
+
+bytes -> text -> tables (TOML, with --set laid over), then in `inspection`:
+sections, each validated by itself -> checks between them -> the cells of the comparison
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.scenario import changes
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Places, literal
+from fedprivacy.scenario.lines import key_lines
+
+MAX_BYTES = 2**20
+
+
+def read_text(file: str | Path) -> str:
+    """The text of a scenario file.
+
+    Raises:
+        ScenarioError: It is missing, a folder, not readable, larger than 1 MB, or not UTF-8.
+    """
+    line = None
+    try:
+        with open(file, "rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
+        if len(content) <= MAX_BYTES:
+            return content.decode("utf-8-sig")
+        what, remedy = "larger than 1 MB", "A scenario is a short text; is this the right file?"
+    except FileNotFoundError:
+        what, remedy = "no such file", "`fedprivacy scenarios` lists what is ready to run."
+    except IsADirectoryError:
+        what, remedy = "a folder, not a file", "Name the .toml file in it."
+    except PermissionError:
+        what, remedy = "may not be read", "Ask for the right to read it."
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        what, remedy = "not text in UTF-8", "Save it as UTF-8 text; is this the right file?"
+    except (OSError, ValueError) as error:
+        what, remedy = f"cannot be read: {getattr(error, 'strerror', None) or error}", "Check the name."
+    raise ScenarioError([Problem("", what, remedy, str(file), line)])
+
+
+def parse(text: str, file: str, overrides: Sequence[str]) -> tuple[Tables, Places, list[Problem]]:
+    """The tables of a TOML text with `--set` options laid over, and where each key comes from.
+
+    Raises:
+        ScenarioError: The text is empty or not TOML.
+    """
+    settings, problems = changes.parse_overrides(overrides)
+    try:
+        tables: Tables = tomllib.loads(text)
+        lines = key_lines(text)
+    except RecursionError:
+        raise ScenarioError([*problems, Problem("", "nested too deep", "", file)]) from None
+    except ValueError as error:  # TOMLDecodeError, or a number with thousands of digits
+        raise ScenarioError([*problems, _not_toml(text, file, str(error))]) from None
+    if not tables:
+        remedy = "`fedprivacy scenarios` lists ready ones to start from."
+        raise ScenarioError([*problems, Problem("", "the file is empty", remedy, file)])
+    fitting = []
+    for setting in settings:
+        try:
+            changes.lay(tables, {setting.path: setting.value})
+            fitting.append(setting)
+        except KeyError:
+            problems.append(Problem(f"--set {setting.label}", "leads through a key that is not a section"))
+    try:
+        tables = changes.lay(tables, {setting.path: setting.value for setting in fitting})
+    except KeyError:
+        labels = " ".join(f"--set {setting.label}" for setting in fitting)
+        problems.append(Problem(labels, "these contradict each other"))
+    return tables, Places(file, lines, fitting), problems
+
+
+def _not_toml(text: str, file: str, message: str) -> Problem:
+    where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    what = message[: where.start()] if where else message
+    rows = text.splitlines() or [""]
+    line = int(where[1]) if where and where[1] else len(rows)
+    row = rows[min(line, len(rows)) - 1].strip()
+    shown = f" in {literal(row)}" if row else ""
+    remedy = "A line is `key = value` or `[section]`, and text stands in quotes."
+    return Problem("", f"not TOML: {what[:1].lower()}{what[1:]}{shown}", remedy, file, line)

@@ -1,0 +1,248 @@
+"""The sections of a scenario file, one strict model for each.
+
+Strict: a key that is not listed here is an error, so is a text where a number belongs, and a key
+that has no effect (the `momentum` of an optimizer without one). Where a section has kinds, one
+key tells which (`data.name`, `server.optimizer`, `privacy.trust`) and each kind is a class with its
+own keys. The `description` and `examples` of a field are what an error message says to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from fedprivacy.scenario.base import MAX_SEED, Section
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+
+Trust = Literal["none", "central", "local"]
+TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
+
+
+def _batch_size(value: Any) -> int | Literal["all"]:
+    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9):
+        return value
+    raise PydanticCustomError("batch_size", 'must be "all" or a whole number of at least 1')
+
+
+def _no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    if len(set(values)) < len(values):
+        raise PydanticCustomError("repeats", "the list names something twice")
+    return values
+
+
+BatchSize = Annotated[int | Literal["all"], PlainValidator(_batch_size)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+
+
+class Head(Section):
+    """The keys above the first section."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$",
+        description="The run's folder carries the name.",
+        examples=["my-scenario"],
+    )
+    description: str = Field("", description="What the scenario shows, for its reader.")
+    tuning: str = Field("", description="How the hyperparameters were chosen; the report prints it.")
+    seed: int = Field(0, ge=0, le=MAX_SEED, description="The root of all randomness of a run, such as 1.")
+
+
+def count_clients(records: int, public_fraction: float, partition: str, clients: int | None) -> int | None:
+    """The number of clients, or None where `partition` needs `clients` and has none.
+
+    Args:
+        records: All training records.
+        public_fraction: The share of them that no client owns.
+        partition: "one-per-example" or "iid".
+        clients: The scenario's `clients`, for "iid".
+    """
+    return records - round(records * public_fraction) if partition == "one-per-example" else clients
+
+
+class _Data(Section):
+    partition: Literal["one-per-example", "iid"] = Field(
+        "one-per-example", description="How the records are dealt out to clients."
+    )
+    clients: int | None = Field(
+        None, ge=1, le=10**9, description='The number of clients, with partition "iid".', examples=[100]
+    )
+    public_fraction: float = Field(
+        0.0, ge=0, lt=1, description="The share of the training records that no client owns, such as 0.1."
+    )
+    scaling: Literal["none", "per-record"] = Field(
+        "none",
+        description="What is done to each record by itself: nothing, or its own mean subtracted and its own "
+        "standard deviation divided by.",
+    )
+    seed: int = Field(0, ge=0, le=MAX_SEED, description="The seed of the partition, such as 0.")
+
+
+class Digits(_Data):
+    """scikit-learn's handwritten digits: 1797 images of 8 x 8 pixels, 10 classes."""
+
+    train_records: ClassVar[int] = 1437
+    test_records: ClassVar[int] = 360
+    name: Literal["digits"]
+
+    @property
+    def population(self) -> int:
+        """The number of clients."""
+        return count_clients(self.train_records, self.public_fraction, self.partition, self.clients) or 0
+
+
+class Synthetic(_Data):
+    """Records drawn from a logistic model with known parameters, as many as wanted."""
+
+    name: Literal["synthetic"]
+    records: int = Field(100_000, ge=1, le=10**9, description="The number of training records.")
+    test_records: int = Field(10_000, ge=1, le=10**9, description="The number of test records.")
+    features: int = Field(20, ge=1, le=10**6, description="The number of features of a record, such as 20.")
+    signal: float = Field(
+        4.0,
+        ge=0,
+        le=10**6,
+        description="How far the true parameters are from zero (their norm), such as 4.0.",
+    )
+
+    @property
+    def train_records(self) -> int:
+        return self.records
+
+    @property
+    def population(self) -> int:
+        """The number of clients."""
+        return count_clients(self.train_records, self.public_fraction, self.partition, self.clients) or 0
+
+
+class Logistic(Section):
+    """Logistic regression: one linear layer."""
+
+    name: Literal["logistic"]
+
+
+class Mlp(Section):
+    """Linear layers with an activation between them."""
+
+    name: Literal["mlp"]
+    hidden: tuple[Annotated[int, Field(ge=1, le=10**6)], ...] = Field(
+        (200,),
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='The sizes of the hidden layers, such as [200]; without any use the model "logistic".',
+    )
+    activation: Literal["relu", "tanh"] = Field("relu", description="The function between the layers.")
+
+
+class Training(Section):
+    """What a client does with the model that it gets."""
+
+    epochs: int = Field(1, ge=1, le=10**6, description="How often a client goes through its records.")
+    batch_size: BatchSize = Field("all", description='The records of one step; "all" makes one step of them.')
+    learning_rate: float = Field(0.1, gt=0, le=10**6, description="The step size of the client, such as 0.1.")
+
+
+class _Server(Section):
+    rounds: int = Field(ge=1, le=10**6, description="The number of rounds.", examples=[100])
+    learning_rate: float = Field(1.0, gt=0, le=10**6, description="The step size of the server, such as 1.0.")
+
+
+class SgdServer(_Server):
+    """Adds the mean update, times the learning rate."""
+
+    optimizer: Literal["sgd"] = "sgd"
+
+
+class MomentumServer(_Server):
+    """Adds a running sum of the mean updates."""
+
+    optimizer: Literal["momentum"]
+    momentum: float = Field(
+        0.9, ge=0, lt=1, description="The share of the last step that is kept, such as 0.9."
+    )
+
+
+class AdamServer(_Server):
+    """Adam on the mean updates (FedAdam of Reddi et al. 2021)."""
+
+    optimizer: Literal["adam"]
+    beta1: float = Field(0.9, ge=0, lt=1, description="The decay of the running mean, such as 0.9.")
+    beta2: float = Field(
+        0.99, ge=0, lt=1, description="The decay of the running mean of squares, such as 0.99."
+    )
+    adaptivity: float = Field(1e-3, gt=0, le=10**6, description="Added to the denominator, such as 1e-3.")
+
+
+class PoissonSampling(Section):
+    """Each client joins a round with probability `rate`, by a coin of its own."""
+
+    name: Literal["poisson"]
+    rate: float = Field(
+        gt=0, le=1, description="The probability that a client joins a round.", examples=[0.1]
+    )
+
+
+class FixedSampling(Section):
+    """A cohort of fixed size, drawn without replacement."""
+
+    name: Literal["fixed"]
+    cohort: int = Field(ge=1, le=10**9, description="The number of clients in each round.", examples=[100])
+
+
+class AllSampling(Section):
+    """Every client joins every round."""
+
+    name: Literal["all"]
+
+
+class Federation(Section):
+    """How clients are spread over hosts, and what a node replies."""
+
+    hosts: int = Field(1, ge=1, le=10**6, description="The number of logical hosts of the clients.")
+    chunk_size: int = Field(128, ge=1, le=10**6, description="The clients trained as one computation.")
+    observe: Literal["sum", "each"] = Field("sum", description="What a node replies: a sum, or each update.")
+
+
+class Evaluation(Section):
+    """Where and how often the server measures the model."""
+
+    on: Literal["test", "public"] = Field("test", description="The records that the model is measured on.")
+    every: int = Field(1, ge=1, le=10**6, description="The rounds from one measurement to the next.")
+
+
+# For each section a partial table: keys that replace the scenario's own under one trust model.
+Overlay = dict[Literal["training", "server", "sampling", "privacy"], dict[str, Any]]
+
+
+class Compare(Section):
+    """The cells of a comparison: each trust model at each epsilon with each seed."""
+
+    trusts: Annotated[tuple[Trust, ...], AfterValidator(_no_repeats)] = Field(
+        TRUSTS,
+        strict=False,
+        min_length=1,
+        description='The trust models to compare, such as ["none", "local"].',
+    )
+    epsilons: Annotated[tuple[Annotated[float, Field(gt=0, le=10**6)], ...], AfterValidator(_no_repeats)] = (
+        Field(
+            (1.0, 2.0, 4.0, 8.0), strict=False, min_length=1, description="The epsilons, such as [1.0, 8.0]."
+        )
+    )
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(_no_repeats)] = Field(
+        strict=False,
+        min_length=1,
+        description="The seeds, the same for every trust model, such as [1, 2, 3].",
+    )
+    none: Overlay = Field({}, description='Keys for trust "none" alone.')
+    central: Overlay = Field({}, description='Keys for trust "central" alone.')
+    local: Overlay = Field({}, description='Keys for trust "local" alone.')
+
+
+Data = Annotated[Digits | Synthetic, Field(discriminator="name")]
+Model = Annotated[Logistic | Mlp, Field(discriminator="name")]
+Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
+Sampling = Annotated[PoissonSampling | FixedSampling | AllSampling, Field(discriminator="name")]
+Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]

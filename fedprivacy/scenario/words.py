@@ -1,0 +1,119 @@
+"""What pydantic found wrong with a table, in the words of somebody who writes a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.findings import Finding, Path, literal, suggestion, wrong_type
+from fedprivacy.scenario.kinds import HEAD, KINDS
+
+# Words that a later version will know.
+RESERVED = {
+    "distributed": 'Use "central" or "local".',
+    "example": 'Use "client": all records of one client are protected together.',
+}
+_WANTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "text in quotes",
+    "tuple_type": "a list",
+    "dict_type": "a section",
+}
+# What a key names, where the key itself does not say it.
+_NOUNS = {
+    "trusts": "trust model",
+    "noise_draw": "way to draw noise",
+    "observe": "kind of reply",
+    "on": "data to evaluate on",
+}
+_BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"))
+
+
+def explain(section: str, cls: type[Section], error: ValidationError) -> list[Finding]:
+    """One finding for each of pydantic's errors, unknown keys left out (see `unknown_key`)."""
+    base: Path = (section,) if section else ()
+    return [
+        _explain(base, cls, detail)
+        for detail in error.errors(include_url=False)
+        if detail["type"] != "extra_forbidden" and not _counts_wrong_elements(detail)
+    ]
+
+
+def _counts_wrong_elements(error: ErrorDetails) -> bool:
+    """Whether a list is "too short" only since its wrong elements, told by themselves, do not count."""
+    return error["type"] == "too_short" and len(error["input"]) > 0
+
+
+def _explain(base: Path, cls: type[Section], error: ErrorDetails) -> Finding:
+    path, given, sort = (*base, *error["loc"]), error["input"], error["type"]
+    field = cls.model_fields[str(error["loc"][0])]
+    about = field.description or ""
+    if sort == "missing":
+        return missing(path, field)
+    if sort in _WANTED:
+        return wrong_type(path, given, _WANTED[sort], about)
+    if path[-1] == "[key]":  # a section that no trust model may have otherwise
+        return Finding(path[:-1], "unknown key", suggestion(str(given), names(field.annotation)))
+    if sort == "literal_error":
+        key = str(error["loc"][0])
+        return wrong_name(path, given, names(field.annotation), _NOUNS.get(key, key))
+    if sort == "finite_number":
+        return Finding(path, "a finite number is needed", about, literal(given))
+    if sort == "string_pattern_mismatch":
+        return Finding(path, "must be letters, digits and hyphens, at most 64", about, literal(given))
+    if sort == "too_short":
+        return Finding(path, "the list is empty, at least one element is needed", about)
+    if sort == "too_long":
+        return Finding(path, f"the list is too long, {error['ctx']['max_length']} is the most", about)
+    bounds = _bounds(field if len(error["loc"]) == 1 else None, error.get("ctx", {}))
+    return Finding(path, f"must be {bounds}" if bounds else error["msg"], about, literal(given))
+
+
+def _bounds(field: FieldInfo | None, broken: Mapping[str, Any]) -> str:
+    """`above 0 and at most 1`: the limit that was broken, and the field's other one if it is near."""
+    shown = {name: broken[name] for name, _ in _BOUNDS if name in broken}
+    for meta in field.metadata if field else ():
+        for name, _ in _BOUNDS:
+            limit = getattr(meta, name, None)
+            if limit is not None and limit < 10**6:
+                shown[name] = limit
+    return " and ".join(f"{word} {shown[name]:.15g}" for name, word in _BOUNDS if name in shown)
+
+
+def names(annotation: Any) -> list[str]:
+    """The words that a type such as `tuple[Literal["a", "b"], ...]` allows."""
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in get_args(annotation)]
+    return [name for part in get_args(annotation) for name in names(part)]
+
+
+def missing(path: Path, field: FieldInfo) -> Finding:
+    example = f"{path[-1]} = {literal(field.examples[0])}" if field.examples else f"{path[-1]}"
+    return Finding(path, "missing", f"Add {example}. {field.description or ''}".strip())
+
+
+def wrong_name(path: Path, given: Any, known: Sequence[str], noun: str) -> Finding:
+    """A word that is not one of those that a key may have."""
+    if not isinstance(given, str):
+        return wrong_type(path, given, "text in quotes", f"One of {', '.join(map(literal, known))}.")
+    if given in RESERVED and any(word in path for word in ("trust", "trusts", "unit")):
+        return Finding(
+            path, "a reserved word, not available in this version", RESERVED[given], literal(given)
+        )
+    return Finding(path, f"unknown {noun}", suggestion(given, known, quoted=True), literal(given))
+
+
+def unknown_key(section: str, key: str, known: Sequence[str]) -> Finding:
+    """A key that no variant of a section has; `section` is "" above the first section."""
+    path: Path = (section, key) if section else (key,)
+    homes = [name for name, kind in {"": HEAD, **KINDS}.items() if name != section and kind.owners(key)]
+    if len(homes) == 1:
+        home = f"in [{homes[0]}]" if homes[0] else "above the first section"
+        return Finding(path, "unknown key", f"It belongs {home}.")
+    return Finding(path, "unknown key", suggestion(key, known if section else [*known, *KINDS]))

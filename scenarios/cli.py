@@ -1,0 +1,213 @@
+"""The `fedprivacy` command.
+
+Heavy imports (torch, Flower, the accountants) happen inside the commands, so that help is instant.
+Exit codes: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from fedprivacy.errors import FedPrivacyError
+
+app = typer.Typer(
+    name="fedprivacy",
+    help="Simulate federated learning with differential privacy, and say who is protected from whom.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+budget_app = typer.Typer(help="Epsilon to noise and back, for a mechanism.", no_args_is_help=True)
+app.add_typer(budget_app, name="budget")
+
+Source = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a ready one.")
+]
+OptionalSource = Annotated[
+    str | None, typer.Argument(metavar="[SCENARIO]", help="A scenario file, or the name of a ready one.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a key, as in server.rounds=10. May be repeated."
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Override the seed.")]
+Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
+Out = Annotated[Path, typer.Option(help="The folder that run directories go to.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result document alone on standard output.")]
+
+
+@app.command()
+def run(
+    scenario: OptionalSource = None,
+    set_: Set = None,
+    seed: Seed = None,
+    engine: Engine = "embedded",
+    out: Out = Path("runs"),
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Go on with an interrupted run instead.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Launch a simulation and write its record and report."""
+    from fedprivacy.errors import InputError
+    from scenarios import runner
+    from scenarios.display import show_run, watching
+
+    _check_engine(engine)
+    if (scenario is None) == (resume is None):
+        raise InputError("give a SCENARIO to start, or --resume RUN to go on with one.")
+    if resume is not None and (set_ or seed is not None):
+        raise InputError("--resume: a run goes on with its own scenario; leave out --set and --seed.")
+    if resume is not None:
+        with watching(_rounds_of(resume)) as on_round:
+            document = runner.resume(resume, command=_command(), on_round=on_round)
+    else:
+        assert scenario is not None
+        asked = _read(scenario, set_, seed)
+        with watching(asked.server.rounds) as on_round:
+            document = runner.run(asked, out, command=_command(), on_round=on_round)
+    _print(document, json_, show_run)
+
+
+@app.command()
+def compare(
+    scenario: Source,
+    set_: Set = None,
+    seed: Seed = None,
+    engine: Engine = "embedded",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Processes that run cells side by side; default: one a core."),
+    ] = None,
+    out: Out = Path("runs"),
+    json_: Json = False,
+) -> None:
+    """Compare local, central and no privacy over epsilons and seeds."""
+    from scenarios.compare import compare as run_comparison
+    from scenarios.display import counting, show_comparison
+
+    _check_engine(engine)
+    asked = _read(scenario, set_, seed)
+    with counting() as on_run:
+        document = run_comparison(
+            asked, out, workers=workers or os.cpu_count() or 1, command=_command(), on_run=on_run
+        )
+    _print(document, json_, show_comparison)
+
+
+@budget_app.command("gaussian")
+def budget_gaussian(
+    epsilon: Annotated[float | None, typer.Option(help="Find the noise for this epsilon.")] = None,
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option(help="Find the epsilon of this noise (standard deviation / clipping norm)."),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The delta of the guarantee.")] = 1e-5,
+    rounds: Annotated[int, typer.Option(help="How many releases.")] = 1,
+    sampling_rate: Annotated[
+        float | None, typer.Option(help="Poisson sampling at this rate; default: everybody, every round.")
+    ] = None,
+    cohort: Annotated[int | None, typer.Option(help="Fixed-size sampling of this many clients.")] = None,
+    population: Annotated[int | None, typer.Option(help="Out of this many clients.")] = None,
+    adjacency: Annotated[str, typer.Option(help="replace-one, add-remove or zero-out.")] = "replace-one",
+    json_: Json = False,
+) -> None:
+    """Gaussian noise: from (epsilon, delta) to the noise multiplier, or back."""
+    from scenarios.budget import gaussian_budget
+
+    document = gaussian_budget(
+        epsilon=epsilon,
+        noise_multiplier=noise_multiplier,
+        delta=delta,
+        rounds=rounds,
+        sampling_rate=sampling_rate,
+        cohort=cohort,
+        population=population,
+        adjacency=adjacency,
+    )
+    _print(document, json_, lambda result: print(result["words"]))
+
+
+@app.command()
+def scenarios(json_: Json = False) -> None:
+    """List the scenarios that are ready to run."""
+    from fedprivacy.scenario import Scenario
+    from scenarios.display import show_scenarios
+    from scenarios.ready import ready
+
+    found = {name: Scenario.read(path) for name, path in ready().items()}
+    listed = [
+        {"name": name, "description": s.description, "clients": s.population} for name, s in found.items()
+    ]
+    _print({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs or comparisons.")],
+) -> None:
+    """Render the report of stored runs again."""
+    from scenarios.runner import rerender
+
+    for path in runs:
+        print(rerender(path))
+
+
+def main() -> None:
+    """Runs the command; what a user did wrong ends without a traceback."""
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except FedPrivacyError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def _read(source: str, overrides: list[str] | None, seed: int | None) -> Any:
+    from fedprivacy.scenario import Scenario
+    from scenarios.ready import find
+
+    extra = [] if seed is None else [f"seed={seed}"]
+    return Scenario.read(find(source), [*(overrides or []), *extra])
+
+
+def _rounds_of(path: Path) -> int:
+    from fedprivacy.runs import RunDirectory
+    from fedprivacy.scenario import Scenario
+
+    return Scenario.read(RunDirectory.open(path).path / "scenario.toml").server.rounds
+
+
+def _check_engine(engine: str) -> None:
+    from fedprivacy.errors import InputError
+
+    if engine != "embedded":
+        raise InputError(f"--engine {engine}: unknown engine. This version has: embedded.")
+
+
+def _command() -> str:
+    import shlex
+
+    return shlex.join(["fedprivacy", *sys.argv[1:]])
+
+
+def _print(document: dict[str, Any], as_json: bool, show: Any) -> None:
+    if as_json:
+        print(json.dumps(document, indent=2, allow_nan=False))
+    else:
+        show(document)

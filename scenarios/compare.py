@@ -1,0 +1,198 @@
+"""Local against central against none: the same scenario under each trust model, epsilon and seed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.comparison import INTERVAL, finding, interval
+from fedprivacy.plan import Plan
+from fedprivacy.record import OPERATOR_ONLY, TUNING_UNSTATED, peak_memory_mb, versions
+from fedprivacy.report import write as write_report
+from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.scenario import Scenario
+from scenarios.runner import run
+
+SPEED = ("performance.clients_per_second", "error")
+OnRun = Callable[[str, int, int], None]
+
+
+@dataclass
+class Cell:
+    """One trust model at one epsilon, and the run documents of its seeds that have finished."""
+
+    trust: str
+    epsilon: float | None
+    scenarios: dict[int, Scenario]
+    plan: Plan
+    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """A name for folders and progress."""
+        return self.trust if self.epsilon is None else f"{self.trust}-epsilon-{self.epsilon:g}"
+
+
+Job = tuple[Cell, int]
+
+
+def cells_of(scenario: Scenario) -> list[Cell]:
+    """The cells of a comparison, each calibrated once. Seeds are paired over trust models.
+
+    Raises:
+        UnsupportedEvent: if no accountant answers for a cell.
+    """
+    settings = scenario.compare
+    cells = []
+    for trust in settings.trusts:
+        for epsilon in (None,) if trust == "none" else settings.epsilons:
+            scenarios = {seed: scenario.cell(trust, epsilon, seed) for seed in settings.seeds}
+            cells.append(Cell(trust, epsilon, scenarios, Plan.of(scenarios[settings.seeds[0]])))
+    return cells
+
+
+def compare(
+    scenario: Scenario,
+    out: Path,
+    *,
+    workers: int,
+    command: str = "",
+    on_run: OnRun | None = None,
+) -> dict[str, Any]:
+    """Runs every cell of a scenario's comparison and writes one document and one report.
+
+    Args:
+        scenario: The scenario with its `compare` section.
+        out: Where the comparison's directory goes; the runs go below it.
+        workers: Processes that run cells side by side; the numbers do not depend on it.
+        command: The command that reproduces it, for the record.
+        on_run: Called with the cell's label, runs done and runs in all, after each run.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if a cell cannot be accounted or `out` not be written.
+        RunError: if a run fails; what has finished is in the report.
+    """
+    cells = cells_of(scenario)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True), scenario.seed)
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    status, error = "failed", None
+    try:
+        _run_all(cells, directory.path, workers, on_run)
+        status = "finished"
+    except KeyboardInterrupt:
+        status, error = "interrupted", "interrupted by the user"
+        raise
+    except Exception as failure:
+        error = f"{type(failure).__name__}: {failure}"
+        raise
+    finally:
+        document = {
+            "schema": SCHEMA,
+            "kind": "compare",
+            "name": scenario.name,
+            "path": str(directory.path),
+            "status": status,
+            "error": error,
+            "command": command,
+            "started": started,
+            "versions": versions(),
+            "scenario": scenario.tables(),
+            **results(cells, directory.path),
+            "interval": INTERVAL,
+            "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *SPEED],
+            "notes": [scenario.tuning or TUNING_UNSTATED],
+            "performance": performance(cells, time.perf_counter() - began),
+        }
+        directory.write_document(document)
+        write_report(document, directory.path)
+    return document
+
+
+def results(cells: list[Cell], base: Path) -> dict[str, Any]:
+    """The cells of the document and its finding, from the runs that have finished."""
+    documents = [_cell_document(cell, base) for cell in cells if cell.runs]
+    return {"cells": documents, "finding": finding(documents)}
+
+
+def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
+    runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
+    accuracies = [run["final"]["accuracy"] for run in runs]
+    privacy = runs[0]["privacy"]
+    return {
+        "trust": cell.trust,
+        "mechanism": privacy["mechanism"],
+        "epsilon": cell.epsilon,
+        "seeds": [run["seed"] for run in runs],
+        "accuracy": interval(accuracies),
+        "accuracies": accuracies,
+        **{key: privacy[key] for key in ("noise_multiplier", "clipping_norm", "sampling", "guarantees")},
+        "rounds": len(runs[0]["rounds"]),
+        "training": runs[0]["scenario"]["training"],
+        "server": runs[0]["scenario"]["server"],
+        "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),
+        "runs": [str(Path(run["path"]).relative_to(base)) for run in runs],
+    }
+
+
+def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
+    """Seconds in all, clients trained per second, and the largest memory of any process."""
+    runs = [run for cell in cells for run in cell.runs.values()]
+    trained = sum(event["cohort"] for run in runs for event in run["rounds"])
+    memory = [run["performance"]["peak_memory_mb"] for run in runs]
+    return {
+        "seconds": round(seconds, 3),
+        "clients_per_second": round(trained / seconds, 1),
+        "peak_memory_mb": max([peak_memory_mb(), *memory]),
+    }
+
+
+def _run_all(cells: list[Cell], base: Path, workers: int, on_run: OnRun | None) -> None:
+    """Runs every seed of every cell, `workers` at a time."""
+    jobs = [(cell, seed) for cell in cells for seed in cell.scenarios]
+    for done, (cell, seed, document) in enumerate(_finished(jobs, base, min(workers, len(jobs))), 1):
+        cell.runs[seed] = document
+        if on_run:
+            on_run(cell.label, done, len(jobs))
+
+
+def _finished(jobs: list[Job], base: Path, workers: int) -> Iterator[tuple[Cell, int, dict[str, Any]]]:
+    if workers == 1:
+        for cell, seed in jobs:
+            yield cell, seed, _run(cell.scenarios[seed], cell.plan, base / cell.label)
+        return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["scenarios.runner"])
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
+    try:
+        started: dict[Future[dict[str, Any]], Job] = {
+            pool.submit(_run, cell.scenarios[seed], cell.plan, base / cell.label): (cell, seed)
+            for cell, seed in jobs
+        }
+        for future in as_completed(started):
+            yield *started[future], future.result()
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run(scenario: Scenario, plan: Plan, out: Path) -> dict[str, Any]:
+    """One run of a cell, in any process."""
+    return run(scenario, out, plan=plan, report=False)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C goes to the whole process group; the parent alone decides what becomes of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,105 @@
+"""What a person sees in the terminal: live progress on stderr, the result on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+Event = dict[str, Any]
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def watching(rounds: int) -> Iterator[Callable[[Event], None]]:
+    """Shows a run's rounds go by; quiet where stderr is not a terminal."""
+    with _progress() as progress:
+        task = progress.add_task("preparing", total=rounds)
+
+        def on_round(event: Event) -> None:
+            accuracy = event["accuracy"]
+            quality = "" if accuracy is None else f", accuracy {accuracy:.3f}"
+            progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
+
+        yield on_round
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows a comparison's runs go by; quiet where stderr is not a terminal."""
+    with _progress() as progress:
+        task = progress.add_task("calibrating", total=None)
+
+        def on_run(label: str, done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total, description=f"ran {label}")
+
+        yield on_run
+
+
+def show_run(document: Mapping[str, Any]) -> None:
+    """A run's result: accuracy, every observer's guarantee in words, where the record is."""
+    console = Console(highlight=False, soft_wrap=True)
+    final, performance = document["final"], document["performance"]
+    rounds = len(document["rounds"])
+    console.print(
+        f"[bold]{document['name']}[/bold]: accuracy {final['accuracy']:.3f}, loss {final['loss']:.3f} after "
+        f"{rounds} rounds ({performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB)"
+    )
+    for guarantee in document["privacy"]["guarantees"]:
+        console.print(f"- {guarantee['words']}", markup=False)
+    failed = sum(event["failures"] for event in document["rounds"])
+    zeroed = sum(event["zeroed"] for event in document["rounds"])
+    if failed or zeroed:
+        console.print(f"operator-only: {failed} client failures, {zeroed} updates that were not finite")
+    console.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def show_comparison(document: Mapping[str, Any]) -> None:
+    """A comparison's table, its finding, and where the report is."""
+    console = Console(highlight=False)
+    table = Table("trust", "epsilon", "accuracy", "95 % interval", "noise multiplier", "rounds")
+    for cell in document["cells"]:
+        accuracy = cell["accuracy"]
+        bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
+        table.add_row(
+            cell["trust"],
+            "no guarantee" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
+            f"{accuracy['mean']:.3f}",
+            bounds,
+            "-" if cell["noise_multiplier"] is None else f"{cell['noise_multiplier']:.4g}",
+            str(cell["rounds"]),
+        )
+    console.print(table)
+    plain = Console(highlight=False, soft_wrap=True)
+    plain.print(document["finding"], markup=False)
+    plain.print(caution(document), markup=False)
+    performance = document["performance"]
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
+    plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def caution(document: Mapping[str, Any]) -> str:
+    """What equal epsilon does not say, with the terms that every epsilon of the table has."""
+    privacy = document["scenario"]["privacy"]
+    return (
+        f"Epsilon at delta = {privacy['delta']:g}, unit {privacy['unit']}, adjacency {privacy['adjacency']}. "
+        "Equal epsilon is not equal observer: local holds against the server itself, central only against "
+        "participants and outsiders, behind a trusted server."
+    )
+
+
+def show_scenarios(document: Mapping[str, Any]) -> None:
+    """The ready scenarios, one a row."""
+    table = Table("scenario", "clients", "what it shows")
+    for entry in document["scenarios"]:
+        table.add_row(entry["name"], f"{entry['clients']:,}", entry["description"])
+    Console(highlight=False).print(table)

@@ -1,0 +1,107 @@
+"""Runs one scenario: plan, grid, apps, record, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from flwr.app import Context, RecordDict
+
+from clients.app import make_app as make_client_app
+from clients.fleet import Fleet
+from fedprivacy.data.population import population
+from fedprivacy.errors import InputError
+from fedprivacy.plan import Plan
+from fedprivacy.record import OnRound, RunRecord
+from fedprivacy.report import write as write_report
+from fedprivacy.runs import Checkpoint, RunDirectory
+from fedprivacy.scenario import Scenario
+from scenarios.engines.embedded import EmbeddedGrid
+from server.app import make_app as make_server_app
+
+
+def run(
+    scenario: Scenario,
+    out: Path,
+    *,
+    plan: Plan | None = None,
+    command: str = "",
+    on_round: OnRound | None = None,
+    report: bool = True,
+) -> dict[str, Any]:
+    """Runs a scenario from the start, in a new directory under `out`.
+
+    Args:
+        scenario: What to run.
+        out: Where run directories go.
+        plan: The scenario's plan, where it has been calibrated before.
+        command: The command that reproduces it, for the record.
+        on_round: Called with each round's event.
+        report: Whether to write report.html.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if the scenario cannot run or `out` not be written.
+        RunError: if the run fails; its directory then says how far it came.
+    """
+    fleet = Fleet.of(scenario, population(scenario.data), plan)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
+    return _play(scenario, fleet, directory, None, command, on_round, report)
+
+
+def resume(path: Path, *, command: str = "", on_round: OnRound | None = None) -> dict[str, Any]:
+    """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
+
+    Raises:
+        InputError: if `path` holds no run.
+    """
+    directory = RunDirectory.open(path)
+    scenario = Scenario.read(path / "scenario.toml")
+    fleet = Fleet.of(scenario, population(scenario.data))
+    return _play(scenario, fleet, directory, directory.load_checkpoint(), command, on_round, True)
+
+
+def _play(
+    scenario: Scenario,
+    fleet: Fleet,
+    directory: RunDirectory,
+    checkpoint: Checkpoint | None,
+    command: str,
+    on_round: OnRound | None,
+    report: bool,
+) -> dict[str, Any]:
+    # One thread: many small products gain nothing from more, and spinning threads lose a lot.
+    torch.set_num_threads(1)
+    grid = EmbeddedGrid(make_client_app(fleet), [{"partition-id": 0, "num-partitions": 1}])
+    if checkpoint is None:
+        directory.keep_events(0)
+    else:
+        grid.restore_node_states(
+            {name: array for name, array in checkpoint.tensors.items() if name.startswith("node/")}
+        )
+    record = RunRecord(scenario, fleet.plan, directory, command=command, on_round=on_round)
+    server_app = make_server_app(
+        scenario, record, fleet.people, checkpoint=checkpoint, node_states=grid.node_states
+    )
+    context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
+    try:
+        server_app(grid, context)
+    finally:
+        document = directory.document()
+        if report:
+            write_report(document, directory.path)
+    return document
+
+
+def rerender(path: Path) -> Path:
+    """Writes the report of a stored run or comparison again.
+
+    Raises:
+        InputError: if `path` is no run directory, or its record is damaged.
+    """
+    if not path.is_dir():
+        raise InputError(f"{path}: no such run directory. `fedprivacy run` prints where a run is kept.")
+    return write_report(RunDirectory(path).document(), path)

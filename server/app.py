@@ -1,0 +1,167 @@
+"""The ServerApp: plays the rounds of a scenario over a grid and keeps the record true."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.serverapp import Grid, ServerApp
+from numpy.typing import NDArray
+
+from fedprivacy.data.population import Population, population
+from fedprivacy.errors import RunError
+from fedprivacy.models import build, evaluate, flat_weights
+from fedprivacy.plan import Plan
+from fedprivacy.record import RunRecord, round_event
+from fedprivacy.runs import Checkpoint, RunDirectory
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.bundled import scenario_of_app
+from fedprivacy.seeds import Streams
+from server.optimizers import server_optimizer
+from server.strategy import Federation
+
+NodeStates = Callable[[], Mapping[str, NDArray[Any]]]
+HOSTS_TIMEOUT = 120.0
+
+
+def make_app(
+    scenario: Scenario,
+    record: RunRecord,
+    people: Population | None = None,
+    *,
+    checkpoint: Checkpoint | None = None,
+    node_states: NodeStates = dict,
+) -> ServerApp:
+    """The ServerApp of a scenario.
+
+    Args:
+        scenario: What to run.
+        record: Where the run is written; it holds the plan and the ledger.
+        people: Replaces the data that the scenario names; the server reads only its held-out part.
+        checkpoint: Where to go on, or None to start.
+        node_states: The nodes' own state, where the engine can give it to a checkpoint.
+    """
+    server_app = ServerApp()
+
+    @server_app.main()
+    def main(grid: Grid, context: Context) -> None:
+        serve(grid, scenario, record, people or population(scenario.data), checkpoint, node_states)
+
+    return server_app
+
+
+def serve(
+    grid: Grid,
+    scenario: Scenario,
+    record: RunRecord,
+    people: Population,
+    checkpoint: Checkpoint | None = None,
+    node_states: NodeStates = dict,
+) -> None:
+    """Plays a scenario's rounds; whatever ends it, the record says how far it came.
+
+    Raises:
+        RunError: if a host has no node, or all clients of a round fail.
+    """
+    try:
+        _play(grid, scenario, record, people, checkpoint, node_states)
+    except KeyboardInterrupt:
+        record.finish("interrupted", "interrupted by the user")
+        raise
+    except Exception as error:
+        record.finish("failed", f"{type(error).__name__}: {error}")
+        raise
+    record.finish("finished")
+
+
+def _play(
+    grid: Grid,
+    scenario: Scenario,
+    record: RunRecord,
+    people: Population,
+    checkpoint: Checkpoint | None,
+    node_states: NodeStates,
+) -> None:
+    streams = Streams(scenario.seed)
+    module = build(scenario.model, people.features, people.dataset.classes, seed=streams.torch_seed("model"))
+    x, y = people.held_out(scenario.evaluation.on)
+    weights = flat_weights(module).astype(np.float64)
+    federation = Federation(
+        grid=grid,
+        hosts=find_hosts(grid, scenario.federation.hosts),
+        plan=record.plan,
+        ledger=record.ledger,
+        optimizer=server_optimizer(scenario.server, len(weights)),
+        streams=streams,
+        weights=weights,
+        chunk_size=scenario.federation.chunk_size,
+        observe=scenario.federation.observe,
+    )
+    start = 0
+    if checkpoint is not None:
+        record.restore(checkpoint)
+        federation.restore(checkpoint.tensors)
+        start = checkpoint.rounds
+    for number in range(start, record.plan.rounds):
+        began = time.perf_counter()
+        cohort, total = federation.round(number)
+        seconds = time.perf_counter() - began
+        due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
+        event = round_event(
+            number,
+            cohort=len(cohort),
+            zeroed=total.zeroed,
+            failures=total.failed,
+            refusals=total.refused,
+            first_failure=total.first_failure,
+            quality=evaluate(module, federation.model, x, y) if due else None,
+            seconds=seconds,
+        )
+        record.commit(event, {**federation.state(), **node_states()})
+
+
+def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[int, int]:
+    """Asks every node which logical hosts it serves; the lowest node id serves a host.
+
+    Nodes may register after the ServerApp has started, so it asks until every host has a node.
+
+    Raises:
+        RunError: if hosts have no node after `timeout` seconds, or a node cannot answer.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        served: dict[int, int] = {}
+        questions = [
+            Message(RecordDict({"ask": ConfigRecord()}), dst_node_id=node, message_type="query")
+            for node in sorted(grid.get_node_ids(), reverse=True)
+        ]
+        for reply in sorted(grid.send_and_receive(questions), key=lambda m: -m.metadata.src_node_id):
+            if reply.has_error():
+                raise RunError(f"a node cannot say which clients live there: {reply.error.reason}")
+            hosts_here = cast("list[int]", reply.content.config_records["hosts"]["hosts"])
+            served |= dict.fromkeys(hosts_here, reply.metadata.src_node_id)
+        missing = sorted(set(range(hosts)) - set(served))
+        if not missing:
+            return {host: served[host] for host in range(hosts)}
+        if time.monotonic() > deadline:
+            raise RunError(f"no node serves the logical hosts {missing} after {timeout:.0f} s")
+        time.sleep(0.5)
+
+
+app = ServerApp()
+
+
+@app.main()
+def _main(grid: Grid, context: Context) -> None:
+    """The entry point of `flwr run`: the run config names a scenario and an output folder."""
+    scenario = scenario_of_app(str(context.run_config["scenario"]))
+    plan = Plan.of(scenario)
+    out = Path(str(context.run_config["out"])).expanduser()
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
+    record = RunRecord(scenario, plan, directory, command="flwr run .")
+    serve(grid, scenario, record, population(scenario.data))
+    print(f"The record of this run: {directory.path.resolve() / 'run.json'}")

@@ -1,0 +1,69 @@
+"""Who is asked in a round, and in which chunks: by clients, never by nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.plan import Plan
+from fedprivacy.seeds import Streams
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of the cohort that one node trains at once.
+
+    Args:
+        host: The logical host of all its clients.
+        number: Its place within the host's part of the cohort.
+        clients: Ids, sorted, shape (clients,).
+    """
+
+    host: int
+    number: int
+    clients: Ids
+
+
+def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids:
+    """The ids of a round's cohort, sorted; clients without participations left are not drawn."""
+    stream = streams.stream("cohort", round=round)
+    eligible = ledger.eligible()
+    if eligible is None:
+        return plan.sampler.draw(plan.population, stream)
+    return eligible[plan.sampler.draw(len(eligible), stream)]
+
+
+def chunks(cohort: Ids, *, hosts: int, size: int) -> Iterator[Chunk]:
+    """Cuts a cohort by logical host (client id mod hosts), then into chunks of a fixed size.
+
+    Neither depends on how many nodes or workers there are.
+    """
+    for host in range(hosts):
+        here = cohort[cohort % hosts == host] if hosts > 1 else cohort
+        for number, start in enumerate(range(0, len(here), size)):
+            yield Chunk(host, number, here[start : start + size])
+
+
+def one_per_node(asked: Sequence[Chunk], nodes: Mapping[int, int]) -> list[list[tuple[int, Chunk]]]:
+    """Numbered chunks in waves that hold at most one chunk for each node.
+
+    Args:
+        asked: A round's chunks, in order.
+        nodes: For each logical host the node that serves it.
+    """
+    waves: list[list[tuple[int, Chunk]]] = []
+    depth: dict[int, int] = {}
+    for number, chunk in enumerate(asked):
+        node = nodes[chunk.host]
+        wave = depth.get(node, 0)
+        depth[node] = wave + 1
+        if wave == len(waves):
+            waves.append([])
+        waves[wave].append((number, chunk))
+    return waves

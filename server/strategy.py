@@ -1,0 +1,130 @@
+"""One round of federated averaging with differential privacy (DP-FedAvg, McMahan et al. 2018).
+
+draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local trust,
+noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
+ledger -> commit the round -> move the model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.serverapp import Grid
+from numpy.typing import NDArray
+
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.errors import RunError
+from fedprivacy.plan import Plan
+from fedprivacy.protocol import TrainRequest
+from fedprivacy.seeds import Streams
+from server.aggregation import RoundTotal, aggregate
+from server.optimizers import ServerOptimizer
+from server.privacy import add_central_noise
+from server.sampling import Chunk, chunks, draw_cohort, one_per_node
+
+
+@dataclass
+class Federation:
+    """The server's side of a run: the model, and all that a round needs.
+
+    Args:
+        grid: Flower's way to the nodes.
+        hosts: For each logical host the node that serves it.
+        plan: The privacy plan.
+        ledger: What has been released so far.
+        optimizer: Moves the model.
+        streams: The run's random streams.
+        weights: The model, float64, shape (parameters,); it is sent as float32.
+        chunk_size: Clients in one message.
+        observe: "sum" or "each": what nodes reply with.
+        timeout: Seconds to wait for a round's replies; None for ever.
+    """
+
+    grid: Grid
+    hosts: Mapping[int, int]
+    plan: Plan
+    ledger: Ledger
+    optimizer: ServerOptimizer
+    streams: Streams
+    weights: NDArray[np.float64]
+    chunk_size: int
+    observe: str = "sum"
+    timeout: float | None = None
+
+    @property
+    def model(self) -> NDArray[np.float32]:
+        """The model as participants and outsiders get it, float32, shape (parameters,)."""
+        return self.weights.astype(np.float32)
+
+    def round(self, number: int) -> tuple[NDArray[np.int64], RoundTotal]:
+        """Plays round `number` (from 0) and moves the model.
+
+        Returns:
+            The ids of the cohort that was asked, and what its replies amount to.
+
+        Raises:
+            RunError: if clients were asked and every one of them failed.
+        """
+        cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
+        asked = list(chunks(cohort, hosts=len(self.hosts), size=self.chunk_size))
+        replies = self._replies(number, asked)
+        total = aggregate(asked, replies, parameters=len(self.weights), observe=self.observe)
+        if total.failed and not total.answered:
+            raise RunError(f"round {number}: all {total.failed} clients failed. First: {total.first_failure}")
+        released = add_central_noise(total.updates, self.plan, self.streams, number)
+        # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
+        average = released / self.plan.sampler.expected_cohort(self.plan.population)
+        self.ledger.charge(cohort, total.answered)
+        self.weights = self.optimizer.step(self.weights, average)
+        return cohort, total
+
+    def _replies(self, number: int, asked: Sequence[Chunk]) -> Iterator[Message]:
+        """The replies to a round's requests, as they arrive.
+
+        Under local trust the clients count their answers in the node's state, and Flower's simulation
+        engine loses such state where two messages of one node are under way at once. So a node gets
+        its next message there when it has answered the last.
+        """
+        waves = one_per_node(asked, self.hosts) if self.plan.trust == "local" else [list(enumerate(asked))]
+        for wave in waves:
+            yield from self.grid.send_and_receive(self._requests(number, wave), timeout=self.timeout)
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """What a checkpoint must hold to go on bit-identically."""
+        return {"weights": self.weights, **{f"optimizer/{k}": v for k, v in self.optimizer.state.items()}}
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Goes on from what `state` gave."""
+        self.weights = tensors["weights"]
+        self.optimizer.state = {name: tensors[f"optimizer/{name}"] for name in self.optimizer.state}
+
+    def _requests(self, number: int, asked: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
+        """Numbered messages, made one at a time, so that memory does not grow with the cohort."""
+        model = self.model
+        for position, chunk in asked:
+            request = TrainRequest(
+                round=number,
+                host=chunk.host,
+                chunk=chunk.number,
+                clients=chunk.clients,
+                weights=model,
+                plan=self.plan,
+                observe=self.observe,
+            )
+            arrays, values = request.parts()
+            content = RecordDict(
+                {
+                    "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
+                    "values": ConfigRecord(values),
+                }
+            )
+            yield Message(
+                content,
+                dst_node_id=self.hosts[chunk.host],
+                message_type="train",
+                group_id=f"{number}/{position}",
+            )

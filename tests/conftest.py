@@ -1,0 +1,133 @@
+"""What many tests share: small scenarios, real people, and a federation over the real apps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from clients.app import make_app
+from clients.fleet import Fleet
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.data.datasets import Dataset
+from fedprivacy.data.partition import Partition
+from fedprivacy.data.population import Population, population
+from fedprivacy.models import build, flat_weights
+from fedprivacy.scenario import Scenario
+from fedprivacy.seeds import Streams
+from scenarios.engines.embedded import EmbeddedGrid
+from server.app import find_hosts
+from server.optimizers import server_optimizer
+from server.strategy import Federation
+
+os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
+torch.set_num_threads(1)
+
+BASE = """
+name = "small"
+seed = 1
+[data]
+name = "synthetic"
+records = 60
+test_records = 50
+features = 4
+partition = "iid"
+clients = 12
+[model]
+name = "logistic"
+[training]
+learning_rate = 0.5
+[server]
+rounds = 3
+[sampling]
+name = "all"
+[privacy]
+trust = "central"
+clipping_norm = 1.0
+noise_multiplier = 2.0
+delta = 1e-3
+[federation]
+chunk_size = 5
+"""
+
+
+def scenario(*overrides: str, text: str = BASE) -> Scenario:
+    """A small scenario with overrides as `--set` takes them."""
+    return Scenario.from_text(text, overrides=overrides)
+
+
+@pytest.fixture
+def make_scenario() -> Callable[..., Scenario]:
+    return scenario
+
+
+@pytest.fixture
+def base_text() -> str:
+    return BASE
+
+
+class Trial:
+    """One federation over the real ClientApp and the embedded grid, round by round, without files."""
+
+    def __init__(self, asked: Scenario, people: Population | None = None, **fleet_options: object) -> None:
+        self.people = people or population(asked.data)
+        self.fleet = fleet_options.get("fleet") or Fleet.of(asked, self.people, fleet_options.get("plan"))
+        self.grid = EmbeddedGrid(make_app(self.fleet, fleet_options.get("mods", ())), [{}])
+        self.ledger = Ledger(self.fleet.plan)
+        streams = Streams(asked.seed)
+        module = build(
+            asked.model, self.people.features, self.people.dataset.classes, seed=streams.torch_seed("model")
+        )
+        weights = flat_weights(module).astype(np.float64)
+        wrap = fleet_options.get("wrap", lambda grid: grid)
+        self.federation = Federation(
+            grid=wrap(self.grid),
+            hosts=find_hosts(self.grid, asked.federation.hosts),
+            plan=fleet_options.get("server_plan") or self.fleet.plan,
+            ledger=self.ledger,
+            optimizer=server_optimizer(asked.server, len(weights)),
+            streams=streams,
+            weights=weights,
+            chunk_size=asked.federation.chunk_size,
+            observe=asked.federation.observe,
+        )
+
+    def play(self, rounds: int | None = None) -> np.ndarray:
+        """Plays rounds and returns the weights."""
+        for number in range(self.fleet.plan.rounds if rounds is None else rounds):
+            self.federation.round(number)
+        return self.federation.weights
+
+
+@pytest.fixture
+def trial() -> type[Trial]:
+    return Trial
+
+
+def people_of(x: np.ndarray, y: np.ndarray, classes: int = 2) -> Population:
+    """One client for each record of arrays made by a test."""
+    x, y = x.astype(np.float32), y.astype(np.int64)
+    partition = Partition(np.arange(len(y)), np.arange(len(y) + 1), np.arange(0))
+    return Population(Dataset(x, y, x[:1], y[:1], classes), partition)
+
+
+@pytest.fixture
+def make_people() -> Callable[..., Population]:
+    return people_of
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[[str], Path]:
+    """The path of a file of real data; the test skips where the folder is missing."""
+
+    def path(name: str) -> Path:
+        found = Path(__file__).parents[2] / "shared" / "data" / name
+        if not found.exists():
+            pytest.skip(f"the real data {name} is not here")
+        return found
+
+    return path

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.statement import Guarantee, guarantees
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.gaussian import ClipOnly, Gaussian
+from fedprivacy.plan import Plan
+from fedprivacy.sampling import AllSampling, PoissonSampling
+
+CENTRAL = Plan(
+    "central", "client", "replace-one", 1000, 100, PoissonSampling(0.1), Gaussian(1.0, 3.9828), 1e-5
+)
+LOCAL = Plan(
+    "local", "client", "replace-one", 100, 10, AllSampling(), Gaussian(1.0, 12.6), 1e-3, 10, "client"
+)
+EVERYBODY = np.arange(100)
+
+
+def by_observer(ledger: Ledger) -> dict[str, Guarantee]:
+    stored = json.loads(json.dumps(ledger.to_json()))
+    return {guarantee.observer: guarantee for guarantee in guarantees(stored)}
+
+
+def played(plan: Plan, rounds: int, cohort: np.ndarray = EVERYBODY, missing: int = 0) -> Ledger:
+    ledger = Ledger(plan)
+    for _ in range(rounds):
+        ledger.charge(cohort, len(cohort) - missing)
+    return ledger
+
+
+def test_central_protects_from_participants_and_outsiders_but_not_from_the_server() -> None:
+    found = by_observer(played(CENTRAL, 100))
+    assert found["server"].epsilon is None
+    assert "trusted" in found["server"].words
+    for observer in ("participant", "outsider"):
+        assert found[observer].epsilon == pytest.approx(2.0, rel=1e-3)
+        assert found[observer].accountant == "PLD"
+        assert any("cohort" in assumption for assumption in found[observer].assumptions)
+
+
+def test_the_ledger_counts_what_happened_not_what_was_planned() -> None:
+    assert by_observer(played(CENTRAL, 0))["outsider"].epsilon == 0
+    assert by_observer(played(CENTRAL, 10))["outsider"].epsilon < 0.8
+    assert by_observer(played(CENTRAL, 10))["outsider"].rounds == 10
+
+
+def test_local_protects_from_the_server_without_amplification() -> None:
+    sampled = replace(LOCAL, sampler=PoissonSampling(0.01))
+    for plan in (LOCAL, sampled):
+        found = by_observer(played(plan, 10))
+        assert found["server"].epsilon == pytest.approx(replace(LOCAL).spent().epsilon)
+        assert not any("cohort stays secret" in a for g in found.values() for a in g.assumptions)
+
+
+def test_local_is_charged_by_the_client_that_took_part_most() -> None:
+    ledger = Ledger(LOCAL)
+    ledger.charge(np.array([0, 1]), 2)
+    ledger.charge(np.array([1, 2]), 2)
+    once, twice = (replace(LOCAL, max_participations=k).spent().epsilon for k in (1, 2))
+    assert once < by_observer(ledger)["server"].epsilon == pytest.approx(twice)
+    assert ledger.to_json()["participations"] == {"0": 97, "1": 2, "2": 1}
+
+
+def test_an_outsider_of_local_noise_sees_the_noise_of_all_and_a_participant_all_but_its_own() -> None:
+    found = by_observer(played(LOCAL, 10))
+    by_shares = {
+        shares: replace(LOCAL, mechanism=Gaussian(1.0, 12.6 * np.sqrt(shares))).spent().epsilon
+        for shares in (100, 99)
+    }
+    assert found["outsider"].epsilon == pytest.approx(by_shares[100])
+    assert found["participant"].epsilon == pytest.approx(by_shares[99])
+    assert found["outsider"].epsilon < found["participant"].epsilon < found["server"].epsilon
+
+
+def test_once_a_client_did_not_answer_the_summed_noise_is_no_longer_claimed() -> None:
+    # Who fails may depend on its data, so the number of noise shares is no longer a known one.
+    found = by_observer(played(LOCAL, 10, missing=1))
+    assert found["outsider"].epsilon == found["server"].epsilon
+
+
+def test_an_asked_client_is_charged_even_if_it_did_not_answer() -> None:
+    assert by_observer(played(LOCAL, 5, missing=100))["server"].epsilon > 0
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        replace(CENTRAL, trust="none", mechanism=None, delta=None),
+        replace(CENTRAL, trust="none", mechanism=ClipOnly(1.0), delta=None),
+        replace(CENTRAL, mechanism=Gaussian(1.0, 0.0)),
+    ],
+)
+def test_without_noise_there_is_no_guarantee_for_anybody(plan: Plan) -> None:
+    found = by_observer(played(plan, 5))
+    assert {guarantee.epsilon for guarantee in found.values()} == {None}
+    assert all("No guarantee" in guarantee.words for guarantee in found.values())
+
+
+def test_words_name_everything_that_belongs_to_an_epsilon() -> None:
+    words = by_observer(played(CENTRAL, 100))["participant"].words
+    for part in (
+        "epsilon",
+        "delta = 1e-05",
+        "client",
+        "replace-one",
+        "rate 0.1",
+        "100 rounds",
+        "PLD",
+        "provided",
+    ):
+        assert part in words
+
+
+def test_state_restores_to_the_same_claims() -> None:
+    ledger = played(LOCAL, 4)
+    arrays, facts = ledger.state()
+    again = Ledger(LOCAL)
+    again.restore(arrays, json.loads(json.dumps(facts)))
+    assert again.to_json() == ledger.to_json()
+
+
+def test_eligible_are_those_with_participations_left() -> None:
+    ledger = Ledger(replace(LOCAL, max_participations=1))
+    ledger.charge(np.arange(98), 98)
+    assert ledger.eligible().tolist() == [98, 99]
+    assert Ledger(CENTRAL).eligible() is None
+
+
+def test_a_damaged_ledger_is_an_input_error() -> None:
+    stored = Ledger(CENTRAL).to_json()
+    del stored["claims"][1]["observer"]
+    with pytest.raises(InputError, match="damaged"):
+        guarantees(stored)

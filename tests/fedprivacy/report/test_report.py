@@ -1,0 +1,730 @@
+"""The report: what it must say, what it must never say, and that it is one safe, offline page."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from fedprivacy import report
+from fedprivacy.errors import InputError
+from fedprivacy.report import common, documents, plots, words
+
+SCENARIO: dict[str, Any] = {
+    "name": "local-vs-central",
+    "description": "Handwritten digits, 1437 clients with one image each: what does privacy cost?",
+    "seed": 1,
+    "data": {"name": "digits", "partition": "one-per-example", "public_fraction": 0.0, "seed": 0},
+    "model": {"name": "logistic"},
+    "training": {"epochs": 1, "batch_size": "all", "learning_rate": 0.5},
+    "server": {"rounds": 100, "optimizer": "momentum", "learning_rate": 1.0, "momentum": 0.9},
+    "sampling": {"name": "poisson", "rate": 0.1},
+    "privacy": {
+        "trust": "central", "unit": "client", "adjacency": "replace-one", "clipping_norm": 1.0,
+        "mechanism": "gaussian", "epsilon": 2.0, "delta": 1e-5, "max_participations": None,
+    },
+    "federation": {"hosts": 1, "chunk_size": 128, "observe": "sum"},
+    "evaluation": {"on": "test", "every": 1},
+    "compare": {
+        "trusts": ["none", "central", "local"],
+        "epsilons": [1.0, 2.0, 4.0, 8.0],
+        "seeds": [1, 2, 3],
+        "local": {"server": {"rounds": 2, "learning_rate": 4.0}, "sampling": {"name": "all", "rate": None}},
+    },
+}  # fmt: skip
+VERSIONS = {
+    "fedprivacy": "0.1.0",
+    "python": "3.11.9",
+    "torch": "2.13.0",
+    "flwr": "1.41.0",
+    "dp-accounting": "0.6.0",
+}
+SECRET = "the cohort stays secret from this observer"
+
+
+def guarantee(observer: str, trust: str, epsilon: float | None, rounds: int) -> dict[str, Any]:
+    who = {"server": "the server", "participant": "other participants", "outsider": "outsiders"}[observer]
+    sentence = (
+        f"There is no guarantee against {who}."
+        if epsilon is None
+        else f"Against {who}, replacing all data of one client changes the odds of any conclusion by at most "
+        f"e^{epsilon:g}, apart from delta = 1e-5."
+    )
+    amplified = trust == "central" and epsilon is not None
+    return {
+        "observer": observer, "trust": trust, "epsilon": epsilon, "delta": 1e-5, "unit": "client",
+        "adjacency": "replace-one", "sampling": "Poisson sampling at rate 0.1", "rounds": rounds,
+        "accountant": None if epsilon is None else "PLD", "words": sentence,
+        "assumptions": [SECRET, "the server adds the noise that it says it adds"] if amplified else [],
+    }  # fmt: skip
+
+
+def guarantees(trust: str, epsilon: float | None, rounds: int) -> list[dict[str, Any]]:
+    server = epsilon if trust == "local" else None
+    return [
+        guarantee("server", trust, server, rounds),
+        guarantee("participant", trust, epsilon, rounds),
+        guarantee("outsider", trust, epsilon, rounds),
+    ]
+
+
+def cell(
+    trust: str, epsilon: float | None, figures: list[float], noise: float | None, rounds: int
+) -> dict[str, Any]:
+    mean = sum(figures) / len(figures)
+    spread = 2.48 * (sum((f - mean) ** 2 for f in figures) / (len(figures) - 1)) ** 0.5
+    return {
+        "trust": trust, "mechanism": "gaussian" if noise else "none", "epsilon": epsilon, "seeds": [1, 2, 3],
+        "accuracy": {"mean": mean, "low": mean - spread, "high": mean + spread}, "accuracies": figures,
+        "noise_multiplier": noise, "clipping_norm": 1.0 if noise else None, "rounds": rounds,
+        "sampling": {"name": "all"} if trust == "local" else {"name": "poisson", "rate": 0.1},
+        "training": SCENARIO["training"], "server": {**SCENARIO["server"], "rounds": rounds},
+        "guarantees": guarantees(trust, epsilon, rounds), "seconds": 4.2,
+        "runs": [f"runs/{trust}-{epsilon}-{seed}" for seed in (1, 2, 3)],
+    }  # fmt: skip
+
+
+def compare_document() -> dict[str, Any]:
+    return {
+        "schema": 1, "kind": "compare", "name": "local-vs-central", "status": "finished", "error": None,
+        "path": "runs/2026-01-02-local-vs-central-ab12cd",
+        "command": "fedprivacy compare local-vs-central --seed 1",
+        "started": "2026-01-02T09:30:00+00:00", "versions": VERSIONS, "scenario": copy.deepcopy(SCENARIO),
+        "cells": [
+            cell("none", None, [0.969, 0.972, 0.969], None, 100),
+            cell("central", 1.0, [0.894, 0.903, 0.906], 5.913, 100),
+            cell("central", 2.0, [0.919, 0.925, 0.917], 3.204, 100),
+            cell("central", 4.0, [0.931, 0.925, 0.933], 1.812, 100),
+            cell("central", 8.0, [0.928, 0.936, 0.931], 1.094, 100),
+            cell("local", 1.0, [0.131, 0.169, 0.150], 10.66, 2),
+            cell("local", 2.0, [0.183, 0.222, 0.203], 5.63, 2),
+            cell("local", 4.0, [0.261, 0.303, 0.278], 3.04, 2),
+            cell("local", 8.0, [0.392, 0.433, 0.406], 1.71, 2),
+        ],
+        "finding": "Trusting nobody (local) instead of the server (central) costs 75.1 points at epsilon 1 "
+        "(15.0 % against 90.1 %) and 52.2 points at epsilon 8 (41.0 % against 93.2 %); without any noise the "
+        "model reaches 97.0 %.",
+        "interval": "95 % Student t over seeds",
+        "notes": [
+            "Learning rates and rounds were chosen on a development split of the training images with "
+            "other seeds; the 360 test images were used once.",
+            "Simulation-grade randomness: who knows the seed knows the noise.",
+        ],
+        "operator_only": ["runs: rounds[].cohort", "runs: rounds[].zeroed", "error"],
+        "performance": {"seconds": 61.4, "clients_per_second": 48210.0, "peak_memory_mb": 612.0},
+    }  # fmt: skip
+
+
+def run_document(done: int = 100, status: str = "finished", error: str | None = None) -> dict[str, Any]:
+    rounds = [
+        {
+            "round": r, "accuracy": 0.94 - 0.84 * 0.93**r + 0.006 * ((r * 7) % 5 - 2), "seconds": 0.031,
+            "loss": 0.24 + 2.05 * 0.94**r + 0.01 * ((r * 3) % 5 - 2), "cohort": 143 + (r * 37) % 23 - 11,
+            "zeroed": 0, "failures": 1 if r == 40 else 0, "refusals": 0,
+        }
+        for r in range(1, done + 1)
+    ]  # fmt: skip
+    last = rounds[-1] if rounds else {"accuracy": None, "loss": None}
+    return {
+        "schema": 1, "kind": "run", "name": "digits", "seed": 1, "path": "runs/2026-01-02-digits-ab12cd",
+        "status": status, "error": error, "command": "fedprivacy run digits --seed 1",
+        "started": "2026-01-02T09:30:00+00:00", "versions": VERSIONS,
+        "scenario": {
+            **copy.deepcopy(SCENARIO), "name": "digits",
+            "description": "Handwritten digits, central privacy.",
+        },
+        "rounds": rounds, "final": {"accuracy": last["accuracy"], "loss": last["loss"]},
+        "privacy": {
+            "trust": "central", "mechanism": "gaussian", "clipping_norm": 1.0, "noise_multiplier": 3.204,
+            "population": 1437, "delta": 1e-5, "adjacency": "replace-one", "unit": "client",
+            "sampling": {"name": "poisson", "rate": 0.1}, "max_participations": None,
+            "guarantees": guarantees("central", 1.99987, done),
+        },
+        "performance": {"seconds": 3.3, "clients_per_second": 51200.0, "peak_memory_mb": 402.5},
+        "ledger": {"events": []},
+        "notes": ["Simulation-grade randomness: who knows the seed knows the noise."],
+        "operator_only": ["rounds[].cohort", "rounds[].zeroed", "rounds[].failures", "error"],
+    }  # fmt: skip
+
+
+class Page(HTMLParser):
+    """A rendered page, taken apart as a browser would: elements with their attributes and texts."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "link", "input"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.html = html
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []  # (ids, classes and tags above it, text)
+        self.feed(html)
+        self.close()
+        assert not self.open, f"unclosed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        self.elements.append((tag, attributes))
+        if tag not in self.VOID:
+            self.open.append((tag, attributes))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1][0] == tag, f"</{tag}> closes {self.open[-1]}"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        marks = [
+            mark
+            for tag, found in self.open
+            for mark in (tag, found.get("id"), *found.get("class", "").split())
+        ]
+        self.texts.append((tuple(mark for mark in marks if mark), data))
+
+    def text(self, within: str = "main", without: str = "") -> str:
+        """The text below an element (by tag, id or class), without that below another."""
+        found = [
+            text for marks, text in self.texts if within in marks and (not without or without not in marks)
+        ]
+        return re.sub(r"\s+", " ", " ".join(found)).strip()
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def rows(self, section: str) -> list[list[str]]:
+        """The cells of every table row of a section."""
+        body = re.search(rf'<section id="{section}".*?</section>', self.html, re.DOTALL)
+        assert body
+        rows = re.findall(r"<tr.*?</tr>", body.group(), re.DOTALL)
+        return [[Page(cell).text("t") for cell in _cells(row)] for row in rows]
+
+
+def _cells(row: str) -> list[str]:
+    return [f"<t>{inner}</t>" for _, inner in re.findall(r"<(t[hd])\b[^>]*>(.*?)</\1>", row, re.DOTALL)]
+
+
+@pytest.fixture(scope="module")
+def compared() -> Page:
+    return Page(report.render(compare_document()))
+
+
+@pytest.fixture(scope="module")
+def ran() -> Page:
+    return Page(report.render(run_document()))
+
+
+@pytest.fixture(scope="module", params=["compare", "run"])
+def page(request: pytest.FixtureRequest) -> Page:
+    return request.getfixturevalue({"compare": "compared", "run": "ran"}[request.param])
+
+
+def partial_comparison() -> dict[str, Any]:
+    document = compare_document()
+    document["cells"] = document["cells"][:6]
+    return {**document, "status": "interrupted", "finding": None, "error": "interrupted by the user"}
+
+
+# --- what a comparison says
+
+
+def test_the_comparison_begins_with_the_picture_then_the_finding_with_its_caution(compared: Page) -> None:
+    html = compared.html
+    finding = html.index("Trusting nobody (local)")
+    assert html.index("<h1>") < html.index("<svg") < finding < html.index("<section")
+    caution = compared.text("finding")
+    assert "Equal epsilon is not equal observer" in caution
+    assert "Local privacy holds against the server itself" in caution
+    assert "Central privacy holds only against those behind the server" in caution
+
+
+def test_the_figures_are_means_intervals_and_seeds(compared: Page) -> None:
+    rows = compared.rows("figures")
+    assert ["none", "97.0", "96.6 to 97.4", "96.9, 97.2, 96.9"] in rows
+    assert ["8", "41.0", "35.9 to 46.2", "39.2, 43.3, 40.6"] in rows
+    assert [row[0].split(" ", 1)[1] for row in rows if len(row) == 1] == [
+        "noise no guarantee against anyone",
+        "holds against other participants and outsiders, not against the server",
+        "holds against the server, other participants and outsiders",
+    ]
+
+
+def test_who_is_protected_from_whom_follows_the_guarantees_of_the_document() -> None:
+    document = compare_document()
+    table = {
+        row[0].split(" See")[0]: row[1:] for row in Page(report.render(document)).rows("guarantees")[1:4]
+    }
+    protected = {who: ["Protected" in entry for entry in row] for who, row in table.items()}
+    assert protected == {  # columns: no noise, central, local
+        "From the server": [False, False, True],
+        "From other participants": [False, True, True],
+        "From outsiders": [False, True, True],
+    }
+    assert "epsilon 1, 2, 4 and 8" in table["From the server"][2]
+    for cell_ in document["cells"]:  # the same trust model, but nobody promises anything
+        cell_["guarantees"] = [{**g, "epsilon": None} for g in cell_["guarantees"]]
+    text = Page(report.render(document)).text("guarantees")
+    assert "Protected" not in text
+    assert "No guarantee" in text
+
+
+def test_settings_stand_beside_each_other_by_trust_model(compared: Page) -> None:
+    rows = {row[0]: row[1:] for row in compared.rows("settings")}
+    assert rows[""] == ["No noise", "Central", "Local"]
+    assert rows["Rounds"] == ["100", "100", "2"]
+    assert rows["Sampling"][2] == "all clients in every round"
+    assert rows["Noise multiplier"][1].startswith("5.913 at epsilon 1")
+
+
+def test_notes_command_and_versions_are_printed_as_they_are(page: Page) -> None:
+    assert "Simulation-grade randomness: who knows the seed knows the noise." in page.text("notes")
+    assert re.search(r"fedprivacy (run|compare) [a-z-]+ --seed 1", page.text("pre"))
+    assert "torch 2.13.0" in page.text("reproduce")
+
+
+def test_no_epsilon_is_bare(page: Page) -> None:
+    """What prints an epsilon also says at which delta, unit and adjacency, and against whom."""
+    block = r"<figure>?.*?</figcaption>|<article>.*?</article>|<div class=.finding.>.*?</aside>|<p>.*?</p>"
+    table = r"<p class=.caption.[^>]*>(?:(?!<p class=.caption).)*?</table>"
+    found = re.findall(block, page.html, re.DOTALL) + re.findall(table, page.html, re.DOTALL)
+    plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<title>.*?</title>", "", text)) for text in found]
+    printed = [text for text in plain if re.search(r"[Ee]psilon (\d|Mean|Accuracy)", text)]
+    assert len(printed) >= 2
+    for text in printed:
+        assert all(term in text for term in ("delta 1e-5", "unit client", "adjacency replace-one")), text
+        assert re.search(r"server|participants|outsiders|observer", text), text
+
+
+# --- what a run says
+
+
+def test_a_run_says_how_it_ended_and_what_it_reached(ran: Page) -> None:
+    assert ran.text("status") == "Finished: 100 rounds."
+    final = run_document()["final"]["accuracy"]
+    assert f"Accuracy {100 * final:.1f} %" in ran.text("tiles")
+    assert "Clients 1,437" in ran.text("tiles")
+
+
+def test_a_runs_guarantees_stand_with_their_terms_and_assumptions(ran: Page) -> None:
+    server, participant, _ = re.findall(r"<article>.*?</article>", ran.html, re.DOTALL)
+    assert "No guarantee" in server
+    assert "✓" not in server
+    text = Page(f"<main>{participant}</main>").text()
+    assert "epsilon 2 " in text  # 1.99987, rounded up
+    assert "delta 1e-5, unit client, adjacency replace-one; Poisson sampling at rate 0.1; 100 rounds" in text
+    assert "Replacing one client (all its records) by any other changes the probability" in text
+    assert f"Provided that {SECRET}" in text
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "unit", "sentence"),
+    [
+        ("add-remove", "client", "Adding or removing one client (all its records) changes"),
+        (
+            "zero-out",
+            "client",
+            "Replacing the contribution of one client (all its records) by nothing changes",
+        ),
+        ("replace-one", "example", "Replacing one record by any other changes"),
+        ("{unit}", "{0}", "A change ({unit}) of one {0} changes"),
+    ],
+)
+def test_the_sentence_follows_adjacency_and_unit(adjacency: str, unit: str, sentence: str) -> None:
+    document = run_document(3)
+    for g in document["privacy"]["guarantees"]:
+        g.update(adjacency=adjacency, unit=unit)
+    assert sentence in Page(report.render(document)).text("guarantees")
+
+
+def test_the_learning_curve_has_each_evaluated_round_in_its_table() -> None:
+    document = run_document(6)
+    document["rounds"][2]["accuracy"] = document["rounds"][2]["loss"] = None
+    html = report.render(document)
+    table = re.search(r"<figure.*?</figure>", html, re.DOTALL)
+    assert table
+    shown = re.findall(r'<th role="rowheader" scope="row">(\d+)</th>', table.group())
+    assert shown == ["1", "2", "4", "5", "6"]
+
+
+def test_long_runs_show_some_rounds_and_say_so() -> None:
+    text = Page(report.render(run_document(2000))).text("picture")
+    assert "Only every 5th row and the last; the stored record has all 2,000." in text
+
+
+# --- epsilon is never rounded down
+
+
+@given(st.floats(1e-9, 1e6))
+def test_a_printed_epsilon_is_no_smaller_than_the_true_one(value: float) -> None:
+    printed = float(words.epsilon(value).replace(",", ""))
+    assert value * (1 - 1e-6) <= printed <= value * 1.0011
+
+
+def test_the_odds_factor_is_e_to_the_epsilon() -> None:
+    assert words.factor(8.0) == "2,981"
+    assert float(words.factor(0.5)) == pytest.approx(math.exp(0.5), rel=1e-3)
+
+
+# --- operator-only fields are apart
+
+
+def test_operator_only_fields_stand_in_their_section_alone() -> None:
+    document = run_document(20)
+    for index, entry in enumerate(document["rounds"]):
+        entry.update(cohort=987_000 + index, failures=876_001, first_failure="weights of client 17 exploded")
+    document.update(error="ValueError: label 3 of client 17", status="failed")
+    document["operator_only"] = ["performance.clients_per_second"]  # the others are so by nature
+    document["performance"]["clients_per_second"] = 765_432.0
+    shown = Page(report.render(document))
+    apart, claims = shown.text("operator-only"), shown.text("main", without="operator-only")
+    for value in ("987,0", "876,001", "exploded", "label 3 of client 17", "765,432"):
+        assert value in apart
+        assert value not in claims
+    assert "outside every claim that this page makes for participants and outsiders" in apart
+    assert "Clients in the cohort 987,000 987,010 987,019" in apart  # smallest, median, largest
+    assert shown.all("a") == [{"href": "#operator-only"}]
+
+
+def test_fields_that_other_records_hold_are_named(compared: Page) -> None:
+    assert "Clients in the cohort (rounds[].cohort of the runs)" in compared.text("operator-only")
+
+
+# --- unfinished documents
+
+
+@pytest.mark.parametrize("status", ["interrupted", "failed", "running"])
+def test_a_run_without_rounds_renders(status: str) -> None:
+    shown = Page(report.render(run_document(0, status, "all clients failed")))
+    assert "0 of 100 rounds" in shown.text("status")
+    assert "There is no learning curve" in shown.text()
+    assert not shown.all("svg")
+
+
+def test_an_interrupted_run_says_how_far_it_came() -> None:
+    shown = Page(report.render(run_document(12, "interrupted")))
+    assert shown.text("status").startswith("Interrupted after 12 of 100 rounds.")
+    assert "It stopped at the dotted line, of 100 rounds." in shown.text("picture")
+
+
+def test_a_comparison_with_missing_cells_says_which() -> None:
+    shown = Page(report.render(partial_comparison()))
+    assert shown.text("status").startswith("Interrupted after 6 of 9 cells.")
+    assert ["2", "not run", "—", "—"] in shown.rows("figures")
+    assert "There is no finding" in shown.text("finding")
+    assert "interrupted by the user" in shown.text("operator-only")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cells": []},
+        {"cells": [cell("none", None, [0.9, 0.8], None, 5)]},
+        {"cells": [cell("local", 2.0, [0.9, 0.8], 5.0, 5)], "scenario": {}},
+        {"cells": [{"trust": "central", "epsilon": 1.0, "accuracy": None}], "interval": None},
+        {
+            "cells": [
+                {
+                    **cell("central", 1.0, [0.7, 0.7], 2.0, 5),
+                    "accuracy": {"mean": 0.7, "low": None, "high": None},
+                }
+            ]
+        },
+        {"cells": [cell("distributed", 1.0, [0.71, 0.72], 2.0, 5)]},
+        {"performance": None, "versions": {}, "command": None, "notes": [], "path": None, "started": None},
+    ],
+)
+def test_a_comparison_renders_with_whatever_it_lacks(change: dict[str, Any]) -> None:
+    Page(report.render({**compare_document(), **change}))
+
+
+def test_a_diverged_run_renders() -> None:
+    document = run_document(5)
+    document["rounds"][3]["loss"] = math.nan
+    document["rounds"][4]["loss"] = math.inf
+    document["final"]["loss"] = math.nan
+    assert "Loss not a number" in Page(report.render(document)).text("tiles")
+
+
+def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
+    document = {**compare_document(), "cells": [cell("none", None, [0.68, 0.69], None, 5)]}
+    assert "The accuracy axis begins at 60 %, not at 0." in Page(report.render(document)).text("picture")
+
+
+# --- wrong documents
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 2}, "schema = 2 is unknown; this version reads schema 1"),
+        ({"schema": None}, "schema = None is unknown"),
+        ({"schema": True}, "schema = True is unknown"),
+        ({"kind": "replay"}, "kind = 'replay' is unknown; a report is made from run or compare"),
+        ({"kind": ["run"]}, "kind = ['run'] is unknown"),
+        ({"rounds": [{"accuracy": "high"}]}, "rounds.0.accuracy"),
+        ({"operator_only": "all"}, "operator_only must be a list of paths"),
+        ({"scenario": 3}, "scenario"),
+    ],
+)
+def test_a_document_that_is_not_ours_is_refused_in_words(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        report.render({**run_document(1), **change})
+
+
+def test_an_epsilon_without_its_delta_is_refused() -> None:
+    document = run_document(1)
+    document["privacy"]["guarantees"][1]["delta"] = None
+    with pytest.raises(InputError, match="an epsilon without delta is not a guarantee"):
+        report.render(document)
+
+
+def test_a_list_is_not_a_document() -> None:
+    with pytest.raises(InputError, match="not list"):
+        report.render([])  # type: ignore[arg-type]
+
+
+# --- one safe, offline page
+
+
+HOSTILE = "<script src=http://evil.test/x.js></script><img src=x onerror=alert(1)>"
+HOSTILE += "\"' $x^2$ {{ 7*7 }} </svg></style>"
+
+
+def poisoned(value: Any, keep: tuple[str, ...] = ("kind", "trust", "observer")) -> Any:
+    """The document with hostile text in each of its strings and scenario keys."""
+    if isinstance(value, dict):
+        return {key: entry if key in keep else poisoned(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [poisoned(entry) for entry in value]
+    return value + HOSTILE if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(
+    "document", [compare_document(), run_document(5, "failed", "boom")], ids=["compare", "run"]
+)
+def test_nothing_in_a_document_becomes_markup(document: dict[str, Any]) -> None:
+    paths = document["operator_only"]
+    hostile = {**poisoned(document), "operator_only": paths}
+    hostile["scenario"][HOSTILE] = {HOSTILE: HOSTILE}
+    if document["kind"] == "compare":
+        hostile["cells"].append({**hostile["cells"][1], "trust": HOSTILE, "epsilon": 16.0})
+        hostile["cells"][1]["guarantees"].append(
+            {**hostile["cells"][1]["guarantees"][1], "observer": HOSTILE}
+        )
+    html = report.render(hostile)
+    shown = Page(html)  # balanced, so no hostile end tag took effect
+    assert not shown.all("script")
+    assert not shown.all("img")
+    assert not any(name.startswith("on") for _, attributes in shown.elements for name in attributes)
+    assert html.count("</style>") == 1
+    assert HOSTILE in shown.text("h1")  # shown as the text that it is
+    if document["kind"] == "compare":
+        assert "$x^2$" in shown.text("text")  # in the picture too: not a formula
+
+
+def test_the_page_asks_for_nothing_from_outside(page: Page) -> None:
+    assert not {tag for tag, _ in page.elements} & {
+        "script",
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+    }
+    references = [
+        value
+        for _, found in page.elements
+        for name, value in found.items()
+        if name in ("src", "href", "xlink:href", "srcset")
+    ]
+    assert all(value.startswith("#") for value in references)
+    assert "@import" not in page.html
+    assert set(re.findall(r"url\((.)", page.html)) <= {"#"}
+    assert "://" not in page.html
+    assert {
+        "http-equiv": "Content-Security-Policy",
+        "content": "default-src 'none'; style-src 'unsafe-inline'",
+    } in page.all("meta")
+
+
+def test_ids_are_unique_and_references_resolve(page: Page) -> None:
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    wanted = re.findall(r"url\(#([^)]+)\)", page.html)
+    wanted += [value[1:] for _, found in page.elements if (value := found.get("href", "")).startswith("#")]
+    wanted += [found["aria-labelledby"] for _, found in page.elements if "aria-labelledby" in found]
+    assert wanted
+    assert set(wanted) <= set(ids)
+
+
+def test_every_picture_has_words_and_a_table(page: Page) -> None:
+    figures = re.findall(r"<figure.*?</figure>", page.html, re.DOTALL)
+    assert figures
+    assert len(re.findall("<svg", page.html)) == 2 * len(figures)  # wide and narrow
+    for figure in figures:
+        part = Page(figure)
+        for drawing in part.all("svg"):
+            assert drawing["role"] == "img"
+            assert len(drawing["aria-label"]) > 60
+            assert float(drawing["width"]) > 0
+        assert figure.count("<title>Line chart") == 2
+        assert part.all("table")
+        assert part.text("figcaption")
+        assert part.all("text")  # text is text, not outlines
+
+
+def test_the_comparisons_words_hold_the_figures_of_its_picture(compared: Page) -> None:
+    label = compared.all("svg")[0]["aria-label"]
+    assert "Local (holds against the server, other participants and outsiders): 15.0 % at epsilon 1" in label
+    assert "delta 1e-5, unit client, adjacency replace-one" in label
+
+
+def test_headings_go_down_one_level_at_a_time(page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_lines_can_be_told_from_the_paper(scheme: str) -> None:
+    css = (Path(report.__file__).parent / "page.css").read_text()
+    light, dark, _ = (
+        dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in re.split("@media (?=.*dark|print)", css)
+    )
+    colors = light if scheme == "light" else dark
+
+    def luminance(color: str) -> float:
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for name in ("ink", "muted", "none", "central", "local", "distributed", "good", "bad"):
+        low, high = sorted((luminance(colors[name]), luminance(colors["paper"])))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, name  # WCAG AA for text
+
+
+def test_trust_models_differ_by_more_than_colour() -> None:
+    looks = list(plots.LOOKS.values())
+    assert all(len({look[part] for look in looks}) == len(looks) for part in range(3))
+
+
+# --- the same document, the same page
+
+
+@pytest.mark.parametrize("document", [compare_document(), run_document(9)], ids=["compare", "run"])
+def test_the_same_document_gives_the_same_page(document: dict[str, Any]) -> None:
+    before = copy.deepcopy(document)
+    first = report.render(document)
+    with mpl.rc_context({"font.size": 30, "axes.grid": False, "svg.fonttype": "path"}):
+        assert report.render(document) == first  # nor do somebody's settings matter
+    assert document == before
+
+
+def test_drawing_leaves_matplotlib_as_it_was() -> None:
+    program = (
+        "import sys, matplotlib as m\n"
+        "settings = lambda: {k: m.rcParams[k] for k in m.rcParams if k != 'backend'}\n"
+        "before = settings()\n"
+        "from fedprivacy.report import plots\n"
+        "plots.learning([plots.Curve('a', (1, 2), (0.1, 0.2))], 'local', 3, 'title')\n"
+        "assert settings() == before and 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+
+
+def test_examples_in_docstrings_are_true() -> None:
+    for module in (words, documents, common):
+        assert doctest.testmod(module).failed == 0
+
+
+def test_write_replaces_the_page_as_a_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "run"
+    assert report.write(run_document(2), folder) == folder / "report.html"
+    path = report.write({**run_document(3), "name": "surrogate \ud800"}, folder)
+    assert "Finished: 3 of 100 rounds." in path.read_text(encoding="utf-8")
+    assert [file.name for file in folder.iterdir()] == ["report.html"]
+    with pytest.raises(InputError):
+        report.write({"schema": 9}, folder)
+    assert "Finished: 3 of 100 rounds." in path.read_text(encoding="utf-8")
+
+
+def test_write_says_when_it_cannot(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"report\.html: cannot be written"):
+        report.write(run_document(1), tmp_path / "file")
+
+
+def test_the_package_offers_two_functions() -> None:
+    assert report.__all__ == ["render", "write"]
+
+
+# --- in a real browser
+
+CHROMIUM = shutil.which("chromium")
+MEASURE = """<script>
+document.documentElement.style.width = "WIDTHpx";  // headless Chromium lays no window out below 500
+const box = e => e.getBoundingClientRect();
+const drawn = [...document.querySelectorAll("svg")].filter(e => box(e).width > 0);
+const cut = drawn.flatMap(e => [...e.querySelectorAll("text")].filter(
+  t => box(t).right > box(e).right + 1 || box(t).left < box(e).left - 1).map(t => t.textContent));
+const free = [...document.querySelectorAll("main *")].filter(e => !e.closest(".scroll > *, pre > *"));
+document.title = JSON.stringify({cut, sizes: drawn.map(e => [box(e).width, box(e).height]),
+  right: Math.max(...free.map(e => box(e).right))});
+</script></body>"""
+
+
+def chromium(folder: Path, page: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    assert CHROMIUM
+    quiet = ["headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "hide-scrollbars"]
+    quiet += ["disable-background-networking", "disable-component-update", "disable-sync"]
+    quiet += ["enable-logging=stderr", f"user-data-dir={folder / 'profile'}"]
+    command = [CHROMIUM, *(f"--{option}" for option in quiet), *options, page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize(
+    "document", [compare_document(), run_document(), partial_comparison()], ids=["compare", "run", "partial"]
+)
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_page_shows_in_a_real_browser(document: dict[str, Any], width: int, tmp_path: Path) -> None:
+    path = report.write(document, tmp_path)
+    size = f"--window-size={width},1600"
+    picture = tmp_path / "page.png"
+    done = chromium(tmp_path, path, size, f"--screenshot={picture}")
+    assert "CONSOLE" not in done.stderr
+    pixels = np.asarray(Image.open(picture).convert("RGB")).astype(int)
+    blue = np.abs(pixels - (0x00, 0x72, 0xB2)).sum(axis=2) < 30  # the line of central privacy
+    columns = np.flatnonzero(blue.any(axis=0))
+    assert np.ptp(columns) > 0.4 * width
+
+    measured = tmp_path / "measured.html"
+    html = path.read_text(encoding="utf-8").replace("default-src 'none'", "default-src 'unsafe-inline'")
+    measured.write_text(html.replace("</body>", MEASURE.replace("WIDTH", str(width))), encoding="utf-8")
+    dom = chromium(tmp_path, measured, size, "--dump-dom").stdout
+    found = json.loads(Page(dom[dom.index("<head>") : dom.index("<style>")] + "</head>").text("title"))
+    assert len(found["sizes"]) == 1  # the wide one or the narrow one
+    assert min(found["sizes"][0]) > 250
+    assert found["cut"] == []
+    assert found["right"] <= width  # nothing to scroll sideways

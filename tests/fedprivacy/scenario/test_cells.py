@@ -1,0 +1,251 @@
+"""The cells of a comparison: one scenario for each trust model, epsilon and seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fedprivacy.errors import ScenarioError
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.privacy import NoPrivacy
+
+BASE = """name = "cells"
+seed = 7
+[data]
+name = "digits"
+[model]
+name = "logistic"
+[server]
+rounds = 40
+optimizer = "momentum"
+[sampling]
+name = "poisson"
+rate = 0.5
+[privacy]
+trust = "central"
+clipping_norm = 0.5
+noise_multiplier = 3.0
+delta = 1e-6
+adjacency = "zero-out"
+"""
+COMPARE = """[compare]
+trusts = ["local", "none"]
+epsilons = [0.5, 3]
+seeds = [4, 5]
+[compare.none]
+sampling.name = "all"
+server = { rounds = 100, learning_rate = 2 }
+[compare.local]
+sampling = { name = "fixed", cohort = 20 }
+server.rounds = 3
+training.epochs = 2
+privacy.noise_draw = "sum"
+"""
+
+
+def scenario(text: str = BASE + COMPARE, *overrides: str) -> Scenario:
+    return Scenario.from_text(text, "my.toml", overrides)
+
+
+def said(text: str) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(text)
+    return str(caught.value).split("\n")
+
+
+def changed(cell: Scenario, base: Scenario) -> dict[str, Any]:
+    """The keys in which a cell is not its scenario; None for one that it lacks."""
+
+    def flat(tables: dict[str, Any]) -> dict[str, Any]:
+        return {
+            f"{name}.{key}": value
+            for name, table in tables.items()
+            if isinstance(table, dict) and name != "compare"
+            for key, value in table.items()
+        } | {"seed": tables["seed"]}
+
+    new, old = flat(cell.tables()), flat(base.tables())
+    return {key: new.get(key) for key in new | old if new.get(key) != old.get(key)}
+
+
+def test_central() -> None:
+    base = scenario()
+    assert changed(base.cell("central", 3.0, 5), base) == {
+        "seed": 5,
+        "privacy.epsilon": 3.0,
+        "privacy.noise_multiplier": None,
+    }
+
+
+def test_local_lays_its_overlay_over_the_scenario() -> None:
+    base = scenario()
+    assert changed(base.cell("local", 0.5, 4), base) == {
+        "seed": 4,
+        "privacy.trust": "local",
+        "privacy.epsilon": 0.5,
+        "privacy.noise_multiplier": None,
+        "privacy.max_participations": 3,
+        "privacy.noise_draw": "sum",
+        "training.epochs": 2,
+        "server.rounds": 3,
+        "sampling.name": "fixed",
+        "sampling.cohort": 20,
+        "sampling.rate": None,
+    }
+
+
+def test_none_has_no_noise_and_no_clipping() -> None:
+    base = scenario()
+    assert changed(base.cell("none", None, 7), base) == {
+        "privacy.trust": "none",
+        "privacy.noise_multiplier": None,
+        "privacy.clipping_norm": None,
+        "privacy.delta": None,
+        "privacy.mechanism": None,
+        "server.rounds": 100,
+        "server.learning_rate": 2.0,
+        "sampling.name": "all",
+        "sampling.rate": None,
+    }
+
+
+def test_none_clips_where_its_overlay_says_so() -> None:
+    cell = scenario(BASE + "[compare.none]\nprivacy.clipping_norm = 9").cell("none", None, 1)
+    assert cell.privacy == NoPrivacy(trust="none", adjacency="zero-out", clipping_norm=9.0)
+
+
+def test_a_local_scenario_makes_central_cells_without_what_is_local() -> None:
+    text = BASE.replace('"central"', '"local"\nmax_participations = 5\nnoise_draw = "sum"')
+    central = scenario(text).cell("central", 1.0, 1).privacy
+    assert (central.max_participations, central.noise_draw, central.epsilon) == (None, None, 1.0)
+    local = scenario(text).cell("local", 1.0, 1).privacy
+    assert (local.max_participations, local.noise_draw, local.epsilon) == (5, "sum", 1.0)
+
+
+@pytest.mark.parametrize("cap", ["", "max_participations = 40\n"])
+def test_participation_in_every_round_follows_the_rounds_of_the_cell(cap: str) -> None:
+    text = BASE.replace('"central"\n', '"local"\n' + cap)
+    base = scenario(text + "[compare.local]\nserver.rounds = 3")
+    assert base.privacy.max_participations == 40
+    assert base.cell("local", 1.0, 1).privacy.max_participations == 3
+    fewer = scenario(text.replace("= 40\nopt", "= 41\nopt") + "[compare.local]\nserver.rounds = 3")
+    assert fewer.cell("local", 1.0, 1).privacy.max_participations == (40 if cap else 3)
+
+
+def test_a_cell_is_a_whole_scenario_with_the_default_comparison() -> None:
+    for trust, epsilon in (("none", None), ("central", 2.0), ("local", 2.0)):
+        cell = scenario().cell(trust, epsilon, 11)
+        assert cell.compare == Scenario.default_compare(11)
+        assert "compare" not in cell.to_toml()
+        assert Scenario.from_text(cell.to_toml()) == cell
+
+
+def test_cells_of_a_stored_comparison_are_the_same() -> None:
+    base = scenario()
+    stored = Scenario.from_text(base.to_toml())
+    assert stored == base
+    assert stored.cell("local", 2.0, 3) == base.cell("local", 2.0, 3)
+
+
+def test_the_default_comparison() -> None:
+    compare = scenario(BASE).compare
+    assert compare.trusts == ("none", "central", "local")
+    assert compare.epsilons == (1.0, 2.0, 4.0, 8.0)
+    assert compare.seeds == (7, 8, 9)
+    assert scenario(BASE + "[compare]\nepsilons = [1]").compare.seeds == (7, 8, 9)
+    assert scenario(BASE, f"seed={2**63 - 1}").seed == 2**63 - 1
+
+
+def test_an_epsilon_goes_with_noise_only() -> None:
+    with pytest.raises(ValueError, match='trust "none" has no epsilon'):
+        scenario().cell("none", 1.0, 1)
+    with pytest.raises(ValueError, match="the others need one"):
+        scenario().cell("local", None, 1)
+
+
+def test_a_scenario_without_what_a_trust_model_needs() -> None:
+    plain = BASE[: BASE.index("[privacy]")] + '[privacy]\ntrust = "none"\n'
+    base = scenario(plain)  # fine as long as nobody compares
+    with pytest.raises(ScenarioError) as caught:
+        base.cell("central", 1.0, 1)
+    assert str(caught.value) == (
+        'trust "central": privacy.clipping_norm: missing. Add clipping_norm = 1.0. '
+        "The largest L2 norm of an update; the noise grows with it."
+    )
+    assert Scenario.from_text(base.to_toml()) == base
+    assert said(plain + '[compare]\ntrusts = ["none", "local"]\n') == [
+        'my.toml:15: compare.local: trust "local" cannot run: privacy.clipping_norm: missing. '
+        "Add clipping_norm = 1.0. The largest L2 norm of an update; the noise grows with it."
+    ]
+
+
+def test_an_overlay_is_checked_at_its_own_lines() -> None:
+    text = (
+        BASE
+        + """[compare.none]
+privacy.mechanism = "gaussian"
+server.round = 3
+[compare.central]
+sampling = { name = "fixed" }
+training.epochs = 0
+[compare.local.sampling]
+name = "fixed"
+cohort = 2000
+[compare.local.privacy]
+clipping_norm = "one"
+delta = 1e-5
+[compare.local.data]
+seed = 3
+"""
+    )
+    assert said(text) == [
+        'my.toml:20: compare.none.privacy.mechanism: has no effect with trust = "none". '
+        'Remove it, or set trust = "central" or trust = "local".',
+        "my.toml:21: compare.none.server.round: unknown key. Did you mean rounds?",
+        'my.toml:22: compare.central: trust "central" cannot run: privacy.adjacency = "zero-out": '
+        'no accountant supports it together with trust "central" and sampling "fixed". '
+        'Use adjacency = "replace-one", or sampling name = "poisson".',
+        "my.toml:23: compare.central.sampling.cohort: missing. Add cohort = 100. "
+        "The number of clients in each round.",
+        "my.toml:24: compare.central.training.epochs = 0: must be at least 1. "
+        "How often a client goes through its records.",
+        "my.toml:27: compare.local.sampling.cohort = 2000: larger than the population of 1437 clients. "
+        'At most 1437, or sampling name = "all" for everyone.',
+        'my.toml:29: compare.local.privacy.clipping_norm: "one" is text, a number is needed. '
+        "The largest L2 norm of an update; the noise grows with it.",
+        "my.toml:30: compare.local.privacy.delta: the comparison sets it, alike for all trust models. "
+        "Remove it here: [privacy] and compare.epsilons say what is compared.",
+        "my.toml:31: compare.local.data: unknown key. Known here: training, server, sampling, privacy.",
+    ]
+
+
+def test_a_mistake_of_the_scenario_is_not_told_again_for_each_cell() -> None:
+    assert len(said((BASE + COMPARE).replace("rate = 0.5", "rate = 5").replace("1e-6", "1"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("[0.5, 3]", "[0.5, 0]", "my.toml:21: compare.epsilons[1] = 0: must be above 0."),
+        ("[0.5, 3]", "[3, 3.0]", "my.toml:21: compare.epsilons = [3, 3.0]: the list names something twice."),
+        ("[4, 5]", "[4, 4]", "my.toml:22: compare.seeds = [4, 4]: the list names something twice."),
+        ("[4, 5]", "[]", "my.toml:22: compare.seeds: the list is empty, at least one element is needed."),
+        ('"none"]', '"nun"]', 'my.toml:20: compare.trusts[1] = "nun": unknown trust model.'),
+        (
+            '"none"]',
+            '"distributed"]',
+            'my.toml:20: compare.trusts[1] = "distributed": a reserved word, not available in this version.',
+        ),
+    ],
+)
+def test_what_a_comparison_lists(old: str, new: str, what: str) -> None:
+    [line] = said((BASE + COMPARE).replace(old, new))
+    assert line.startswith(what)
+
+
+def test_what_the_comparison_sets_is_told_once() -> None:
+    text = BASE + '[compare.central]\nprivacy = { trust = "lcal", noise_multiplier = -1, epsilon = 2 }\n'
+    assert [line.split(" the comparison")[0] for line in said(text)] == [
+        f"my.toml:20: compare.central.privacy.{key}:" for key in ("epsilon", "noise_multiplier", "trust")
+    ]

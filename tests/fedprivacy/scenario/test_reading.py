@@ -1,0 +1,831 @@
+"""What a user is told about a scenario file, word by word."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.scenario import Digits, Scenario
+
+GOOD = """name = "good"
+seed = 1
+[data]
+name = "digits"
+[model]
+name = "mlp"
+hidden = [20, 10]
+[training]
+batch_size = 4
+[server]
+rounds = 10
+optimizer = "adam"
+[sampling]
+name = "poisson"
+rate = 0.1
+[privacy]
+trust = "central"
+clipping_norm = 1
+epsilon = 2.0
+delta = 1e-5
+[evaluation]
+every = 2
+"""
+
+
+def complaints(text: str, *overrides: str) -> list[str]:
+    """The lines that a user reads about a text."""
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_text(text, "my.toml", overrides)
+    assert caught.value.exit_code == 2
+    assert isinstance(caught.value, InputError)
+    return str(caught.value).split("\n")
+
+
+def change(old: str, new: str, text: str = GOOD) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def test_a_good_file() -> None:
+    scenario = Scenario.from_text(GOOD)
+    assert scenario.population == 1437
+    assert scenario.model.name == "mlp"
+    assert scenario.model.hidden == (20, 10)
+    assert scenario.server.optimizer == "adam"
+    assert scenario.server.beta2 == 0.99
+    assert scenario.privacy.clipping_norm == 1.0
+    assert scenario.privacy.noise_draw is None
+    assert scenario.evaluation.on == "test"
+
+
+# One mistake each: what is replaced in the good file, by what, and all that is said.
+ONE_MISTAKE = {
+    "unknown key": (
+        "epsilon = 2.0",
+        "epsilon = 2.0\nclipping_nrom = 2",
+        ["my.toml:20: privacy.clipping_nrom: unknown key. Did you mean clipping_norm?"],
+    ),
+    "unknown key, nothing near": (
+        "every = 2",
+        "xyz = 2",
+        ["my.toml:22: evaluation.xyz: unknown key. Known here: on, every."],
+    ),
+    "unknown section": (
+        "[evaluation]",
+        "[evalution]",
+        ["my.toml:21: evalution: unknown key. Did you mean evaluation?"],
+    ),
+    "key in the wrong section": (
+        "batch_size = 4",
+        "rounds = 4",
+        ["my.toml:9: training.rounds: unknown key. It belongs in [server]."],
+    ),
+    "key of another sampler": (
+        "rate = 0.1",
+        "rate = 0.1\ncohort = 5",
+        [
+            'my.toml:16: sampling.cohort: has no effect with name = "poisson". '
+            'Remove it, or set name = "fixed".'
+        ],
+    ),
+    "momentum without momentum": (
+        'optimizer = "adam"',
+        'optimizer = "sgd"\nmomentum = 0.5',
+        [
+            'my.toml:13: server.momentum: has no effect with optimizer = "sgd". '
+            'Remove it, or set optimizer = "momentum".'
+        ],
+    ),
+    "cap on participations under central": (
+        "epsilon = 2.0",
+        "epsilon = 2.0\nmax_participations = 3",
+        [
+            'my.toml:20: privacy.max_participations: has no effect with trust = "central". '
+            'Remove it, or set trust = "local".'
+        ],
+    ),
+    "noise draw under central": (
+        "epsilon = 2.0",
+        'epsilon = 2.0\nnoise_draw = "client"',
+        [
+            'my.toml:20: privacy.noise_draw: has no effect with trust = "central". '
+            'Remove it, or set trust = "local".'
+        ],
+    ),
+    "budget under none": (
+        'trust = "central"',
+        'trust = "none"',
+        [
+            'my.toml:19: privacy.epsilon: has no effect with trust = "none". '
+            'Remove it, or set trust = "central" or trust = "local".',
+            'my.toml:20: privacy.delta: has no effect with trust = "none". '
+            'Remove it, or set trust = "central" or trust = "local".',
+        ],
+    ),
+    "text for a number": (
+        "rounds = 10",
+        'rounds = "ten"',
+        ['my.toml:11: server.rounds: "ten" is text, a whole number is needed. The number of rounds.'],
+    ),
+    "fraction for a whole number": (
+        "rounds = 10",
+        "rounds = 10.0",
+        [
+            "my.toml:11: server.rounds: 10.0 is a number with a decimal point, a whole number is needed. "
+            "The number of rounds."
+        ],
+    ),
+    "truth for a number": (
+        "rate = 0.1",
+        "rate = true",
+        [
+            "my.toml:15: sampling.rate: true is a yes-or-no value, a number is needed. "
+            "The probability that a client joins a round."
+        ],
+    ),
+    "number for a word": (
+        'name = "digits"',
+        "name = 3",
+        [
+            "my.toml:4: data.name: 3 is a whole number, text in quotes is needed. "
+            'One of "digits", "synthetic".'
+        ],
+    ),
+    "number for a list": (
+        "hidden = [20, 10]",
+        "hidden = 20",
+        [
+            "my.toml:7: model.hidden: 20 is a whole number, a list is needed. "
+            'The sizes of the hidden layers, such as [200]; without any use the model "logistic".'
+        ],
+    ),
+    "wrong element of a list": (
+        "hidden = [20, 10]",
+        'hidden = [\n20,\n"ten"]',
+        [
+            'my.toml:9: model.hidden[1]: "ten" is text, a whole number is needed. '
+            'The sizes of the hidden layers, such as [200]; without any use the model "logistic".'
+        ],
+    ),
+    "no hidden layer": (
+        "hidden = [20, 10]",
+        "hidden = []",
+        [
+            "my.toml:7: model.hidden: the list is empty, at least one element is needed. "
+            'The sizes of the hidden layers, such as [200]; without any use the model "logistic".'
+        ],
+    ),
+    "batch size": (
+        "batch_size = 4",
+        'batch_size = "al"',
+        [
+            'my.toml:9: training.batch_size = "al": must be "all" or a whole number of at least 1. '
+            'The records of one step; "all" makes one step of them.'
+        ],
+    ),
+    "number for a section": (
+        "[evaluation]\nevery = 2\n",
+        "[[evaluation]]\nevery = 2\n",
+        [
+            "my.toml:21: evaluation: [{every = 2}] is a list, a section is needed. "
+            "Write [evaluation] on a line of its own."
+        ],
+    ),
+    "unknown data set": (
+        'name = "digits"',
+        'name = "digit"',
+        ['my.toml:4: data.name = "digit": unknown data set. Did you mean "digits"?'],
+    ),
+    "unknown model": (
+        'name = "mlp"',
+        'name = "cnn"',
+        ['my.toml:6: model.name = "cnn": unknown model. Known here: "logistic", "mlp".'],
+    ),
+    "unknown optimizer": (
+        'optimizer = "adam"',
+        'optimizer = "adamw"',
+        ['my.toml:12: server.optimizer = "adamw": unknown optimizer. Did you mean "adam"?'],
+    ),
+    "unknown sampler": (
+        'name = "poisson"',
+        'name = "Poison"',
+        ['my.toml:14: sampling.name = "Poison": unknown sampler. Did you mean "poisson"?'],
+    ),
+    "unknown trust model": (
+        'trust = "central"',
+        'trust = "centralised"',
+        ['my.toml:17: privacy.trust = "centralised": unknown trust model. Did you mean "central"?'],
+    ),
+    "unknown mechanism": (
+        "epsilon = 2.0",
+        'epsilon = 2.0\nmechanism = "gausian"',
+        ['my.toml:20: privacy.mechanism = "gausian": unknown mechanism. Did you mean "gaussian"?'],
+    ),
+    "reserved trust model": (
+        'trust = "central"',
+        'trust = "distributed"',
+        [
+            'my.toml:17: privacy.trust = "distributed": a reserved word, not available in this version. '
+            'Use "central" or "local".'
+        ],
+    ),
+    "reserved unit": (
+        "epsilon = 2.0",
+        'epsilon = 2.0\nunit = "example"',
+        [
+            'my.toml:20: privacy.unit = "example": a reserved word, not available in this version. '
+            'Use "client": all records of one client are protected together.'
+        ],
+    ),
+    "missing key": (
+        "rounds = 10\n",
+        "",
+        ["my.toml:10: server.rounds: missing. Add rounds = 100. The number of rounds."],
+    ),
+    "missing name of a section": (
+        'name = "poisson"\n',
+        "",
+        ['my.toml:13: sampling.name: missing. Add name = "poisson" or "fixed" or "all".'],
+    ),
+    "missing section": (
+        '[sampling]\nname = "poisson"\nrate = 0.1\n',
+        "",
+        [
+            "my.toml: sampling: the section is missing. "
+            'Add [sampling] with name = "poisson" or "fixed" or "all".'
+        ],
+    ),
+    "missing server": (
+        '[server]\nrounds = 10\noptimizer = "adam"\n',
+        "",
+        ["my.toml: server: the section is missing. Add [server]. Add rounds = 100. The number of rounds."],
+    ),
+    "epsilon of zero": (
+        "epsilon = 2.0",
+        "epsilon = 0",
+        [
+            "my.toml:19: privacy.epsilon = 0: must be above 0. "
+            "The privacy budget: smaller is more private, 1 to 8 is usual."
+        ],
+    ),
+    "epsilon infinite": (
+        "epsilon = 2.0",
+        "epsilon = inf",
+        [
+            "my.toml:19: privacy.epsilon = inf: a finite number is needed. "
+            "The privacy budget: smaller is more private, 1 to 8 is usual."
+        ],
+    ),
+    "learning rate not a number": (
+        "batch_size = 4",
+        "learning_rate = nan",
+        [
+            "my.toml:9: training.learning_rate = nan: a finite number is needed. "
+            "The step size of the client, such as 0.1."
+        ],
+    ),
+    "delta too large": (
+        "delta = 1e-5",
+        "delta = 0.1",
+        [
+            "my.toml:20: privacy.delta = 0.1: must be above 0 and below "
+            "1/(number of clients) = 1/1437 = 0.000696. 1e-05 is usual."
+        ],
+    ),
+    "delta of zero": (
+        "delta = 1e-5",
+        "delta = 0",
+        [
+            "my.toml:20: privacy.delta = 0: must be above 0 and below "
+            "1/(number of clients) = 1/1437 = 0.000696. 1e-05 is usual."
+        ],
+    ),
+    "clipping norm": (
+        "clipping_norm = 1",
+        "clipping_norm = -1",
+        [
+            "my.toml:18: privacy.clipping_norm = -1: must be above 0. "
+            "The largest L2 norm of an update; the noise grows with it."
+        ],
+    ),
+    "no clipping norm": (
+        "clipping_norm = 1\n",
+        "",
+        [
+            "my.toml:16: privacy.clipping_norm: missing. Add clipping_norm = 1.0. "
+            "The largest L2 norm of an update; the noise grows with it."
+        ],
+    ),
+    "both budgets": (
+        "epsilon = 2.0",
+        "epsilon = 2.0\nnoise_multiplier = 4.0",
+        [
+            "my.toml:20: privacy.noise_multiplier: given together with epsilon, "
+            "but each follows from the other. "
+            "Keep epsilon to aim at a guarantee, or noise_multiplier to fix the noise."
+        ],
+    ),
+    "no budget": (
+        "epsilon = 2.0\n",
+        "",
+        [
+            'my.toml:16: privacy.epsilon: missing: trust "central" needs a budget. '
+            "Add epsilon = 2.0, or noise_multiplier = 4.0 to fix the noise instead."
+        ],
+    ),
+    "sampling rate": (
+        "rate = 0.1",
+        "rate = 1.5",
+        [
+            "my.toml:15: sampling.rate = 1.5: must be above 0 and at most 1. "
+            "The probability that a client joins a round."
+        ],
+    ),
+    "cohort": (
+        'name = "poisson"\nrate = 0.1',
+        'name = "fixed"\ncohort = 1438',
+        [
+            "my.toml:15: sampling.cohort = 1438: larger than the population of 1437 clients. "
+            'At most 1437, or sampling name = "all" for everyone.'
+        ],
+    ),
+    "fixed cohorts without an accountant": (
+        'name = "poisson"\nrate = 0.1\n[privacy]',
+        'name = "fixed"\ncohort = 10\n[privacy]\nadjacency = "add-remove"',
+        [
+            'my.toml:17: privacy.adjacency = "add-remove": no accountant supports it together with '
+            'trust "central" and sampling "fixed". '
+            'Use adjacency = "replace-one", or sampling name = "poisson".'
+        ],
+    ),
+    "more clients than records": (
+        'name = "digits"',
+        'name = "digits"\npartition = "iid"\nclients = 1438',
+        [
+            "my.toml:6: data.clients = 1438: more clients than the 1437 records that they can own. "
+            "At most 1437."
+        ],
+    ),
+    "more clients than private records": (
+        'name = "digits"',
+        'name = "digits"\npartition = "iid"\nclients = 1400\npublic_fraction = 0.1',
+        [
+            "my.toml:6: data.clients = 1400: more clients than the 1293 records that they can own. "
+            "At most 1293."
+        ],
+    ),
+    "clients without a partition": (
+        'name = "digits"',
+        'name = "digits"\nclients = 100',
+        [
+            "my.toml:5: data.clients: has no effect: with partition "
+            '"one-per-example" every record is a client. Remove it, or set partition = "iid".'
+        ],
+    ),
+    "iid without clients": (
+        'name = "digits"',
+        'name = "digits"\npartition = "iid"',
+        [
+            'my.toml:3: data.clients: missing: partition "iid" deals the records out to a number of clients. '
+            "Add clients = 100."
+        ],
+    ),
+    "all data public": (
+        'name = "digits"',
+        'name = "digits"\npublic_fraction = 0.9999',
+        [
+            "my.toml:5: data.public_fraction = 0.9999: leaves none of 1437 training records to clients. "
+            "Make it smaller."
+        ],
+    ),
+    "no public part": (
+        "every = 2",
+        'on = "public"',
+        [
+            'my.toml:22: evaluation.on = "public": there is no public part of the data to evaluate on. '
+            'Set data.public_fraction = 0.1, or on = "test".'
+        ],
+    ),
+    "more hosts than clients": (
+        "[evaluation]",
+        "[federation]\nhosts = 1438\n[evaluation]",
+        ["my.toml:22: federation.hosts = 1438: more hosts than the 1437 clients. At most 1437."],
+    ),
+    "negative seed": (
+        "seed = 1",
+        "seed = -1",
+        ["my.toml:2: seed = -1: must be at least 0. The root of all randomness of a run, such as 1."],
+    ),
+    "name of a run": (
+        'name = "good"',
+        'name = "../up"',
+        [
+            'my.toml:1: name = "../up": must be letters, digits and hyphens, at most 64. '
+            "The run's folder carries the name."
+        ],
+    ),
+    "huge layers": (
+        "hidden = [20, 10]",
+        "hidden = [1_000_001]",
+        [
+            "my.toml:7: model.hidden[0] = 1000001: must be at most 1000000. "
+            'The sizes of the hidden layers, such as [200]; without any use the model "logistic".'
+        ],
+    ),
+    "huge layers together": (
+        "hidden = [20, 10]",
+        "hidden = [100_000, 100_000]",
+        [
+            "my.toml:7: model.hidden = [100000, 100000]: makes more than 1,000,000,000 parameters. "
+            "Take smaller layers."
+        ],
+    ),
+    "huge data": (
+        'name = "digits"',
+        'name = "synthetic"\nrecords = 1_000_000_001',
+        [
+            "my.toml:5: data.records = 1000000001: must be at least 1 and at most 1000000000. "
+            "The number of training records."
+        ],
+    ),
+    "huge data by its features": (
+        'name = "digits"',
+        'name = "synthetic"\nrecords = 90_000\nfeatures = 1_000_000',
+        [
+            "my.toml:5: data.records = 90000: with 1000000 features these are more than "
+            "10,000,000,000 numbers. Take fewer records or features."
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ONE_MISTAKE)
+def test_one_mistake(case: str) -> None:
+    old, new, said = ONE_MISTAKE[case]
+    assert complaints(change(old, new)) == said
+
+
+def test_noise_of_a_sum_is_not_seen_message_by_message() -> None:
+    text = (
+        change('trust = "central"', 'trust = "local"\nnoise_draw = "sum"')
+        + '[federation]\nobserve = "each"\n'
+    )
+    assert complaints(text) == [
+        'my.toml:18: privacy.noise_draw = "sum": one draw of noise for a sum cannot be seen '
+        'in single messages, and federation.observe = "each" shows these: each needs a draw of its own. '
+        'Use noise_draw = "client", or observe = "sum".'
+    ]
+
+
+def test_many_mistakes_are_told_at_once() -> None:
+    text = """name = "several"
+sed = 1
+[data]
+name = "digitz"
+partion = "iid"
+public_fraction = 1
+[model]
+name = "logistic"
+hidden = [3]
+[server]
+rounds = "ten"
+learning_rate = -1
+[sampling]
+name = "fixed"
+cohort = 5000
+[privacy]
+trust = "central"
+adjacency = "zero-out"
+epsilon = -1
+noise_multiplier = 2
+delta = 2
+clipping_norm = 0
+[federation]
+hosts = 1.5
+[compare]
+trusts = ["none", "none"]
+epsilons = []
+seeds = [1, -1]
+[compare.local]
+server.round = 3
+sever.rounds = 3
+privacy.epsilon = 3
+[compare.centrel]
+"""
+    assert [line.split(". ")[0] for line in complaints(text)] == [
+        "my.toml:2: sed: unknown key",
+        'my.toml:4: data.name = "digitz": unknown data set',
+        "my.toml:5: data.partion: unknown key",
+        "my.toml:6: data.public_fraction = 1: must be at least 0 and below 1",
+        'my.toml:9: model.hidden: has no effect with name = "logistic"',
+        'my.toml:11: server.rounds: "ten" is text, a whole number is needed',
+        "my.toml:12: server.learning_rate = -1: must be above 0",
+        'my.toml:18: privacy.adjacency = "zero-out": no accountant supports it together with '
+        'trust "central" and sampling "fixed"',
+        "my.toml:19: privacy.epsilon = -1: must be above 0",
+        "my.toml:20: privacy.noise_multiplier: given together with epsilon, but each follows from the other",
+        "my.toml:21: privacy.delta = 2: must be above 0 and below 1/(number of clients)",
+        "my.toml:22: privacy.clipping_norm = 0: must be above 0",
+        "my.toml:24: federation.hosts: 1.5 is a number with a decimal point, a whole number is needed",
+        'my.toml:26: compare.trusts = ["none", "none"]: the list names something twice',
+        "my.toml:27: compare.epsilons: the list is empty, at least one element is needed",
+        "my.toml:28: compare.seeds[1] = -1: must be at least 0",
+        "my.toml:30: compare.local.server.round: unknown key",
+        "my.toml:31: compare.local.sever: unknown key",
+        "my.toml:32: compare.local.privacy.epsilon: the comparison sets it, alike for all trust models",
+        "my.toml:33: compare.centrel: unknown key",
+    ]
+
+
+def test_a_wrong_word_does_not_hide_the_section_around_it() -> None:
+    text = change('trust = "central"\nclipping_norm = 1', 'trust = "centrl"\nclipping_norm = 0\nxyz = 1')
+    assert [line.split(":")[1] for line in complaints(text)] == ["17", "18", "19"]
+
+
+def test_a_broken_section_does_not_hide_what_depends_on_another() -> None:
+    text = change("rate = 0.1", "rate = 7").replace("delta = 1e-5", "delta = 0.01")
+    assert [line.split(" = ")[0] for line in complaints(text)] == [
+        "my.toml:15: sampling.rate",
+        "my.toml:20: privacy.delta",
+    ]
+
+
+@pytest.mark.parametrize("partition", ["one-per-example", "iid"])
+@pytest.mark.parametrize("trust", ["none", "local"])
+def test_fixed_cohorts_are_fine_without_amplification(trust: str, partition: str) -> None:
+    clients = "clients = 50\n" if partition == "iid" else ""
+    budget = "clipping_norm = 1.0\nepsilon = 1.0\n" if trust == "local" else ""
+    text = (
+        f'name = "f"\n[data]\nname = "digits"\npartition = "{partition}"\n{clients}'
+        f'[model]\nname = "logistic"\n[server]\nrounds = 3\n[sampling]\nname = "fixed"\ncohort = 50\n'
+        f'[privacy]\ntrust = "{trust}"\nadjacency = "replace-one"\n{budget}'
+    )
+    assert Scenario.from_text(text).population == (50 if partition == "iid" else Digits.train_records)
+
+
+@pytest.mark.parametrize(
+    ("data", "population"),
+    [
+        ('name = "digits"', 1437),
+        ('name = "digits"\npublic_fraction = 0.1', 1437 - 144),
+        ('name = "digits"\npartition = "iid"\nclients = 10\npublic_fraction = 0.1', 10),
+        ('name = "synthetic"\nrecords = 1000\npublic_fraction = 0.25', 750),
+    ],
+)
+def test_population_needs_no_data(data: str, population: int) -> None:
+    assert Scenario.from_text(change('name = "digits"', data)).population == population
+
+
+@pytest.mark.parametrize(("clients", "usual"), [(1437, "1e-05"), (99_999, "1e-06"), (1_000_000, "1e-07")])
+def test_the_usual_delta_goes_with_the_population(clients: int, usual: str) -> None:
+    text = change('name = "digits"', f'name = "synthetic"\nrecords = {clients}').replace("1e-5", "0.5")
+    assert complaints(text)[0].endswith(f"{usual} is usual.")
+    assert Scenario.from_text(text, overrides=[f"privacy.delta={usual}"])
+
+
+class TestFiles:
+    """Files that are no scenario."""
+
+    def said(self, path: Path) -> str:
+        with pytest.raises(ScenarioError) as caught:
+            Scenario.read(path)
+        return str(caught.value).replace(str(path), "FILE")
+
+    def test_missing(self, tmp_path: Path) -> None:
+        assert self.said(tmp_path / "no.toml") == (
+            "FILE: no such file. `fedprivacy scenarios` lists what is ready to run."
+        )
+
+    def test_folder(self, tmp_path: Path) -> None:
+        assert self.said(tmp_path) == "FILE: a folder, not a file. Name the .toml file in it."
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_no_permission(self, tmp_path: Path) -> None:
+        file = tmp_path / "secret.toml"
+        file.write_text(GOOD)
+        file.chmod(0)
+        assert self.said(file) == "FILE: may not be read. Ask for the right to read it."
+
+    def test_not_utf8(self, tmp_path: Path) -> None:
+        file = tmp_path / "latin.toml"
+        file.write_bytes(b'name = "x"\n# caf\xe9\n')
+        assert self.said(file) == "FILE:2: not text in UTF-8. Save it as UTF-8 text; is this the right file?"
+
+    def test_too_large(self, tmp_path: Path) -> None:
+        file = tmp_path / "large.toml"
+        file.write_text(GOOD + "#" * 2**20)
+        assert (
+            self.said(file) == "FILE: larger than 1 MB. A scenario is a short text; is this the right file?"
+        )
+
+    def test_impossible_name(self) -> None:
+        with pytest.raises(ScenarioError, match=r"cannot be read: File name too long\. Check the name\."):
+            Scenario.read("x" * 5000)
+        with pytest.raises(ScenarioError, match="cannot be read: embedded null byte"):
+            Scenario.read("a\0b")
+
+    @pytest.mark.parametrize("text", ["", "\n \n", "# only a comment\n"])
+    def test_empty(self, tmp_path: Path, text: str) -> None:
+        file = tmp_path / "empty.toml"
+        file.write_text(text)
+        assert self.said(file) == (
+            "FILE: the file is empty. `fedprivacy scenarios` lists ready ones to start from."
+        )
+
+    def test_byte_order_mark_and_windows_line_ends(self, tmp_path: Path) -> None:
+        file = tmp_path / "notepad.toml"
+        file.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+        assert Scenario.read(file) == Scenario.from_text(GOOD)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("a = 1\nb = ten\n", 'my.toml:2: not TOML: invalid value in "b = ten".'),
+            (
+                "a = 1\n\n[b\n",
+                "my.toml:3: not TOML: expected ']' at the end of a table declaration in \"[b\".",
+            ),
+            ("a = 1\na = 2", 'my.toml:2: not TOML: cannot overwrite a value in "a = 2".'),
+            ("a = 1\nb = ", 'my.toml:2: not TOML: invalid value in "b =".'),
+            ("a: 1\n", "my.toml:1: not TOML: expected '=' after a key in a key/value pair in \"a: 1\"."),
+        ],
+    )
+    def test_not_toml(self, text: str, said: str) -> None:
+        remedy = " A line is `key = value` or `[section]`, and text stands in quotes."
+        assert complaints(text) == [said + remedy]
+
+    @pytest.mark.parametrize("text", ["a = " + "[" * 9999 + "]" * 9999, "a = " + "9" * 5000])
+    def test_made_to_break_the_reader(self, text: str) -> None:
+        assert len(complaints(text)) == 1
+
+
+class TestOverrides:
+    """`--set a.b=value`."""
+
+    def test_values_are_toml_or_text(self) -> None:
+        scenario = Scenario.from_text(
+            GOOD,
+            overrides=[
+                "server.rounds=3",
+                "model.hidden=[7]",
+                "name=other",
+                'model.activation="tanh"',
+                "seed = 5",
+            ],
+        )
+        assert (scenario.server.rounds, scenario.name, scenario.seed) == (3, "other", 5)
+        assert scenario.model.model_dump() == {"name": "mlp", "hidden": (7,), "activation": "tanh"}
+
+    def test_the_last_one_holds(self) -> None:
+        assert Scenario.from_text(GOOD, overrides=["seed=5", "seed=6"]).seed == 6
+        assert complaints(GOOD, "server.rounds=-5", "server.rounds=-6") == [
+            "--set server.rounds=-6: must be at least 1. The number of rounds."
+        ]
+
+    def test_another_partition_takes_the_number_of_clients_along(self) -> None:
+        iid = change('name = "digits"', 'name = "digits"\npartition = "iid"\nclients = 1437')
+        assert Scenario.from_text(iid).population == 1437
+        assert Scenario.from_text(iid, overrides=["data.partition=one-per-example"]).data.clients is None
+        [line] = complaints(iid, "data.partition=one-per-example", "data.clients=9")
+        assert line.startswith("--set data.clients=9: has no effect")
+
+    def test_a_value_cannot_smuggle_in_another_key(self) -> None:
+        scenario = Scenario.from_text(GOOD, overrides=["description=1\nseed = 9"])
+        assert (scenario.description, scenario.seed) == ("1\nseed = 9", 1)
+
+    def test_mistakes(self) -> None:
+        assert complaints(
+            change("rate = 0.1", "rate = 2"),
+            "server.rounds=ten",
+            "privacy.epsilon=-1",
+            "privacy.epsilom=1",
+            "nonsense",
+            "=3",
+            "a b=3",
+            "name.first=x",
+            "evaluation={every = 0}",
+        ) == [
+            "--set nonsense: not of the form key=value. For instance --set server.rounds=10.",
+            "--set =3: not of the form key=value. For instance --set server.rounds=10.",
+            "--set a b=3: not of the form key=value. For instance --set server.rounds=10.",
+            "--set name.first=x: leads through a key that is not a section.",
+            '--set server.rounds=ten: "ten" is text, a whole number is needed. The number of rounds.',
+            "--set privacy.epsilom=1: unknown key. Did you mean epsilon?",
+            "--set privacy.epsilon=-1: must be above 0. "
+            "The privacy budget: smaller is more private, 1 to 8 is usual.",
+            "--set evaluation={every = 0}: evaluation.every = 0: must be at least 1. "
+            "The rounds from one measurement to the next.",
+            "my.toml:15: sampling.rate = 2: must be above 0 and at most 1. "
+            "The probability that a client joins a round.",
+        ]
+
+    def test_contradictions(self) -> None:
+        assert complaints(GOOD, "evaluation=3", "evaluation.every=3")[0] == (
+            "--set evaluation=3 --set evaluation.every=3: these contradict each other."
+        )
+
+    def test_another_kind_of_section_takes_the_keys_of_the_old_along(self) -> None:
+        scenario = Scenario.from_text(
+            GOOD,
+            overrides=[
+                "sampling.name=fixed",
+                "sampling.cohort=9",
+                "server.optimizer=sgd",
+                "model.name=logistic",
+            ],
+        )
+        assert scenario.sampling.model_dump() == {"name": "fixed", "cohort": 9}
+        assert scenario.model.model_dump() == {"name": "logistic"}
+
+    def test_turning_privacy_off_and_local(self) -> None:
+        off = Scenario.from_text(GOOD, overrides=["privacy.trust=none"])
+        assert (off.privacy.trust, off.privacy.epsilon, off.privacy.clipping_norm) == ("none", None, 1.0)
+        local = Scenario.from_text(GOOD, overrides=["privacy.trust=local"])
+        assert (local.privacy.epsilon, local.privacy.max_participations) == (2.0, 10)
+
+    def test_noise_replaces_the_budget(self) -> None:
+        scenario = Scenario.from_text(GOOD, overrides=["privacy.noise_multiplier=3"])
+        assert (scenario.privacy.epsilon, scenario.privacy.noise_multiplier) == (None, 3.0)
+
+    def test_what_was_set_is_never_dropped(self) -> None:
+        assert complaints(GOOD, "sampling.rate=0.2", "sampling.name=all") == [
+            '--set sampling.rate=0.2: has no effect with name = "all". Remove it, or set name = "poisson".'
+        ]
+        assert complaints(GOOD, "privacy.epsilon=1", "privacy.noise_multiplier=1")[0].startswith(
+            "--set privacy.noise_multiplier=1: given together with epsilon"
+        )
+
+    def test_a_typo_in_the_file_is_no_key_of_another_kind(self) -> None:
+        said = complaints(change("rate = 0.1", "rte = 0.1"), "sampling.name=all")
+        assert said == ["my.toml:15: sampling.rte: unknown key. Known here: name."]
+
+
+VALUES = st.one_of(
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.floats(),
+    st.text(st.characters(codec="utf-8"), max_size=10),
+    st.sampled_from(["digits", "fixed", "local", "none", "iid", "all", "each", "public", "momentum", "sum"]),
+    st.dates(),
+    st.lists(st.integers(-2, 2) | st.sampled_from(["none", "local"]), max_size=3),
+    st.dictionaries(
+        st.sampled_from(["name", "server", "sampling", "rounds", "rate"]), st.integers(), max_size=2
+    ),
+)
+KEYS = """
+    name seed data data.name data.partition data.clients data.records data.public_fraction model.name
+    model.hidden training training.batch_size training.epochs server.rounds server.optimizer server.momentum
+    sampling sampling.name sampling.rate sampling.cohort privacy privacy.trust privacy.epsilon privacy.delta
+    privacy.noise_multiplier privacy.adjacency privacy.max_participations privacy.noise_draw privacy.unit
+    federation.observe federation.hosts evaluation.on compare compare.trusts compare.epsilons compare.seeds
+    compare.local compare.local.server compare.local.server.rounds compare.central.sampling.name
+    compare.none.privacy.trust compare.none.privacy xyz xyz.abc
+"""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS.split()), VALUES, min_size=1, max_size=4))
+def test_whatever_is_written_is_a_scenario_or_is_explained(changes: dict[str, Any]) -> None:
+    """No other error, no words of pydantic, a place for each problem, whether in the file or set."""
+    overrides = [f"{key}={_toml(value)}" for key, value in changes.items()]
+    found = scenario_or_error(GOOD, overrides)
+    if isinstance(found, Scenario):
+        assert Scenario.from_text(found.to_toml()) == found
+    else:
+        assert found.problems
+        assert "Input should" not in str(found)
+        assert "Value error" not in str(found)
+        for problem in found.problems:
+            assert problem.key.startswith("--set ") or problem.file
+
+
+def scenario_or_error(text: str, overrides: list[str]) -> Scenario | ScenarioError:
+    try:
+        return Scenario.from_text(text, overrides=overrides)
+    except ScenarioError as error:
+        return error
+
+
+def _toml(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return tomli_w.dumps({"value": value}).partition(" = ")[2].strip("\n")
+
+
+def test_local_trust_cannot_promise_to_hide_who_answers() -> None:
+    text = (
+        'name = "f"\n[data]\nname = "digits"\n[model]\nname = "logistic"\n[server]\nrounds = 3\n[sampling]\n'
+        'name = "all"\n[privacy]\ntrust = "local"\nadjacency = "add-remove"\nclipping_norm = 1.0\nepsilon = 1.0\n'
+    )
+    with pytest.raises(ScenarioError, match=r"privacy.adjacency = .* the server sees who answers"):
+        Scenario.from_text(text)

@@ -1,0 +1,153 @@
+"""The claim, audited through the real apps: canary clients of known update, many seeded runs.
+
+The audit holds the empirical epsilon against the printed one, and must itself have teeth: it reaches
+at least half of what is claimed, and it exposes noise that is half of what is stated.
+False-alarm rate of each bound: 1e-3 (the Poisson one 0.05), with fixed seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clients.fleet import Fleet
+from fedprivacy.accounting.epsilon import gaussian_epsilon
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.audit import gaussian_bound, threshold_bound
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.sampling import PoissonSampling
+from fedprivacy.seeds import Streams
+
+CONFIDENCE = 0.999
+TRIALS = 400
+
+CANARY = """
+name = "canary"
+[data]
+name = "synthetic"
+records = 6
+features = 1
+partition = "one-per-example"
+[model]
+name = "logistic"
+[training]
+learning_rate = 1.0
+[server]
+rounds = 2
+learning_rate = 1e-6
+[sampling]
+name = "all"
+[privacy]
+trust = "central"
+clipping_norm = 1.0
+epsilon = 3.0
+delta = 1e-2
+"""
+
+
+def scores(make_scenario, trial, make_people, *overrides: str, text: str = CANARY, trials: int = TRIALS):
+    """One score a run with the canary's record, and with its worst replacement (the other label).
+
+    The canary's gradient is huge, so its clipped update is +C u or -C u for a known direction u; the
+    other clients' records are zero, and their updates hardly move the model. The score is the
+    component along u of all that the model moved by: the sufficient statistic of both worlds.
+
+    Returns:
+        The scores of both worlds, shape (trials,) each, and the claimed epsilon of each observer.
+    """
+    base = make_scenario(*overrides, text=text)
+    worlds = []
+    for label in (0, 1):
+        x, y = np.zeros((base.population, 1)), np.zeros(base.population)
+        x[0], y[0] = 1e4, label
+        people = make_people(x, y)
+        fleet = Fleet.of(base, people)
+        along = []
+        for seed in range(trials):
+            streams = Streams(seed + 1_000_000 * label)
+            played = trial(base, people, fleet=replace(fleet, streams=streams))
+            played.federation.streams = streams
+            weights = played.play()
+            along.append(weights[0] - weights[1])
+        worlds.append(np.array(along))
+    claimed = {g.observer: g.epsilon for g in guarantees(played.ledger.to_json())}
+    return worlds[0], worlds[1], claimed
+
+
+@pytest.fixture
+def half_noise(monkeypatch) -> None:
+    """Breaks the mechanism on purpose: it states the noise that it should and draws half of it."""
+    honest = Gaussian.draw
+
+    def draw(self, dimension, stream, *, shares=1):
+        return honest(self, dimension, stream, shares=shares) / 2
+
+    monkeypatch.setattr(Gaussian, "draw", draw)
+
+
+@pytest.mark.parametrize("trust", ["central", "local"])
+def test_unsampled_gaussian_noise_keeps_its_claim_and_the_audit_has_teeth(
+    make_scenario, trial, make_people, trust: str
+) -> None:
+    present, absent, claimed = scores(make_scenario, trial, make_people, f"privacy.trust={trust}")
+    proved = gaussian_bound(present, absent, 1e-2, CONFIDENCE).epsilon
+    assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
+
+
+@pytest.mark.parametrize("trust", ["central", "local"])
+def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, half_noise, trust: str) -> None:
+    present, absent, claimed = scores(make_scenario, trial, make_people, f"privacy.trust={trust}", trials=150)
+    assert gaussian_bound(present, absent, 1e-2, CONFIDENCE).epsilon > claimed["outsider"]
+
+
+def test_a_single_local_message_keeps_the_claim_against_the_server(make_scenario, trial, make_people) -> None:
+    # A population of one: the sum that the model shows is the message that the server sees.
+    one = ["privacy.trust=local", "data.records=1"]
+    present, absent, claimed = scores(make_scenario, trial, make_people, *one)
+    proved = gaussian_bound(present, absent, 1e-2, CONFIDENCE).epsilon
+    assert claimed["server"] / 2 <= proved <= claimed["server"]
+
+
+SAMPLED = CANARY.replace("rounds = 2", "rounds = 1").replace('"all"', '"poisson"\nrate = 0.8')
+SAMPLED = SAMPLED.replace("delta = 1e-2", "delta = 0.1").replace("records = 6", "records = 4")
+
+
+@pytest.mark.slow
+def test_poisson_sampled_noise_keeps_its_amplified_claim(make_scenario, trial, make_people) -> None:
+    present, absent, claimed = scores(make_scenario, trial, make_people, text=SAMPLED, trials=1800)
+    proved = threshold_bound(present, absent, 0.1, 0.95).epsilon
+    assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
+
+
+def test_sampling_everybody_breaks_a_claim_of_rate_one_tenth(
+    make_scenario, trial, make_people, monkeypatch
+) -> None:
+    honest = PoissonSampling.draw
+    monkeypatch.setattr(
+        PoissonSampling, "draw", lambda self, n, stream: honest(replace(self, rate=1.0), n, stream)
+    )
+    text = SAMPLED.replace("rate = 0.8", "rate = 0.1").replace("epsilon = 3.0", "epsilon = 0.5")
+    present, absent, claimed = scores(make_scenario, trial, make_people, text=text, trials=300)
+    assert threshold_bound(present, absent, 0.1, CONFIDENCE).epsilon > claimed["outsider"]
+
+
+def test_the_bounds_hold_for_known_distributions() -> None:
+    """Normal scores of known mu: proved values stay below the truth, and approach it."""
+    rng = np.random.default_rng(0)
+    for mu in (0.0, 1.0, 3.0):
+        present, absent = rng.normal(mu, 1, 5000), rng.normal(0, 1, 5000)
+        truth = gaussian_epsilon(1e-5, mu) if mu else 0.0
+        normal = gaussian_bound(present, absent, 1e-5, CONFIDENCE)
+        threshold = threshold_bound(present, absent, 1e-5, CONFIDENCE)
+        assert 0.85 * truth <= normal.epsilon <= truth
+        assert threshold.epsilon <= min(truth, threshold.ceiling)
+    assert threshold.epsilon > 3
+
+
+def test_a_ceiling_is_what_perfect_separation_proves() -> None:
+    present, absent = np.ones(1000), np.zeros(1000)
+    bound = threshold_bound(present, absent, 1e-5, 0.95)
+    assert bound.epsilon == pytest.approx(bound.ceiling)
+    assert 4.5 < bound.ceiling < 5.5

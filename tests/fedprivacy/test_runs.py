@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.runs import Checkpoint, RunDirectory, read_document
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory.create(tmp_path / "runs", "test", 'name = "test"\n', 1)
+
+
+def checkpoint(rounds: int) -> Checkpoint:
+    return Checkpoint(
+        rounds, {"weights": np.arange(5.0) * rounds, "n": np.array([3], np.int32)}, {"a": [1, None]}
+    )
+
+
+def test_names_carry_time_name_and_hash_and_never_collide(tmp_path: Path) -> None:
+    made = [RunDirectory.create(tmp_path, "same", "text", 1).path for _ in range(3)]
+    assert len(set(made)) == 3
+    assert all("-same-" in path.name for path in made)
+    assert (made[0] / "scenario.toml").read_text() == "text"
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(directory: RunDirectory) -> None:
+    assert directory.load_checkpoint() is None
+    directory.save_checkpoint(checkpoint(1))
+    directory.save_checkpoint(checkpoint(2))
+    back = directory.load_checkpoint()
+    assert (back.rounds, back.facts) == (2, {"a": [1, None]})
+    assert np.array_equal(back.tensors["weights"], np.arange(5.0) * 2)
+    assert back.tensors["n"].dtype == np.int32
+
+
+def test_only_the_newest_two_checkpoints_are_kept_and_no_parts(directory: RunDirectory) -> None:
+    for rounds in range(1, 6):
+        directory.save_checkpoint(checkpoint(rounds))
+    names = sorted(path.name for path in (directory.path / "checkpoint").iterdir())
+    assert names == ["round-000004.safetensors", "round-000005.safetensors"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "not safetensors"])
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
+    directory: RunDirectory, damage: str
+) -> None:
+    directory.save_checkpoint(checkpoint(1))
+    directory.save_checkpoint(checkpoint(2))
+    newest = directory.path / "checkpoint" / "round-000002.safetensors"
+    data = bytearray(newest.read_bytes())
+    if damage == "flip":
+        data[-1] ^= 1
+    newest.write_bytes({"cut": data[:-3], "flip": data, "empty": b"", "not safetensors": b"x" * 500}[damage])
+    assert directory.load_checkpoint().rounds == 1
+
+
+def test_events_are_cut_back_to_what_a_checkpoint_covers(directory: RunDirectory) -> None:
+    for number in range(4):
+        directory.append_event({"round": number})
+    assert directory.keep_events(2) == [{"round": 0}, {"round": 1}]
+    assert (directory.path / "events.jsonl").read_text() == '{"round": 0}\n{"round": 1}\n'
+
+
+def test_a_folder_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"--out .*file.* Choose a folder"):
+        RunDirectory.create(tmp_path / "file" / "runs", "test", "", 1)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99, "kind": "run"}'])
+def test_documents_that_are_not_ours_are_input_errors(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"run\.json"):
+        read_document(path)
+
+
+def test_no_number_in_a_document_is_outside_json(directory: RunDirectory) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        directory.write_document({"schema": 1, "loss": float("nan")})
+    assert not (directory.path / "run.json").exists()
+    directory.write_document({"schema": 1})
+    assert json.loads((directory.path / "run.json").read_text()) == directory.document()
+
+
+def test_a_folder_without_a_run_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a run directory"):
+        RunDirectory.open(tmp_path)

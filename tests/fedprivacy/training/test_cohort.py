@@ -1,0 +1,105 @@
+"""The vectorised cohort equals a plain PyTorch loop, client by client."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedprivacy.models import build, flat_weights
+from fedprivacy.scenario import Logistic, Mlp
+from fedprivacy.seeds import Streams
+from fedprivacy.training.cohort import LocalTraining, batches, train_cohort
+
+STREAMS = Streams(11)
+MODELS = {
+    "logistic": Logistic(name="logistic"),
+    "relu": Mlp(name="mlp", hidden=(7,), activation="relu"),
+    "tanh": Mlp(name="mlp", hidden=(6, 5), activation="tanh"),
+}
+
+
+def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round: int) -> np.ndarray:
+    """What any PyTorch user would write."""
+    nn.utils.vector_to_parameters(torch.from_numpy(weights.copy()), module.parameters())
+    optimizer = torch.optim.SGD(module.parameters(), options.learning_rate)
+    size = options.batch_size or len(own)
+    stream = STREAMS.stream("batches", round=round, member=client)
+    for _ in range(options.epochs):
+        order = stream.permutation(own) if len(own) > size else own
+        for start in range(0, len(own), size):
+            rows = order[start : start + size]
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(x[rows]), y[rows]).backward()
+            optimizer.step()
+    return flat_weights(module) - weights
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        LocalTraining(1, None, 0.5),
+        LocalTraining(3, None, 0.5),
+        LocalTraining(1, 4, 0.1),
+        LocalTraining(3, 4, 0.1),
+        LocalTraining(2, 1, 0.05),
+        LocalTraining(2, 1000, 0.1),
+    ],
+)
+@pytest.mark.parametrize("sizes", [[5, 5, 5], [1, 13, 4, 7, 8], [1]])
+def test_equal_to_a_plain_loop(model: str, options: LocalTraining, sizes: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.standard_normal((sum(sizes), 9)).astype(np.float32))
+    y = torch.from_numpy(rng.integers(0, 3, sum(sizes)))
+    module = build(MODELS[model], (9,), 3, seed=1)
+    weights = flat_weights(module) + rng.normal(0, 0.1, len(flat_weights(module))).astype(np.float32)
+    records = np.split(rng.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
+    clients = np.arange(10, 10 + len(sizes))
+    updates = train_cohort(module, weights, x, y, records, clients, options, STREAMS, round=2)
+    for update, own, client in zip(updates, records, clients, strict=True):
+        expected = plain_loop(module, weights, x, y, own, int(client), options, 2)
+        assert np.abs(update.numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
+
+
+def test_a_broken_record_stays_with_its_own_client() -> None:
+    x = torch.ones(6, 2)
+    x[0] = float("nan")  # record 0 is what padding with zeros would index
+    records = [np.array([0, 1]), np.array([2]), np.array([3, 4, 5])]
+    module = build(MODELS["logistic"], (2,), 2, seed=1)
+    updates = train_cohort(
+        module, flat_weights(module), x, torch.zeros(6, dtype=torch.int64), records, np.arange(3),
+        LocalTraining(2, 2, 0.1), STREAMS, round=0,
+    )  # fmt: skip
+    assert torch.isnan(updates[0]).any()
+    assert torch.isfinite(updates[1:]).all()
+
+
+def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:
+    rng = np.random.default_rng(1)
+    x = torch.from_numpy(rng.standard_normal((20, 4)).astype(np.float32))
+    y = torch.from_numpy(rng.integers(0, 2, 20))
+    module = build(MODELS["tanh"], (4,), 2, seed=1)
+    records, clients = [np.arange(3), np.arange(3, 20)], np.array([4, 9])
+    options = LocalTraining(2, 2, 0.1)
+
+    def train(which: slice) -> torch.Tensor:
+        return train_cohort(
+            module, flat_weights(module), x, y, records[which], clients[which], options, STREAMS, round=0
+        )
+
+    assert torch.allclose(train(slice(0, 2))[0], train(slice(0, 1))[0], atol=1e-7)
+
+
+def test_every_record_is_used_once_an_epoch_and_batches_are_reshuffled() -> None:
+    index, used = batches(
+        [np.arange(7), np.arange(7, 9)], np.array([0, 1]), LocalTraining(3, 2, 0.1), STREAMS, 0
+    )
+    assert index.shape == (2, 12, 2)
+    first, second = (np.sort(index[row][used[row]]) for row in (0, 1))
+    assert np.array_equal(first, np.repeat(np.arange(7), 3))
+    assert np.array_equal(second, np.repeat([7, 8], 3))
+    epochs = index[0].reshape(3, 4, 2)
+    assert not np.array_equal(epochs[0], epochs[1])
+    assert set(index[1].reshape(-1)) == {7, 8}

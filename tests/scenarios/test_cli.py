@@ -1,0 +1,165 @@
+"""The command as a user meets it: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from scenarios.cli import main; main()"]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+
+
+def fedprivacy(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*COMMAND, *args], capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, timeout=300, check=False
+    )
+    assert "Traceback" not in done.stderr + done.stdout
+    return done
+
+
+@pytest.fixture
+def small(tmp_path: Path, base_text: str) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(base_text)
+    return path
+
+
+def test_help_is_instant_and_names_every_command() -> None:
+    done = fedprivacy("--help")
+    assert done.returncode == 0
+    for name in ("run", "compare", "budget", "scenarios", "report"):
+        assert name in done.stdout
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import scenarios.cli"],
+        capture_output=True, text=True, env=ENVIRONMENT, check=True,
+    ).stderr  # fmt: skip
+    assert not any(heavy in loaded for heavy in ("torch", "flwr", "dp_accounting", "numpy", "matplotlib"))
+
+
+def test_run_prints_a_result_and_its_guarantees_in_words(small: Path, tmp_path: Path) -> None:
+    done = fedprivacy("run", str(small), "--out", str(tmp_path / "runs"))
+    assert done.returncode == 0
+    assert "accuracy" in done.stdout
+    assert "Against an outsider" in done.stdout
+    assert "No guarantee against the server" in done.stdout
+    assert done.stderr == ""
+
+
+def test_json_is_the_document_alone(small: Path, tmp_path: Path) -> None:
+    done = fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--seed", "7")
+    document = json.loads(done.stdout)
+    assert (document["kind"], document["seed"]) == ("run", 7)
+    assert document["command"].startswith("fedprivacy run")
+
+
+def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> None:
+    done = fedprivacy(
+        "compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1",
+        "--set", "compare={epsilons=[2.0], seeds=[1, 2]}",
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "central" in done.stdout
+    assert "costs" in done.stdout
+    assert "Equal epsilon is not equal observer" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["run", "digitz"], "digits"),
+        (["run"], "give a SCENARIO"),
+        (["run", "digits", "--engine", "ray"], "--engine ray: unknown engine"),
+        (["run", "digits", "--set", "server.round=3"], "Did you mean rounds?"),
+        (["run", "digits", "--set", "nonsense"], "--set nonsense"),
+        (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
+        (["run", "--resume", "nowhere"], "not a run directory"),
+        (["run", "digits", "--resume", "x"], "give a SCENARIO"),
+        (["report", "nowhere"], "no such run directory"),
+        (["compare", "digits", "--workers", "0"], "workers"),
+        (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
+        (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),
+        (["budget", "gaussian", "--epsilon", "1", "--delta", "2"], "--delta 2.0"),
+        (["budget", "gaussian", "--epsilon", "1", "--adjacency", "any"], "must be one of replace-one"),
+        (["run", "digits", "--no-such-option"], "No such option"),
+        (["no-such-command"], "No such command"),
+    ],
+)
+def test_what_is_wrong_is_said_with_exit_code_2_and_nothing_is_written(args, message, tmp_path: Path) -> None:
+    done = fedprivacy(*args, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_all_mistakes_of_a_file_are_named_at_once_with_their_lines(tmp_path: Path, base_text: str) -> None:
+    text = base_text.replace("learning_rate", "learning_rat").replace("delta = 1e-3", "delta = 0.5")
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    done = fedprivacy("run", str(path))
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 2
+    for line in done.stderr.strip().splitlines():
+        assert line.startswith(f"{path}:")
+
+
+def test_budget_goes_both_ways_and_says_it_in_words() -> None:
+    options = ["--delta", "1e-5", "--rounds", "100", "--sampling-rate", "0.1", "--json"]
+    noise = json.loads(fedprivacy("budget", "gaussian", "--epsilon", "2", *options).stdout)
+    assert noise["noise_multiplier"] == pytest.approx(3.982, rel=1e-3)
+    back = ["budget", "gaussian", "--noise-multiplier", str(noise["noise_multiplier"]), *options]
+    assert json.loads(fedprivacy(*back).stdout)["epsilon"] == pytest.approx(2.0, rel=1e-3)
+    words = fedprivacy("budget", "gaussian", "--epsilon", "1").stdout
+    for part in ("epsilon = 1", "delta = 1e-05", "replace-one", "unit client", "analytic Gaussian"):
+        assert part in words
+
+
+def test_scenarios_lists_what_is_ready() -> None:
+    listed = json.loads(fedprivacy("scenarios", "--json").stdout)["scenarios"]
+    assert [entry["name"] for entry in listed] == ["digits", "local-vs-central", "synthetic-million"]
+    assert fedprivacy("scenarios").returncode == 0
+
+
+def test_report_renders_again(small: Path, tmp_path: Path) -> None:
+    document = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    done = fedprivacy("report", document["path"])
+    assert done.stdout.strip() == f"{document['path']}/report.html"
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
+    command: str, small: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    process = subprocess.Popen(
+        [*COMMAND, command, str(small), "--out", str(runs), "--set", "server.rounds=100000"],
+        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(runs.rglob("events.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    (path,) = runs.iterdir()
+    document = json.loads((path / "run.json").read_text())
+    assert document["status"] == "interrupted"
+    assert (path / "report.html").exists()
+
+
+def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None:
+    first = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    path = Path(first["path"])
+    (path / "checkpoint" / "round-000003.safetensors").unlink()
+    again = json.loads(fedprivacy("run", "--resume", str(path), "--json").stdout)
+    assert again["status"] == "finished"
+    assert [e["accuracy"] for e in again["rounds"]] == [e["accuracy"] for e in first["rounds"]]

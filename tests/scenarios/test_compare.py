@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fedprivacy.comparison import finding, interval
+from fedprivacy.errors import InputError
+from scenarios.compare import cells_of, compare
+
+SMALL = ("compare={epsilons=[1.0, 8.0], seeds=[1, 2]}",)
+
+
+@pytest.fixture
+def asked(make_scenario, base_text: str):
+    text = base_text.replace("noise_multiplier = 2.0", "epsilon = 1.0")
+    text += "[compare]\nepsilons = [1.0, 8.0]\nseeds = [3, 4]\n[compare.local]\nserver.rounds = 2\n"
+    return make_scenario(text=text)
+
+
+def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(asked) -> None:
+    cells = cells_of(asked)
+    assert [(cell.trust, cell.epsilon) for cell in cells] == [
+        ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0)
+    ]  # fmt: skip
+    assert {tuple(cell.scenarios) for cell in cells} == {(3, 4)}
+    noisy = [cell for cell in cells if cell.epsilon]
+    assert {(c.plan.delta, c.plan.unit, c.plan.adjacency) for c in noisy} == {(1e-3, "client", "replace-one")}
+    for cell in noisy:
+        assert 0.99 * cell.epsilon < cell.plan.spent().epsilon <= cell.epsilon
+    assert {cell.plan.rounds for cell in cells if cell.trust == "local"} == {2}
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_workers(asked, tmp_path: Path) -> None:
+    one = compare(asked, tmp_path / "one", workers=1)
+    two = compare(asked, tmp_path / "two", workers=2)
+    assert [cell["accuracies"] for cell in one["cells"]] == [cell["accuracies"] for cell in two["cells"]]
+    assert one["finding"] == two["finding"]
+
+
+def test_the_document_of_a_comparison(asked, tmp_path: Path) -> None:
+    ran = []
+    document = compare(asked, tmp_path, workers=1, on_run=lambda *args: ran.append(args))
+    path = Path(document["path"])
+    assert document == json.loads((path / "run.json").read_text())
+    assert (document["kind"], document["status"]) == ("compare", "finished")
+    assert len(ran) == 10
+    assert ran[-1][1:] == (10, 10)
+    for cell in document["cells"]:
+        assert cell["seeds"] == [3, 4]
+        assert cell["accuracy"]["low"] <= cell["accuracy"]["mean"] <= cell["accuracy"]["high"]
+        runs = [json.loads((path / run / "run.json").read_text()) for run in cell["runs"]]
+        assert [run["final"]["accuracy"] for run in runs] == cell["accuracies"]
+        for guarantee in cell["guarantees"]:
+            expected = {"none": [], "central": ["participant", "outsider"]}.get(cell["trust"])
+            protected = expected is None or guarantee["observer"] in expected
+            assert (guarantee["epsilon"] is not None) == protected
+    assert (path / "report.html").stat().st_size > 1000
+
+
+def test_an_interrupted_comparison_says_how_far_it_came(asked, tmp_path: Path) -> None:
+    def stop(label: str, done: int, total: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(asked, tmp_path, workers=2, on_run=stop)
+    (path,) = tmp_path.iterdir()
+    left = json.loads((path / "run.json").read_text())
+    assert left["status"] == "interrupted"
+    assert sum(len(cell["seeds"]) for cell in left["cells"]) == 4
+    assert (path / "report.html").exists()
+
+
+def test_what_cannot_be_accounted_is_refused_before_the_first_run(make_scenario, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        compare(make_scenario("privacy.adjacency=add-remove"), tmp_path, workers=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_intervals_are_students_over_seeds() -> None:
+    found = interval([0.5, 0.6, 0.7])
+    assert found["mean"] == pytest.approx(0.6)
+    assert found["high"] - 0.6 == pytest.approx(4.3027 * 0.1 / 3**0.5, rel=1e-4)
+    assert interval([0.5]) == {"mean": 0.5, "low": None, "high": None}
+    assert interval([0.0, 1.0]) == {"mean": 0.5, "low": 0.0, "high": 1.0}
+
+
+def test_the_finding_says_what_local_costs_in_numbers() -> None:
+    def cell(trust: str, epsilon: float | None, mean: float) -> dict:
+        return {"trust": trust, "epsilon": epsilon, "accuracy": {"mean": mean}}
+
+    cells = [cell("none", None, 0.97), cell("central", 1.0, 0.9), cell("local", 1.0, 0.2)]
+    assert finding(cells) == (
+        "Trusting nobody (local) instead of the server (central) costs 70.0 points at epsilon 1 (20.0 % against "
+        "90.0 %); without any noise the model reaches 97.0 %."
+    )
+    assert "Central reaches 90.0 % at epsilon 1" in finding(cells[:2])
+    assert finding([]) == "No cell of the comparison has finished."

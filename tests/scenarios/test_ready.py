@@ -1,0 +1,73 @@
+"""The ready scenarios, and how they are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.scenario import Scenario
+from scenarios.ready import find, ready
+
+
+def test_what_is_ready() -> None:
+    assert {"digits", "local-vs-central", "synthetic-million"} <= set(ready())
+    assert list(ready()) == sorted(ready())
+
+
+@pytest.mark.parametrize("name", sorted(ready()))
+def test_each_is_valid_described_and_named_as_its_file(name: str) -> None:
+    scenario = Scenario.read(ready()[name])
+    assert scenario.name == name
+    assert len(scenario.description) > 40
+    assert Scenario.from_text(scenario.to_toml()) == scenario
+    for trust in scenario.compare.trusts:
+        scenario.cell(trust, None if trust == "none" else 1.0, 1)
+
+
+def test_the_comparison_is_the_one_that_we_promise() -> None:
+    scenario = Scenario.read(ready()["local-vs-central"])
+    assert scenario.population == 1437
+    assert scenario.compare.trusts == ("none", "central", "local")
+    assert scenario.compare.epsilons == (1.0, 2.0, 4.0, 8.0)
+    assert len(scenario.compare.seeds) == 3
+    assert (scenario.privacy.delta, scenario.privacy.adjacency) == (1e-5, "replace-one")
+
+
+def test_the_million() -> None:
+    scenario = Scenario.read(ready()["synthetic-million"])
+    assert scenario.population == 1_000_000
+    assert scenario.sampling.model_dump() == {"name": "poisson", "rate": 0.01}
+    assert (scenario.privacy.trust, scenario.privacy.delta) == ("central", 1e-7)
+
+
+def test_find_by_name_and_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find("digits") == ready()["digits"]
+    file = tmp_path / "mine.toml"
+    file.write_text("")
+    assert find(str(file)) == file
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits").mkdir()
+    assert find("digits") == ready()["digits"]
+    assert find("./digits") == Path("digits")
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"),
+    [
+        ("digitz", " Did you mean digits?"),
+        ("local-vs-centrl.toml", " Did you mean local-vs-central?"),
+        ("zzz", ""),
+        ("", ""),
+        ("x" * 5000, ""),
+        ("a\0b", ""),
+    ],
+)
+def test_neither_a_name_nor_a_path(name: str, guess: str) -> None:
+    with pytest.raises(InputError) as caught:
+        find(name)
+    assert str(caught.value) == (
+        f"{name[:200]!r}: no ready scenario and no file.{guess} Ready: {', '.join(ready())}. "
+        "Or give the path of a .toml file."
+    )

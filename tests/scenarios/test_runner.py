@@ -1,0 +1,150 @@
+"""Whole runs: the record, determinism, resuming, and what a broken run leaves."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clients.fleet import Fleet
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.runs import RunDirectory
+from fedprivacy.scenario import Scenario
+from scenarios.runner import rerender, resume, run
+
+REQUIRED = {"schema", "kind", "name", "seed", "path", "versions", "scenario", "rounds", "final", "privacy"}
+LOCAL = ("privacy.trust=local", "privacy.max_participations=3", "sampling={name='poisson', rate=0.6}")
+ADAM = ("server={rounds=5, optimizer='adam', learning_rate=0.1}",)
+
+
+def weights(path: str | Path) -> np.ndarray:
+    return RunDirectory(Path(path)).load_checkpoint().tensors["weights"]
+
+
+def test_the_record_of_a_run_is_complete(make_scenario, tmp_path: Path) -> None:
+    document = run(make_scenario(), tmp_path, command="fedprivacy run small")
+    path = Path(document["path"])
+    assert document.keys() >= REQUIRED
+    assert (document["kind"], document["status"], document["error"]) == ("run", "finished", None)
+    assert [event["round"] for event in document["rounds"]] == [0, 1, 2]
+    assert document["final"]["accuracy"] == document["rounds"][-1]["accuracy"]
+    assert document == json.loads((path / "run.json").read_text())
+    lines = (path / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == document["rounds"]
+    assert {g["observer"] for g in document["privacy"]["guarantees"]} == {"server", "participant", "outsider"}
+    assert (path / "report.html").stat().st_size > 1000
+    assert not list(path.rglob("*.part"))
+
+
+def test_the_saved_scenario_is_complete_and_gives_the_same_run(make_scenario, tmp_path: Path) -> None:
+    first = run(make_scenario(), tmp_path, report=False)
+    saved = Path(first["path"]) / "scenario.toml"
+    stored = tomllib.loads(saved.read_text())
+    assert stored["training"]["epochs"] == 1
+    assert stored["federation"] == {"hosts": 1, "chunk_size": 5, "observe": "sum"}
+    second = run(Scenario.read(saved), tmp_path, report=False)
+    assert np.array_equal(weights(first["path"]), weights(second["path"]))
+
+
+def test_a_stored_run_can_be_accounted_again(make_scenario, tmp_path: Path) -> None:
+    stored = json.loads((Path(run(make_scenario(), tmp_path, report=False)["path"]) / "run.json").read_text())
+    again = [guarantee.to_json() for guarantee in guarantees(stored["ledger"])]
+    assert again == stored["privacy"]["guarantees"]
+
+
+def test_operator_only_fields_are_named(make_scenario, tmp_path: Path) -> None:
+    document = run(make_scenario(), tmp_path, report=False)
+    assert {"rounds[].cohort", "rounds[].zeroed", "rounds[].failures"} <= set(document["operator_only"])
+
+
+def test_evaluation_every_n_rounds_and_at_the_end(make_scenario, tmp_path: Path) -> None:
+    document = run(make_scenario("server.rounds=5", "evaluation.every=2"), tmp_path, report=False)
+    evaluated = [event["round"] for event in document["rounds"] if event["accuracy"] is not None]
+    assert evaluated == [1, 3, 4]
+
+
+class Stop(Exception):
+    """A fault in the middle of a run."""
+
+
+@pytest.mark.parametrize("overrides", [("server.rounds=5",), ADAM, (*LOCAL, "server.rounds=5")])
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, Stop])
+def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, overrides, fault) -> None:
+    asked = make_scenario(*overrides)
+    whole = run(asked, tmp_path, report=False)
+
+    def stop(event: dict) -> None:
+        if event["round"] == 2:
+            raise fault
+
+    with pytest.raises(fault):
+        run(asked, tmp_path / "broken", on_round=stop)
+    (path,) = (tmp_path / "broken").iterdir()
+    left = json.loads((path / "run.json").read_text())
+    assert left["status"] == ("interrupted" if fault is KeyboardInterrupt else "failed")
+    assert len(left["rounds"]) == 3
+    assert (path / "report.html").exists()
+    resumed = resume(path)
+    assert resumed["status"] == "finished"
+    assert np.array_equal(weights(path), weights(whole["path"]))
+    assert resumed["ledger"] == whole["ledger"]
+    strip = [[{k: v for k, v in e.items() if k != "seconds"} for e in d["rounds"]] for d in (resumed, whole)]
+    assert strip[0] == strip[1]
+
+
+def test_a_round_that_was_written_without_its_checkpoint_is_played_again(
+    make_scenario, tmp_path: Path
+) -> None:
+    asked = make_scenario(*LOCAL, "server.rounds=4")
+    whole = run(asked, tmp_path, report=False)
+    path = Path(run(asked, tmp_path, report=False)["path"])
+    # As a crash between the event of the last round and its checkpoint leaves it.
+    (path / "checkpoint" / "round-000004.safetensors").unlink()
+    resumed = resume(path)
+    assert resumed["ledger"] == whole["ledger"]
+    assert np.array_equal(weights(path), weights(whole["path"]))
+
+
+def test_resuming_a_finished_run_changes_nothing(make_scenario, tmp_path: Path) -> None:
+    first = run(make_scenario(), tmp_path, report=False)
+    again = resume(Path(first["path"]))
+    assert again["ledger"] == first["ledger"]
+    assert again["rounds"] == first["rounds"]
+
+
+def test_all_clients_failing_is_a_failed_run_with_the_first_error(
+    make_scenario, tmp_path: Path, monkeypatch
+) -> None:
+    def broken(self):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(Fleet, "x", property(broken))
+    with pytest.raises(
+        RunError, match=r"round 0: all 12 clients failed. First: client 0: MemoryError: no room"
+    ):
+        run(make_scenario(), tmp_path)
+    (path,) = tmp_path.iterdir()
+    left = json.loads((path / "run.json").read_text())
+    assert left["status"] == "failed"
+    assert "MemoryError" in left["error"]
+
+
+def test_what_cannot_be_accounted_is_refused_before_anything_is_written(
+    make_scenario, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError):
+        run(make_scenario("sampling={name='fixed', cohort=5}", "privacy.adjacency=add-remove"), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_rerender_writes_the_report_again(make_scenario, tmp_path: Path) -> None:
+    path = Path(run(make_scenario(), tmp_path)["path"])
+    before = (path / "report.html").read_text()
+    (path / "report.html").unlink()
+    assert rerender(path).read_text() == before
+    with pytest.raises(InputError, match="no such run directory"):
+        rerender(tmp_path / "nothing")
