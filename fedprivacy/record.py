@@ -40,6 +40,7 @@ class RunRecord:
         scenario: What was asked for.
         plan: The privacy plan that runs.
         directory: Where it is written.
+        earlier: The document of the run that this one goes on with.
         command: The command that reproduces the run, for the report.
         on_round: Called with each round's event, for progress displays.
     """
@@ -50,14 +51,19 @@ class RunRecord:
         plan: Plan,
         directory: RunDirectory,
         *,
+        earlier: Mapping[str, Any] | None = None,
         command: str = "",
         on_round: OnRound | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.ledger = Ledger(plan)
-        self.command, self.on_round = command, on_round
+        self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
-        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self.command, self.started, self._seconds = command, now, 0.0
+        if earlier is not None:
+            self.command, self.started = earlier["command"], earlier["started"]
+            self._seconds = earlier["performance"]["seconds"]
         self._clock = time.perf_counter()
         self._write("running", None)
 
@@ -91,7 +97,7 @@ class RunRecord:
 
     def _document(self, status: str, error: str | None) -> dict[str, Any]:
         scenario, plan = self.scenario, self.plan
-        seconds = time.perf_counter() - self._clock
+        seconds = self._seconds + time.perf_counter() - self._clock
         evaluated = [event for event in self.rounds if event["accuracy"] is not None]
         last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
         ledger = self.ledger.to_json()

@@ -70,7 +70,7 @@ def run(
         raise InputError("--resume: a run goes on with its own scenario; leave out --set and --seed.")
     if resume is not None:
         with watching(_rounds_of(resume)) as on_round:
-            document = runner.resume(resume, command=_command(), on_round=on_round)
+            document = runner.resume(resume, on_round=on_round)
     else:
         assert scenario is not None
         asked = _read(scenario, set_, seed)

@@ -49,50 +49,41 @@ def run(
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
-    return _play(scenario, fleet, directory, None, command, on_round, report)
+    record = RunRecord(scenario, fleet.plan, directory, command=command, on_round=on_round)
+    return _play(fleet, record, None, report)
 
 
-def resume(path: Path, *, command: str = "", on_round: OnRound | None = None) -> dict[str, Any]:
+def resume(path: Path, *, on_round: OnRound | None = None) -> dict[str, Any]:
     """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
+
+    A run that has finished is left as it is.
 
     Raises:
         InputError: if `path` holds no run.
     """
     directory = RunDirectory.open(path)
-    scenario = Scenario.read(path / "scenario.toml")
+    scenario, earlier = Scenario.read(path / "scenario.toml"), directory.document()
+    if earlier["status"] == "finished":
+        return earlier
     fleet = Fleet.of(scenario, population(scenario.data))
-    return _play(scenario, fleet, directory, directory.load_checkpoint(), command, on_round, True)
+    record = RunRecord(scenario, fleet.plan, directory, earlier=earlier, on_round=on_round)
+    return _play(fleet, record, directory.load_checkpoint(), True)
 
 
-def _play(
-    scenario: Scenario,
-    fleet: Fleet,
-    directory: RunDirectory,
-    checkpoint: Checkpoint | None,
-    command: str,
-    on_round: OnRound | None,
-    report: bool,
-) -> dict[str, Any]:
+def _play(fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool) -> dict[str, Any]:
     # One thread: many small products gain nothing from more, and spinning threads lose a lot.
     torch.set_num_threads(1)
     grid = EmbeddedGrid(make_client_app(fleet), [{"partition-id": 0, "num-partitions": 1}])
-    if checkpoint is None:
-        directory.keep_events(0)
-    else:
-        grid.restore_node_states(
-            {name: array for name, array in checkpoint.tensors.items() if name.startswith("node/")}
-        )
-    record = RunRecord(scenario, fleet.plan, directory, command=command, on_round=on_round)
-    server_app = make_server_app(
-        scenario, record, fleet.people, checkpoint=checkpoint, node_states=grid.node_states
-    )
+    if checkpoint is not None:
+        grid.restore_node_states(checkpoint.tensors)
+    server_app = make_server_app(record, fleet.people, checkpoint=checkpoint, node_states=grid.node_states)
     context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     try:
         server_app(grid, context)
     finally:
-        document = directory.document()
+        document = record.directory.document()
         if report:
-            write_report(document, directory.path)
+            write_report(document, record.directory.path)
     return document
 
 

@@ -18,7 +18,6 @@ from fedprivacy.models import build, evaluate, flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.record import RunRecord, round_event
 from fedprivacy.runs import Checkpoint, RunDirectory
-from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.seeds import Streams
 from server.optimizers import server_optimizer
@@ -29,19 +28,17 @@ HOSTS_TIMEOUT = 120.0
 
 
 def make_app(
-    scenario: Scenario,
     record: RunRecord,
-    people: Population | None = None,
+    people: Population,
     *,
     checkpoint: Checkpoint | None = None,
     node_states: NodeStates = dict,
 ) -> ServerApp:
-    """The ServerApp of a scenario.
+    """The ServerApp of a run.
 
     Args:
-        scenario: What to run.
-        record: Where the run is written; it holds the plan and the ledger.
-        people: Replaces the data that the scenario names; the server reads only its held-out part.
+        record: Where the run is written; it holds the scenario, the plan and the ledger.
+        people: The data; the server reads only its held-out part.
         checkpoint: Where to go on, or None to start.
         node_states: The nodes' own state, where the engine can give it to a checkpoint.
     """
@@ -49,14 +46,13 @@ def make_app(
 
     @server_app.main()
     def main(grid: Grid, context: Context) -> None:
-        serve(grid, scenario, record, people or population(scenario.data), checkpoint, node_states)
+        serve(grid, record, people, checkpoint, node_states)
 
     return server_app
 
 
 def serve(
     grid: Grid,
-    scenario: Scenario,
     record: RunRecord,
     people: Population,
     checkpoint: Checkpoint | None = None,
@@ -68,7 +64,7 @@ def serve(
         RunError: if a host has no node, or all clients of a round fail.
     """
     try:
-        _play(grid, scenario, record, people, checkpoint, node_states)
+        _play(grid, record, people, checkpoint, node_states)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -80,12 +76,12 @@ def serve(
 
 def _play(
     grid: Grid,
-    scenario: Scenario,
     record: RunRecord,
     people: Population,
     checkpoint: Checkpoint | None,
     node_states: NodeStates,
 ) -> None:
+    scenario = record.scenario
     streams = Streams(scenario.seed)
     module = build(scenario.model, people.features, people.dataset.classes, seed=streams.torch_seed("model"))
     x, y = people.held_out(scenario.evaluation.on)
@@ -102,7 +98,9 @@ def _play(
         observe=scenario.federation.observe,
     )
     start = 0
-    if checkpoint is not None:
+    if checkpoint is None:
+        record.directory.keep_events(0)
+    else:
         record.restore(checkpoint)
         federation.restore(checkpoint.tensors)
         start = checkpoint.rounds
@@ -163,5 +161,5 @@ def _main(grid: Grid, context: Context) -> None:
     out = Path(str(context.run_config["out"])).expanduser()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
     record = RunRecord(scenario, plan, directory, command="flwr run .")
-    serve(grid, scenario, record, population(scenario.data))
+    serve(grid, record, population(scenario.data))
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")

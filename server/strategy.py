@@ -71,6 +71,7 @@ class Federation:
         """
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
         asked = list(chunks(cohort, hosts=len(self.hosts), size=self.chunk_size))
+        self.ledger.ask(cohort)
         replies = self._replies(number, asked)
         total = aggregate(asked, replies, parameters=len(self.weights), observe=self.observe)
         if total.failed and not total.answered:
@@ -78,7 +79,7 @@ class Federation:
         released = add_central_noise(total.updates, self.plan, self.streams, number)
         # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
         average = released / self.plan.sampler.expected_cohort(self.plan.population)
-        self.ledger.charge(cohort, total.answered)
+        self.ledger.release(cohort, total.answered)
         self.weights = self.optimizer.step(self.weights, average)
         return cohort, total
 

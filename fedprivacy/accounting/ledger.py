@@ -46,16 +46,27 @@ class Ledger:
         if plan.trust == "local":
             self.participations = np.zeros(plan.population, dtype=np.int32)
 
-    def charge(self, cohort: NDArray[np.int64], answered: int) -> None:
-        """Charges one round to every observer, before its result goes anywhere.
+    def ask(self, cohort: NDArray[np.int64]) -> None:
+        """Charges a round's messages, before the first is asked for.
+
+        Under local trust the server sees each message as it arrives, so who was asked is charged,
+        answer or not, and also if the round is broken off.
 
         Args:
-            cohort: The ids that were asked, shape (cohort,). Who was asked is charged, answer or not.
+            cohort: The ids that are asked, shape (cohort,).
+        """
+        if self.participations is not None:
+            self.participations[cohort] += 1
+
+    def release(self, cohort: NDArray[np.int64], answered: int) -> None:
+        """Charges a round's new model, before it goes anywhere.
+
+        Args:
+            cohort: The ids that were asked, shape (cohort,).
             answered: How many of them answered.
         """
         self.rounds += 1
         if self.participations is not None and len(cohort):
-            self.participations[cohort] += 1
             shares = answered if answered == len(cohort) else 0
             self.least_shares = shares if self.least_shares is None else min(self.least_shares, shares)
 

@@ -160,6 +160,7 @@ def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None
     first = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
     path = Path(first["path"])
     (path / "checkpoint" / "round-000003.safetensors").unlink()
+    (path / "run.json").write_text(json.dumps(first | {"status": "running"}))
     again = json.loads(fedprivacy("run", "--resume", str(path), "--json").stdout)
     assert again["status"] == "finished"
     assert [e["accuracy"] for e in again["rounds"]] == [e["accuracy"] for e in first["rounds"]]

@@ -96,14 +96,20 @@ def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, ov
     assert strip[0] == strip[1]
 
 
+def crash_before_last_checkpoint(path: Path, rounds: int) -> None:
+    """Leaves a run as a crash between the event of its last round and its checkpoint leaves it."""
+    (path / "checkpoint" / f"round-{rounds:06d}.safetensors").unlink()
+    document = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(document | {"status": "running"}))
+
+
 def test_a_round_that_was_written_without_its_checkpoint_is_played_again(
     make_scenario, tmp_path: Path
 ) -> None:
     asked = make_scenario(*LOCAL, "server.rounds=4")
     whole = run(asked, tmp_path, report=False)
     path = Path(run(asked, tmp_path, report=False)["path"])
-    # As a crash between the event of the last round and its checkpoint leaves it.
-    (path / "checkpoint" / "round-000004.safetensors").unlink()
+    crash_before_last_checkpoint(path, 4)
     resumed = resume(path)
     assert resumed["ledger"] == whole["ledger"]
     assert np.array_equal(weights(path), weights(whole["path"]))
@@ -111,9 +117,17 @@ def test_a_round_that_was_written_without_its_checkpoint_is_played_again(
 
 def test_resuming_a_finished_run_changes_nothing(make_scenario, tmp_path: Path) -> None:
     first = run(make_scenario(), tmp_path, report=False)
-    again = resume(Path(first["path"]))
-    assert again["ledger"] == first["ledger"]
-    assert again["rounds"] == first["rounds"]
+    assert resume(Path(first["path"])) == first
+    assert json.loads((Path(first["path"]) / "run.json").read_text()) == first
+
+
+def test_a_resumed_run_keeps_its_start_and_adds_up_its_seconds(make_scenario, tmp_path: Path) -> None:
+    first = run(make_scenario(), tmp_path, command="fedprivacy run small", report=False)
+    path = Path(first["path"])
+    crash_before_last_checkpoint(path, 3)
+    again = resume(path)
+    assert (again["command"], again["started"]) == (first["command"], first["started"])
+    assert again["performance"]["seconds"] > first["performance"]["seconds"]
 
 
 def test_all_clients_failing_is_a_failed_run_with_the_first_error(

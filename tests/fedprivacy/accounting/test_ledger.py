@@ -30,7 +30,8 @@ def by_observer(ledger: Ledger) -> dict[str, Guarantee]:
 def played(plan: Plan, rounds: int, cohort: np.ndarray = EVERYBODY, missing: int = 0) -> Ledger:
     ledger = Ledger(plan)
     for _ in range(rounds):
-        ledger.charge(cohort, len(cohort) - missing)
+        ledger.ask(cohort)
+        ledger.release(cohort, len(cohort) - missing)
     return ledger
 
 
@@ -60,8 +61,8 @@ def test_local_protects_from_the_server_without_amplification() -> None:
 
 def test_local_is_charged_by_the_client_that_took_part_most() -> None:
     ledger = Ledger(LOCAL)
-    ledger.charge(np.array([0, 1]), 2)
-    ledger.charge(np.array([1, 2]), 2)
+    ledger.ask(np.array([0, 1]))
+    ledger.ask(np.array([1, 2]))
     once, twice = (replace(LOCAL, max_participations=k).spent().epsilon for k in (1, 2))
     assert once < by_observer(ledger)["server"].epsilon == pytest.approx(twice)
     assert ledger.to_json()["participations"] == {"0": 97, "1": 2, "2": 1}
@@ -127,7 +128,7 @@ def test_state_restores_to_the_same_claims() -> None:
 
 def test_eligible_are_those_with_participations_left() -> None:
     ledger = Ledger(replace(LOCAL, max_participations=1))
-    ledger.charge(np.arange(98), 98)
+    ledger.ask(np.arange(98))
     assert ledger.eligible().tolist() == [98, 99]
     assert Ledger(CENTRAL).eligible() is None
 
