@@ -40,7 +40,7 @@ def noise_multiplier(
         UnsupportedEvent: No accountant answers for the event.
 
     >>> round(noise_multiplier(dp.GaussianDpEvent, 1.0, 1e-5, "add-remove"), 3)
-    3.73
+    3.731
     """
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon = {epsilon}: must be a finite number above 0.")

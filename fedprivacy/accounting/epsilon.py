@@ -186,8 +186,10 @@ def _root_information(parts: Composition) -> float:
 # sign (measured against the exact answer for Gaussians, up to 10,000 releases). Ten times as much is
 # taken off delta, and where that is half of delta or more there is no answer.
 _FFT_ERROR = 1e-15
-# A grid this coarse belongs to an epsilon in the tens of thousands, and dp_accounting overflows soon after.
-_COARSEST = 1.0
+# Below it differences of deltas drown in rounding; above it epsilon is in the tens of thousands.
+_FINEST, _COARSEST = 1e-7, 1.0
+# From e^-700 on probabilities are 0 in floating point, and dp_accounting's Laplace then has a mass above 1.
+_LARGEST_PURE = 500.0
 
 
 def _pld_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
@@ -205,7 +207,14 @@ def _pld_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
     for leaf, count in others:
         # Composed here, leaf by leaf: PLDAccountant counts a repeated randomized response only once.
         total = total.compose(_repeated(_loss_distribution(leaf, adjacency, step), count))
-    return float(total.get_epsilon_for_delta(delta - slack))
+    with np.errstate(over="ignore"):
+        answer = float(total.get_epsilon_for_delta(delta - slack))
+    if math.isfinite(answer):
+        return answer
+    # Happens to an epsilon just above 700, where e^-epsilon is hardly a number any more.
+    if total.get_delta_for_epsilon(750.0) <= delta - slack:
+        return 750.0
+    raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
 
 
 _BLOCK = 100_000  # releases
@@ -283,13 +292,17 @@ def _loss_scale(leaf: dp.DpEvent, adjacency: str) -> _Scale:
             # the release is repeated.
             return _Scale(largest, deviation, deviation / 50)
         case dp.LaplaceDpEvent(noise_multiplier=b):
-            largest = math.log1p(q * math.expm1(min(sensitivity / b, 100.0)))
+            largest = sensitivity / b
         case dp.DiscreteLaplaceDpEvent(noise_parameter=a, sensitivity=s):
             largest = sensitivity * s * a
         case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k):
             largest = math.log1p(k * (1 - p) / p)
         case _:
             raise UnsupportedEvent(f"No privacy loss distribution for {leaf} under {adjacency}.")
+    if largest > _LARGEST_PURE:
+        raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
+    if q < 1:
+        largest = math.log1p(q * math.expm1(largest))
     return _Scale(largest, largest, largest / 5000)  # the largest loss is the answer here, and is rounded up
 
 
@@ -302,7 +315,7 @@ def _discretization(scales: list[tuple[_Scale, int]]) -> float:
     finest = min((scale.grid for scale, _ in scales), default=1e-3)
     largest = max((scale.largest for scale, _ in scales), default=0.0)
     deviation = math.sqrt(sum(count * scale.deviation**2 for scale, count in scales))
-    return max(min(finest, 5e-3), largest / 2e5, deviation / 2e4, 1e-9)
+    return max(min(finest, 5e-3), largest / 2e5, deviation / 2e4, _FINEST)
 
 
 # --- Renyi differential privacy -------------------------------------------------------------------

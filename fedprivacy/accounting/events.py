@@ -202,8 +202,8 @@ def _events(data: object, where: str, depth: int) -> list[dp.DpEvent]:
     return [_event(part, f"{where}[{i}]", depth + 1) for i, part in enumerate(data)]
 
 
-def _real(low: float, high: float = math.inf, infinite: bool = False) -> Read:
-    """Reads a finite number in [low, high]; `infinite` also allows the word "infinity"."""
+def _real(low: float, infinite: bool = False) -> Read:
+    """Reads a finite number of at least `low`; `infinite` also allows the word "infinity"."""
 
     def read(data: object, where: str, depth: int) -> float:
         if infinite and data == "infinity":
@@ -211,22 +211,25 @@ def _real(low: float, high: float = math.inf, infinite: bool = False) -> Read:
         try:
             if isinstance(data, int | float) and not isinstance(data, bool):
                 value = float(data)
-                if math.isfinite(value) and low <= value <= high:
+                if math.isfinite(value) and low <= value:
                     return value
         except OverflowError:  # an integer of hundreds of digits
             pass
-        span = f"from {low:g} to {high:g}" if math.isfinite(high) else f"of at least {low:g}"
-        raise InputError(f"{where}: must be a finite number {span}, not {_shown(data)}.")
+        raise InputError(f"{where}: must be a finite number of at least {low:g}, not {_shown(data)}.")
 
     return read
 
 
-def _noise(data: object, where: str, depth: int) -> float:
-    """Reads 0 or a noise within reach of floating point when it is squared, inverted and exponentiated."""
-    value = _real(0)(data, where, depth)
-    if value != 0 and not MIN_NOISE <= value <= MAX_NOISE:
-        raise InputError(f"{where}: {value:g} must be 0 or from {MIN_NOISE:g} to {MAX_NOISE:g}.")
-    return value
+def _zero_or(low: float, high: float) -> Read:
+    """Reads 0 or a number that floating point can square, invert and exponentiate."""
+
+    def read(data: object, where: str, depth: int) -> float:
+        value = _real(0)(data, where, depth)
+        if value != 0 and not low <= value <= high:
+            raise InputError(f"{where}: {value:g} must be 0 or from {low:g} to {high:g}.")
+        return value
+
+    return read
 
 
 def _whole(low: int, high: int = 10**15) -> Read:
@@ -256,7 +259,7 @@ def _shown(data: object) -> str:
     return f"a {type(data).__name__}"
 
 
-_NOISE, _RATE, _SIZE = _noise, _real(0, 1), _whole(0)
+_NOISE, _RATE, _SIZE = _zero_or(MIN_NOISE, MAX_NOISE), _zero_or(1e-12, 1), _whole(0)
 _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
     dp.NoOpDpEvent: {},
     dp.NonPrivateDpEvent: {},

@@ -17,6 +17,7 @@ from fedprivacy.scenario.sections import Digits, count_clients
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
 MAX_PARAMETERS = 10**9
+MIN_RATE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,17 @@ def fixed_sampling_has_accountant(v: Values) -> Iterator[Finding]:
         )
 
 
+def rate_can_be_accounted(v: Values) -> Iterator[Finding]:
+    rate = v["sampling.rate"]
+    if rate is not None and rate < MIN_RATE:
+        yield Finding(
+            ("sampling", "rate"),
+            f"below {MIN_RATE:g}, which no accountant can reckon with",
+            "The probability that a client joins a round, such as 0.1.",
+            literal(rate),
+        )
+
+
 def local_cannot_hide_who_answers(v: Values) -> Iterator[Finding]:
     if (v["privacy.trust"], v["privacy.adjacency"]) == ("local", "add-remove"):
         yield Finding(
@@ -229,6 +241,7 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     cohort_fits_population,
     hosts_fit_population,
     fixed_sampling_has_accountant,
+    rate_can_be_accounted,
     local_cannot_hide_who_answers,
     evaluation_has_records,
     noise_fits_observation,

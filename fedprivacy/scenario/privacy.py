@@ -43,8 +43,8 @@ class _Noisy(_Privacy):
     )
     noise_multiplier: float | None = Field(
         None,
-        gt=0,
-        le=10**9,
+        ge=1e-4,  # what the accountants can reckon with
+        le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
     )
 

@@ -47,11 +47,11 @@ def test_an_empty_cohort_is_noised_all_the_same(make_scenario, trial) -> None:
 
 
 def test_the_denominator_is_the_expected_cohort_and_not_the_realised_one(make_scenario, trial) -> None:
-    asked = make_scenario("sampling={name='poisson', rate=0.5}", "privacy.noise_multiplier=1e-9")
+    asked = make_scenario("sampling={name='poisson', rate=0.5}", "privacy.noise_multiplier=1e-4")
     played = trial(asked)
     cohort, total = played.federation.round(0)
     assert len(cohort) != 6
-    assert np.allclose(played.federation.weights, total.updates / 6.0, atol=1e-6)
+    assert np.allclose(played.federation.weights, total.updates / 6.0, atol=1e-3)
 
 
 def test_the_noise_in_the_model_is_the_noise_of_the_plan(make_scenario, trial) -> None:
@@ -60,7 +60,7 @@ def test_the_noise_in_the_model_is_the_noise_of_the_plan(make_scenario, trial) -
         draws = []
         for seed in range(60):
             base = [f"privacy.trust={trust}", f"seed={seed}", "server.rounds=1"]
-            quiet = trial(make_scenario(*base, "privacy.noise_multiplier=1e-12")).play()
+            quiet = trial(make_scenario(*base, "privacy.noise_multiplier=1e-4")).play()
             loud = trial(make_scenario(*base)).play()
             draws.append((loud - quiet) * 12)
         assert stats.kstest(np.concatenate(draws), "norm", args=(0, deviation)).pvalue > 1e-6

@@ -299,6 +299,20 @@ def test_out_of_range_of_the_others_sampling_is_not_counted() -> None:
         assert spent.epsilon == epsilon(everybody(noise), delta, "replace-one").epsilon
 
 
+def test_laplace_with_hardly_any_noise_is_not_given_to_the_loss_distribution() -> None:
+    # dp_accounting's distribution for noise 1/3333 has a probability mass of 100
+    for noise in (1 / 400, 3e-4):
+        spent = epsilon(dp.LaplaceDpEvent(noise), DELTA, "add-remove")
+        assert spent.accountant == ("PLD" if noise > 1 / 500 else "RDP")
+        assert spent.epsilon == pytest.approx(1 / noise, rel=1e-3)
+
+
+def test_an_epsilon_of_just_above_700_is_not_infinite() -> None:
+    # dp_accounting divides by e^-716 there, which is hardly a number
+    below, above = (epsilon(poisson(noise), DELTA, "replace-one").epsilon for noise in (0.131, 0.128))
+    assert below < epsilon(poisson(0.129), DELTA, "replace-one").epsilon < above * 1.1
+
+
 def test_zero_out_costs_what_add_remove_costs_for_gaussian_sums() -> None:
     assert (
         epsilon(poisson(2.0), DELTA, "zero-out").epsilon == epsilon(poisson(2.0), DELTA, "add-remove").epsilon
@@ -388,7 +402,9 @@ LEAVES = st.one_of(
     st.builds(dp.GaussianDpEvent, st.floats(1e-4, 1e7)),
     st.builds(dp.LaplaceDpEvent, st.floats(1e-4, 1e7)),
     st.builds(dp.RandomizedResponseDpEvent, st.floats(1e-9, 1), st.integers(1, 100)),
-    st.builds(dp.PoissonSampledDpEvent, st.floats(0, 1), st.builds(dp.GaussianDpEvent, st.floats(1e-4, 1e3))),
+    st.builds(
+        dp.PoissonSampledDpEvent, st.floats(1e-12, 1), st.builds(dp.GaussianDpEvent, st.floats(1e-4, 1e3))
+    ),
 )
 
 

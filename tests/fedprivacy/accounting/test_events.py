@@ -92,7 +92,11 @@ def nested(depth: int) -> dict[str, Any]:
         ({"type": "SelfComposedDpEvent", "event": GAUSSIAN, "count": 10**10}, "whole number"),
         ({"type": "ComposedDpEvent", "events": GAUSSIAN}, "list of events"),
         ({"type": "ComposedDpEvent", "events": [GAUSSIAN, 7]}, r"event.events\[1\]: must be an object"),
-        ({"type": "PoissonSampledDpEvent", "sampling_probability": 1.5, "event": GAUSSIAN}, "from 0 to 1"),
+        ({"type": "PoissonSampledDpEvent", "sampling_probability": 1.5, "event": GAUSSIAN}, "to 1"),
+        (
+            {"type": "PoissonSampledDpEvent", "sampling_probability": 1e-311, "event": GAUSSIAN},
+            "must be 0 or",
+        ),
         ({"type": "PoissonSampledDpEvent", "sampling_probability": 0.1, "event": None}, "event.event"),
         (
             {

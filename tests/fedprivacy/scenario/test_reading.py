@@ -829,3 +829,12 @@ def test_local_trust_cannot_promise_to_hide_who_answers() -> None:
     )
     with pytest.raises(ScenarioError, match=r"privacy.adjacency = .* the server sees who answers"):
         Scenario.from_text(text)
+
+
+def test_a_rate_beyond_the_accountants_is_refused() -> None:
+    text = (
+        'name = "f"\n[data]\nname = "digits"\n[model]\nname = "logistic"\n[server]\nrounds = 3\n[sampling]\n'
+        'name = "poisson"\nrate = 1e-13\n[privacy]\ntrust = "none"\n'
+    )
+    with pytest.raises(ScenarioError, match=r"sampling.rate = 1e-13: below 1e-12"):
+        Scenario.from_text(text)
