@@ -60,7 +60,6 @@ def run(
 ) -> None:
     """Launch a simulation and write its record and report."""
     from fedprivacy.errors import InputError
-    from scenarios import runner
     from scenarios.display import show_run, watching
 
     _check_engine(engine)
@@ -68,12 +67,18 @@ def run(
         raise InputError("give a SCENARIO to start, or --resume RUN to go on with one.")
     if resume is not None and (set_ or seed is not None):
         raise InputError("--resume: a run goes on with its own scenario; leave out --set and --seed.")
+    # The scenario is read before torch is: a mistake is answered at once.
     if resume is not None:
-        with watching(_rounds_of(resume)) as on_round:
+        rounds = _rounds_of(resume)
+        from scenarios import runner
+
+        with watching(rounds) as on_round:
             document = runner.resume(resume, on_round=on_round)
     else:
         assert scenario is not None
         asked = _read(scenario, set_, seed)
+        from scenarios import runner
+
         with watching(asked.server.rounds) as on_round:
             document = runner.run(asked, out, command=_command(), on_round=on_round)
     _print(document, json_, show_run)
@@ -93,11 +98,12 @@ def compare(
     json_: Json = False,
 ) -> None:
     """Compare local, central and no privacy over epsilons and seeds."""
-    from scenarios.compare import compare as run_comparison
     from scenarios.display import counting, show_comparison
 
     _check_engine(engine)
     asked = _read(scenario, set_, seed)
+    from scenarios.compare import compare as run_comparison
+
     with counting() as on_run:
         document = run_comparison(
             asked, out, workers=workers or os.cpu_count() or 1, command=_command(), on_run=on_run
@@ -157,10 +163,11 @@ def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs or comparisons.")],
 ) -> None:
     """Render the report of stored runs again."""
-    from scenarios.runner import rerender
+    from fedprivacy.report import write
+    from fedprivacy.runs import read_document
 
     for path in runs:
-        print(rerender(path))
+        print(write(read_document(path / "run.json"), path))
 
 
 def main() -> None:

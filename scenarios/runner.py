@@ -11,7 +11,6 @@ from flwr.app import Context, RecordDict
 from clients.app import make_app as make_client_app
 from clients.fleet import Fleet
 from fedprivacy.data.population import population
-from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
@@ -85,14 +84,3 @@ def _play(fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report
         if report:
             write_report(document, record.directory.path)
     return document
-
-
-def rerender(path: Path) -> Path:
-    """Writes the report of a stored run or comparison again.
-
-    Raises:
-        InputError: if `path` is no run directory, or its record is damaged.
-    """
-    if not path.is_dir():
-        raise InputError(f"{path}: no such run directory. `fedprivacy run` prints where a run is kept.")
-    return write_report(RunDirectory(path).document(), path)

@@ -97,7 +97,7 @@ class Ledger:
             "adjacency": plan.adjacency,
             "delta": plan.delta,
             "population": plan.population,
-            "sampling": plan.sampler.words,
+            "sampling": self._sampling_words(),
             "rounds": self.rounds,
             "claims": [claim for observer in OBSERVERS for claim in self._claims(observer)],
         }
@@ -107,6 +107,12 @@ class Ledger:
                 str(count): int(number) for count, number in zip(counts, clients, strict=True)
             }
         return data
+
+    def _sampling_words(self) -> str:
+        if self.participations is None:
+            return self.plan.sampler.words
+        most = int(self.participations.max(initial=0))
+        return f"{self.plan.sampler.words}, at most {most} answers of one client"
 
     def _claims(self, observer: str) -> list[dict[str, Any]]:
         plan = self.plan

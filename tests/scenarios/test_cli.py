@@ -81,7 +81,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["run", "--resume", "nowhere"], "not a run directory"),
         (["run", "digits", "--resume", "x"], "give a SCENARIO"),
-        (["report", "nowhere"], "no such run directory"),
+        (["report", "nowhere"], "Is this a run directory?"),
         (["compare", "digits", "--workers", "0"], "workers"),
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
         (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),
@@ -129,7 +129,10 @@ def test_scenarios_lists_what_is_ready() -> None:
 
 def test_report_renders_again(small: Path, tmp_path: Path) -> None:
     document = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    before = (Path(document["path"]) / "report.html").read_text()
+    (Path(document["path"]) / "report.html").unlink()
     done = fedprivacy("report", document["path"])
+    assert (Path(document["path"]) / "report.html").read_text() == before
     assert done.stdout.strip() == f"{document['path']}/report.html"
 
 

@@ -14,7 +14,7 @@ from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
-from scenarios.runner import rerender, resume, run
+from scenarios.runner import resume, run
 
 REQUIRED = {"schema", "kind", "name", "seed", "path", "versions", "scenario", "rounds", "final", "privacy"}
 LOCAL = ("privacy.trust=local", "privacy.max_participations=3", "sampling={name='poisson', rate=0.6}")
@@ -153,12 +153,3 @@ def test_what_cannot_be_accounted_is_refused_before_anything_is_written(
     with pytest.raises(InputError):
         run(make_scenario("sampling={name='fixed', cohort=5}", "privacy.adjacency=add-remove"), tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_rerender_writes_the_report_again(make_scenario, tmp_path: Path) -> None:
-    path = Path(run(make_scenario(), tmp_path)["path"])
-    before = (path / "report.html").read_text()
-    (path / "report.html").unlink()
-    assert rerender(path).read_text() == before
-    with pytest.raises(InputError, match="no such run directory"):
-        rerender(tmp_path / "nothing")

@@ -66,6 +66,7 @@ def test_local_is_charged_by_the_client_that_took_part_most() -> None:
     once, twice = (replace(LOCAL, max_participations=k).spent().epsilon for k in (1, 2))
     assert once < by_observer(ledger)["server"].epsilon == pytest.approx(twice)
     assert ledger.to_json()["participations"] == {"0": 97, "1": 2, "2": 1}
+    assert "at most 2 answers of one client" in by_observer(ledger)["server"].words
 
 
 def test_an_outsider_of_local_noise_sees_the_noise_of_all_and_a_participant_all_but_its_own() -> None:
