@@ -44,7 +44,7 @@ def _app(fleet_of: FleetOf, mods: Sequence[Mod] = ()) -> ClientApp:
         arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
         request = TrainRequest.of(arrays, dict(message.content.config_records["values"]))
         budgets = _load(context, fleet)
-        reply = answer(fleet, budgets, request)
+        reply = answer(fleet, budgets, request, fleet.hosts_of(context.node_config))
         _store(context, budgets)
         out_arrays, values = reply.parts()
         content = RecordDict(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,25 +17,28 @@ from fedprivacy.training.cohort import train_cohort
 Ids = NDArray[np.int64]
 
 
-def answer(fleet: Fleet, budgets: Budgets | None, request: TrainRequest) -> TrainReply:
+def answer(
+    fleet: Fleet, budgets: Budgets | None, request: TrainRequest, hosts: Sequence[int] = (0,)
+) -> TrainReply:
     """Serves a request as the clients' own plan allows.
 
     Args:
         fleet: The clients of this node.
         budgets: What they have left, or None where the plan limits nobody.
         request: What the server asks for.
+        hosts: The logical hosts that live on this node.
 
     Raises:
         Refusal: if the server asks for another plan than the clients agreed to, or for single
             messages where the plan draws noise for sums only.
-        InputError: if the request names clients that do not exist.
+        InputError: if the request names clients that do not exist or live elsewhere.
     """
     reason = fleet.plan.refusal(request.plan)
     if reason:
         raise Refusal(reason)
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
         raise Refusal("single messages are asked for, but the plan draws noise for sums only")
-    clients = _known(fleet, request)
+    clients = _known(fleet, request, hosts)
     willing = clients if budgets is None else budgets.spend(clients, request.round)
     trained, updates, failures = _train(fleet, request, willing)
     private, zeroed = privatise(
@@ -42,8 +47,11 @@ def answer(fleet: Fleet, budgets: Budgets | None, request: TrainRequest) -> Trai
     return TrainReply(private, trained, zeroed, len(clients) - len(willing), failures)
 
 
-def _known(fleet: Fleet, request: TrainRequest) -> Ids:
+def _known(fleet: Fleet, request: TrainRequest, hosts: Sequence[int]) -> Ids:
     clients = request.clients
+    if request.host not in hosts or (clients % fleet.hosts != request.host).any():
+        # A client that answered on two nodes would be counted by neither, and reuse its noise.
+        raise InputError(f"clients of host {request.host} are asked for; here live hosts {list(hosts)}")
     if len(clients) and (clients[0] < 0 or clients[-1] >= fleet.plan.population):
         raise InputError(f"there are clients 0 to {fleet.plan.population - 1}, asked for others")
     if (np.diff(clients) <= 0).any():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-INTERVAL = "95 % Student t over seeds"
+INTERVAL = "95 % Student t over seeds (the test set is the same, its size is not in it)"
 COMPARED = ("central", "local")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import resource
 import time
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from fedprivacy import __version__
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
+from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
@@ -24,6 +26,7 @@ from fedprivacy.scenario import Scenario
 OPERATOR_ONLY = (
     *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
     "performance.clients_per_second",
+    "performance.seconds",
     "error",
 )
 TUNING_UNSTATED = (
@@ -65,6 +68,7 @@ class RunRecord:
             self.command, self.started = earlier["command"], earlier["started"]
             self._seconds = earlier["performance"]["seconds"]
         self._clock = time.perf_counter()
+        self._digest = scenario_digest(directory)
         self._write("running", None)
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -82,7 +86,7 @@ class RunRecord:
         self.rounds.append(event)
         self.directory.append_event(event)
         own, facts = self.ledger.state()
-        self.directory.save_checkpoint(Checkpoint(len(self.rounds), {**tensors, **own}, facts))
+        self.directory.save_checkpoint(Checkpoint(event["round"] + 1, {**tensors, **own}, facts))
         if self.on_round:
             self.on_round(event)
 
@@ -115,6 +119,8 @@ class RunRecord:
             "started": self.started,
             "versions": versions(),
             "scenario": scenario.tables(),
+            "scenario_digest": self._digest,
+            "plan": plan.to_json(),
             "rounds": self.rounds,
             "final": {"accuracy": last["accuracy"], "loss": last["loss"]},
             "privacy": {
@@ -135,6 +141,39 @@ class RunRecord:
                 "peak_memory_mb": peak_memory_mb(),
             },
         }
+
+
+def scenario_digest(directory: RunDirectory) -> str:
+    """Tells whether a run directory still holds the scenario that its run began with."""
+    text = (directory.path / "scenario.toml").read_bytes()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
+    """The document of a run that can be gone on with, and the plan that it began with.
+
+    The plan is not calibrated again: what was released before was released under this one.
+
+    Raises:
+        InputError: if the directory holds no run, or its scenario is not the one that it began with.
+    """
+    document = directory.document()
+    if document.get("kind") != "run":
+        raise InputError(
+            f"{directory.path}: not a run but a {document.get('kind')}; only runs can be resumed."
+        )
+    try:
+        changed = document["scenario_digest"] != scenario_digest(directory)
+        plan = Plan.from_json(document["plan"])
+        document["status"], document["command"], document["started"], document["performance"]["seconds"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{directory.path}/run.json: damaged, {error} is missing.") from error
+    if changed:
+        raise InputError(
+            f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
+            "scenario; start a new one from the changed file."
+        )
+    return document, plan
 
 
 def round_event(

@@ -103,16 +103,29 @@ class RunDirectory:
         return read_document(self.path / "run.json")
 
     def append_event(self, event: Mapping[str, Any]) -> None:
-        """Adds one line to events.jsonl and hands it to the operating system."""
+        """Adds one line to events.jsonl, on disk before the checkpoint that covers it."""
         with (self.path / "events.jsonl").open("a") as stream:
             stream.write(json.dumps(event, allow_nan=False) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
 
     def keep_events(self, count: int) -> list[dict[str, Any]]:
-        """Cuts events.jsonl to its first `count` lines, the rounds that a checkpoint covers."""
+        """Cuts events.jsonl to its first `count` lines, the rounds that a checkpoint covers.
+
+        Raises:
+            InputError: if these rounds are not in it.
+        """
         source = self.path / "events.jsonl"
-        lines = source.read_text().splitlines()[:count] if source.exists() else []
+        lines = source.read_text(errors="replace").splitlines()[:count] if source.exists() else []
+        try:
+            events = [json.loads(line) for line in lines]
+            whole = [event["round"] for event in events] == list(range(count))
+        except (ValueError, KeyError, TypeError):
+            whole = False
+        if not whole:
+            raise InputError(f"{source}: damaged, it does not hold the {count} rounds of the checkpoint.")
         self.write("events.jsonl", "".join(line + "\n" for line in lines))
-        return [json.loads(line) for line in lines]
+        return events
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint atomically and removes all but the newest two."""

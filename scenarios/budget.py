@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from fedprivacy.accounting.statement import NEIGHBOURS, printed
@@ -15,39 +15,53 @@ from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sam
 ADJACENCIES = tuple(NEIGHBOURS)
 
 
-def gaussian_budget(
-    *,
-    epsilon: float | None,
-    noise_multiplier: float | None,
-    delta: float,
-    rounds: int,
-    sampling_rate: float | None,
-    cohort: int | None,
-    population: int | None,
-    adjacency: str,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class GaussianQuestion:
+    """What is asked of `budget gaussian`: the command's options, of which one direction is given.
+
+    Args:
+        epsilon: Find the noise for this epsilon.
+        noise_multiplier: Find the epsilon of this noise (standard deviation / clipping norm).
+        delta: The delta of the guarantee.
+        rounds: How many releases.
+        sampling_rate: Poisson sampling at this rate.
+        cohort: Fixed-size sampling of this many clients.
+        population: Out of this many clients.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+    """
+
+    epsilon: float | None = None
+    noise_multiplier: float | None = None
+    delta: float = 1e-5
+    rounds: int = 1
+    sampling_rate: float | None = None
+    cohort: int | None = None
+    population: int | None = None
+    adjacency: str = "replace-one"
+
+
+def gaussian_budget(asked: GaussianQuestion) -> dict[str, Any]:
     """The budget of rounds of Gaussian noise, in the direction that is asked for.
 
     Raises:
         InputError: naming every option that is out of its range, with the range.
+        UnsupportedEvent: if no accountant answers for this sampling and adjacency.
     """
-    problems = _problems(
-        epsilon, noise_multiplier, delta, rounds, sampling_rate, cohort, population, adjacency
-    )
+    problems = _problems(asked)
     if problems:
         raise InputError("\n".join(problems))
     plan = Plan(
         trust="central",
         unit="client",
-        adjacency=adjacency,
-        population=population or 1,
-        rounds=rounds,
-        sampler=_sampler(sampling_rate, cohort),
-        mechanism=Gaussian(1.0, noise_multiplier or 0.0),
-        delta=delta,
+        adjacency=asked.adjacency,
+        population=asked.population or 1,
+        rounds=asked.rounds,
+        sampler=_sampler(asked),
+        mechanism=Gaussian(1.0, asked.noise_multiplier or 0.0),
+        delta=asked.delta,
     )
-    if epsilon is not None:
-        plan = plan.calibrate(epsilon)
+    if asked.epsilon is not None:
+        plan = plan.calibrate(asked.epsilon)
     return _document(plan)
 
 
@@ -59,10 +73,10 @@ def _document(plan: Plan) -> dict[str, Any]:
         f"Gaussian noise of standard deviation {plan.noise_multiplier:.6g} x C on the sum of updates "
         f"clipped to L2 norm C, in {plan.rounds} round{'s' if plan.rounds > 1 else ''} with "
         f"{plan.sampler.words}, costs epsilon = {printed(spent.epsilon)} at delta = {plan.delta:g} for "
-        f"{NEIGHBOURS[plan.adjacency]} (unit client, {plan.adjacency}; {spent.accountant} accountant). "
+        f"{NEIGHBOURS[plan.adjacency]} (unit client, {plan.adjacency}; accountant {spent.accountant}). "
         f"One round alone costs {printed(once.epsilon)}."
     )
-    if amplified:
+    if amplified and "not counted" not in spent.accountant:
         words += (
             " This counts on sampling: it holds against whoever does not learn who was in a cohort "
             "(participants and outsiders), not against the server that draws it."
@@ -84,23 +98,15 @@ def _document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _sampler(rate: float | None, cohort: int | None) -> Sampler:
-    if rate is not None:
-        return PoissonSampling(rate)
-    return AllSampling() if cohort is None else FixedSampling(cohort)
+def _sampler(asked: GaussianQuestion) -> Sampler:
+    if asked.sampling_rate is not None:
+        return PoissonSampling(asked.sampling_rate)
+    return AllSampling() if asked.cohort is None else FixedSampling(asked.cohort)
 
 
-def _problems(
-    epsilon: float | None,
-    noise_multiplier: float | None,
-    delta: float,
-    rounds: int,
-    sampling_rate: float | None,
-    cohort: int | None,
-    population: int | None,
-    adjacency: str,
-) -> list[str]:
+def _problems(asked: GaussianQuestion) -> list[str]:
     """Everything that is wrong with the options, a line each."""
+    epsilon, noise_multiplier, delta, rounds, sampling_rate, cohort, population, adjacency = astuple(asked)
     checks = [
         (
             (epsilon is None) == (noise_multiplier is None),
@@ -125,8 +131,8 @@ def _problems(
             "--sampling-rate, --cohort: give one: Poisson sampling, or a cohort of fixed size.",
         ),
         (
-            (cohort is None) != (population is None),
-            "--cohort, --population: a cohort of fixed size needs both.",
+            cohort is not None and population is None,
+            "--cohort: a cohort of fixed size needs --population too.",
         ),
         (
             cohort is not None and population is not None and not 1 <= cohort <= population,

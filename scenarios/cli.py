@@ -32,7 +32,7 @@ Source = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a ready one.")
 ]
 OptionalSource = Annotated[
-    str | None, typer.Argument(metavar="[SCENARIO]", help="A scenario file, or the name of a ready one.")
+    str | None, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a ready one.")
 ]
 Set = Annotated[
     list[str] | None,
@@ -44,6 +44,23 @@ Seed = Annotated[int | None, typer.Option(help="Override the seed.")]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
 Out = Annotated[Path, typer.Option(help="The folder that run directories go to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result document alone on standard output.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from fedprivacy import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Simulate federated learning with differential privacy, and say who is protected from whom."""
 
 
 @app.command()
@@ -58,7 +75,10 @@ def run(
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Launch a simulation and write its record and report."""
+    """Launch a simulation and write its record and report.
+
+    SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
+    """
     from fedprivacy.errors import InputError
     from scenarios.display import show_run, watching
 
@@ -97,11 +117,17 @@ def compare(
     out: Out = Path("runs"),
     json_: Json = False,
 ) -> None:
-    """Compare local, central and no privacy over epsilons and seeds."""
+    """Compare local, central and no privacy over epsilons and seeds.
+
+    SCENARIO is a scenario file, or the name of a ready one. --seed N compares seeds N, N+1, ...
+    """
     from scenarios.display import counting, show_comparison
 
     _check_engine(engine)
-    asked = _read(scenario, set_, seed)
+    asked = _read(scenario, set_, None)
+    if seed is not None:
+        seeds = list(range(seed, seed + len(asked.compare.seeds)))
+        asked = _read(scenario, [*(set_ or []), f"compare.seeds={seeds}"], seed)
     from scenarios.compare import compare as run_comparison
 
     with counting() as on_run:
@@ -129,9 +155,9 @@ def budget_gaussian(
     json_: Json = False,
 ) -> None:
     """Gaussian noise: from (epsilon, delta) to the noise multiplier, or back."""
-    from scenarios.budget import gaussian_budget
+    from scenarios.budget import GaussianQuestion, gaussian_budget
 
-    document = gaussian_budget(
+    asked = GaussianQuestion(
         epsilon=epsilon,
         noise_multiplier=noise_multiplier,
         delta=delta,
@@ -141,7 +167,7 @@ def budget_gaussian(
         population=population,
         adjacency=adjacency,
     )
-    _print(document, json_, lambda result: print(result["words"]))
+    _print(gaussian_budget(asked), json_, lambda result: print(result["words"]))
 
 
 @app.command()
@@ -162,20 +188,25 @@ def scenarios(json_: Json = False) -> None:
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs or comparisons.")],
 ) -> None:
-    """Render the report of stored runs again."""
+    """Render the report of stored runs again.
+
+    RUN is the directory of a run or a comparison. Its guarantees are accounted for again first.
+    """
+    from fedprivacy.accounting.statement import check_record
     from fedprivacy.report import write
     from fedprivacy.runs import read_document
 
     for path in runs:
-        print(write(read_document(path / "run.json"), path))
+        document = read_document(path / "run.json")
+        check_record(document, str(path / "run.json"))
+        print(write(document, path))
 
 
 def main() -> None:
     """Runs the command; what a user did wrong ends without a traceback."""
     try:
         sys.exit(app(standalone_mode=False) or 0)
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt:  # before typer is at work; within a command it exits with 130 itself
         sys.exit(130)
     except click.ClickException as error:
         error.show()
@@ -189,8 +220,11 @@ def _read(source: str, overrides: list[str] | None, seed: int | None) -> Any:
     from fedprivacy.scenario import Scenario
     from scenarios.ready import find
 
-    extra = [] if seed is None else [f"seed={seed}"]
-    return Scenario.read(find(source), [*(overrides or []), *extra])
+    given = overrides or []
+    if given and not any(override.startswith("tuning") for override in given):
+        # What a file says of the choice of its settings is not said of others.
+        given = [*given, 'tuning=""']
+    return Scenario.read(find(source), [*given, *([] if seed is None else [f"seed={seed}"])])
 
 
 def _rounds_of(path: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.comparison import INTERVAL, finding, interval
+from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.record import OPERATOR_ONLY, TUNING_UNSTATED, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
@@ -20,7 +22,7 @@ from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.runner import run
 
-SPEED = ("performance.clients_per_second", "error")
+SPEED = ("cells[].seconds", "performance.clients_per_second", "performance.seconds", "error")
 OnRun = Callable[[str, int, int], None]
 
 
@@ -47,9 +49,15 @@ def cells_of(scenario: Scenario) -> list[Cell]:
     """The cells of a comparison, each calibrated once. Seeds are paired over trust models.
 
     Raises:
+        InputError: if the scenario itself has no privacy to compare.
         UnsupportedEvent: if no accountant answers for a cell.
     """
     settings = scenario.compare
+    if scenario.privacy.trust == "none" and set(settings.trusts) != {"none"}:
+        raise InputError(
+            'privacy.trust = "none": a comparison takes delta and the clipping norm from the scenario '
+            'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
+        )
     cells = []
     for trust in settings.trusts:
         for epsilon in (None,) if trust == "none" else settings.epsilons:
@@ -91,11 +99,13 @@ def compare(
         status = "finished"
     except KeyboardInterrupt:
         status, error = "interrupted", "interrupted by the user"
+        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
         raise
     except Exception as failure:
         error = f"{type(failure).__name__}: {failure}"
         raise
     finally:
+        _close_broken_runs(directory.path, status)
         document = {
             "schema": SCHEMA,
             "kind": "compare",
@@ -116,6 +126,15 @@ def compare(
         directory.write_document(document)
         write_report(document, directory.path)
     return document
+
+
+def _close_broken_runs(base: Path, status: str) -> None:
+    """Gives the runs whose process was ended the comparison's own status."""
+    for path in base.glob("*/*/run.json"):
+        run = RunDirectory(path.parent)
+        document = run.document()
+        if document["status"] == "running":
+            run.write_document(document | {"status": status, "error": "the comparison was broken off"})
 
 
 def results(cells: list[Cell], base: Path) -> dict[str, Any]:

@@ -50,10 +50,10 @@ def show_run(document: Mapping[str, Any]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     final, performance = document["final"], document["performance"]
     rounds = len(document["rounds"])
-    console.print(
-        f"[bold]{document['name']}[/bold]: accuracy {final['accuracy']:.3f}, loss {final['loss']:.3f} after "
-        f"{rounds} rounds ({performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB)"
-    )
+    quality = f"accuracy {_number(final['accuracy'])}, loss {_number(final['loss'])}"
+    cost = f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB"
+    plural = "" if rounds == 1 else "s"
+    console.print(f"[bold]{document['name']}[/bold]: {quality} after {rounds} round{plural} ({cost})")
     for guarantee in document["privacy"]["guarantees"]:
         console.print(f"- {guarantee['words']}", markup=False)
     failed = sum(event["failures"] for event in document["rounds"])
@@ -61,6 +61,10 @@ def show_run(document: Mapping[str, Any]) -> None:
     if failed or zeroed:
         console.print(f"operator-only: {failed} client failures, {zeroed} updates that were not finite")
     console.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _number(value: float | None) -> str:
+    return "not a finite number" if value is None else f"{value:.3f}"
 
 
 def show_comparison(document: Mapping[str, Any]) -> None:

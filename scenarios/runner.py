@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from clients.app import make_app as make_client_app
 from clients.fleet import Fleet
 from fedprivacy.data.population import population
 from fedprivacy.plan import Plan
-from fedprivacy.record import OnRound, RunRecord
+from fedprivacy.record import OnRound, RunRecord, plan_to_resume
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
@@ -58,15 +60,17 @@ def resume(path: Path, *, on_round: OnRound | None = None) -> dict[str, Any]:
     A run that has finished is left as it is.
 
     Raises:
-        InputError: if `path` holds no run.
+        InputError: if `path` holds no run, or not the scenario that it began with.
     """
     directory = RunDirectory.open(path)
-    scenario, earlier = Scenario.read(path / "scenario.toml"), directory.document()
+    earlier, plan = plan_to_resume(directory)
     if earlier["status"] == "finished":
         return earlier
-    fleet = Fleet.of(scenario, population(scenario.data))
+    scenario = Scenario.read(path / "scenario.toml")
+    fleet = Fleet.of(scenario, population(scenario.data), plan)
+    checkpoint = directory.load_checkpoint()
     record = RunRecord(scenario, fleet.plan, directory, earlier=earlier, on_round=on_round)
-    return _play(fleet, record, directory.load_checkpoint(), True)
+    return _play(fleet, record, checkpoint, True)
 
 
 def _play(fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool) -> dict[str, Any]:
@@ -79,6 +83,10 @@ def _play(fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report
     context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     try:
         server_app(grid, context)
+    except KeyboardInterrupt:
+        path = record.directory.path
+        print(f"Interrupted. Go on with: fedprivacy run --resume {shlex.quote(str(path))}", file=sys.stderr)
+        raise
     finally:
         document = record.directory.document()
         if report:

@@ -11,13 +11,16 @@ import numpy as np
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
+from torch import nn
 
+from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import RunError
 from fedprivacy.models import build, evaluate, flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.record import RunRecord, round_event
 from fedprivacy.runs import Checkpoint, RunDirectory
+from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.seeds import Streams
 from server.optimizers import server_optimizer
@@ -82,21 +85,8 @@ def _play(
     node_states: NodeStates,
 ) -> None:
     scenario = record.scenario
-    streams = Streams(scenario.seed)
-    module = build(scenario.model, people.features, people.dataset.classes, seed=streams.torch_seed("model"))
+    federation, module = federation_of(grid, scenario, record.ledger, people)
     x, y = people.held_out(scenario.evaluation.on)
-    weights = flat_weights(module).astype(np.float64)
-    federation = Federation(
-        grid=grid,
-        hosts=find_hosts(grid, scenario.federation.hosts),
-        plan=record.plan,
-        ledger=record.ledger,
-        optimizer=server_optimizer(scenario.server, len(weights)),
-        streams=streams,
-        weights=weights,
-        chunk_size=scenario.federation.chunk_size,
-        observe=scenario.federation.observe,
-    )
     start = 0
     if checkpoint is None:
         record.directory.keep_events(0)
@@ -120,6 +110,32 @@ def _play(
             seconds=seconds,
         )
         record.commit(event, {**federation.state(), **node_states()})
+
+
+def federation_of(
+    grid: Grid, scenario: Scenario, ledger: Ledger, people: Population
+) -> tuple[Federation, nn.Module]:
+    """The server's side of a scenario before its first round, and the model to evaluate with.
+
+    Raises:
+        RunError: if a host has no node.
+    """
+    streams = Streams(scenario.seed)
+    module = build(scenario.model, people.features, people.dataset.classes, seed=streams.torch_seed("model"))
+    weights = flat_weights(module).astype(np.float64)
+    federation = Federation(
+        grid=grid,
+        hosts=find_hosts(grid, scenario.federation.hosts),
+        plan=ledger.plan,
+        ledger=ledger,
+        optimizer=server_optimizer(scenario.server, len(weights)),
+        streams=streams,
+        weights=weights,
+        chunk_size=scenario.federation.chunk_size,
+        observe=scenario.federation.observe,
+        timeout=scenario.federation.timeout,
+    )
+    return federation, module
 
 
 def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[int, int]:

@@ -41,7 +41,7 @@ class Federation:
         weights: The model, float64, shape (parameters,); it is sent as float32.
         chunk_size: Clients in one message.
         observe: "sum" or "each": what nodes reply with.
-        timeout: Seconds to wait for a round's replies; None for ever.
+        timeout: Seconds to wait for replies, after which clients count as failed.
     """
 
     grid: Grid
@@ -52,8 +52,8 @@ class Federation:
     streams: Streams
     weights: NDArray[np.float64]
     chunk_size: int
-    observe: str = "sum"
-    timeout: float | None = None
+    observe: str
+    timeout: float
 
     @property
     def model(self) -> NDArray[np.float32]:

@@ -16,13 +16,9 @@ from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population, population
-from fedprivacy.models import build, flat_weights
 from fedprivacy.scenario import Scenario
-from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
-from server.app import find_hosts
-from server.optimizers import server_optimizer
-from server.strategy import Federation
+from server.app import federation_of
 
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
 torch.set_num_threads(1)
@@ -78,23 +74,9 @@ class Trial:
         self.fleet = fleet_options.get("fleet") or Fleet.of(asked, self.people, fleet_options.get("plan"))
         self.grid = EmbeddedGrid(make_app(self.fleet, fleet_options.get("mods", ())), [{}])
         self.ledger = Ledger(self.fleet.plan)
-        streams = Streams(asked.seed)
-        module = build(
-            asked.model, self.people.features, self.people.dataset.classes, seed=streams.torch_seed("model")
-        )
-        weights = flat_weights(module).astype(np.float64)
         wrap = fleet_options.get("wrap", lambda grid: grid)
-        self.federation = Federation(
-            grid=wrap(self.grid),
-            hosts=find_hosts(self.grid, asked.federation.hosts),
-            plan=fleet_options.get("server_plan") or self.fleet.plan,
-            ledger=self.ledger,
-            optimizer=server_optimizer(asked.server, len(weights)),
-            streams=streams,
-            weights=weights,
-            chunk_size=asked.federation.chunk_size,
-            observe=asked.federation.observe,
-        )
+        self.federation, _ = federation_of(wrap(self.grid), asked, self.ledger, self.people)
+        self.federation.plan = fleet_options.get("server_plan") or self.fleet.plan
 
     def play(self, rounds: int | None = None) -> np.ndarray:
         """Plays rounds and returns the weights."""

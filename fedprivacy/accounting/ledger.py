@@ -26,7 +26,9 @@ NOT_SHOWN = (
     "are not shown to the observer"
 )
 ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
-OTHERS_HONEST = "the other clients add their noise, and the server releases only the sum of each round"
+OTHERS_HONEST = (
+    "neither the server nor another client colludes with the observer: it sees only the final model"
+)
 
 
 class Ledger:
@@ -136,11 +138,10 @@ class Ledger:
         most = int(self.participations.max(initial=0))
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
         claims = [_claim(observer, event, [ENFORCED, NOT_SHOWN, SIMULATED])]
-        if observer == "server":
-            return claims
-        # Who sees only the sums sees the noise of all who answered; a participant knows its own share.
-        shares = (self.least_shares or 0) - (1 if observer == "participant" else 0)
-        if shares > 1:
+        # An outsider sees only what became of the sums, with the noise of all who answered in them. A
+        # participant may share a node with others, and know their noise: it gets no more than the server.
+        shares = self.least_shares or 0
+        if observer == "outsider" and shares > 1:
             summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
             claims.append(_claim(observer, summed, [ENFORCED, OTHERS_HONEST, NOT_SHOWN, SIMULATED]))
         return claims

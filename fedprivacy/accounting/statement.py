@@ -64,7 +64,8 @@ class Guarantee:
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
             f"{NEIGHBOURS[self.adjacency]} (unit {self.unit}, {self.adjacency}), trust {self.trust}, "
-            f"{self.sampling}, {self.rounds} rounds, {self.accountant} accountant; provided that "
+            f"{self.sampling}, {self.rounds} round{'' if self.rounds == 1 else 's'}, accountant "
+            f"{self.accountant}; provided that "
             f"{'; '.join(self.assumptions)}."
         )
 
@@ -88,15 +89,41 @@ def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
         for claim in ledger["claims"]:
             guarantee = _account(ledger, claim)
             known = best.get(guarantee.observer)
-            if known is None or _rank(guarantee) < _rank(known):
+            if known is None or _far(guarantee.epsilon) < _far(known.epsilon):
                 best[guarantee.observer] = guarantee
     except (KeyError, TypeError) as error:
         raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
     return list(best.values())
 
 
-def _rank(guarantee: Guarantee) -> float:
-    return math.inf if guarantee.epsilon is None else guarantee.epsilon
+def check_record(document: Mapping[str, Any], where: str) -> None:
+    """Accounts for a stored run again from its ledger, and compares.
+
+    Args:
+        document: A run.json; a comparison has no ledger of its own and passes.
+        where: Its name, for the message.
+
+    Raises:
+        InputError: if a stored epsilon is not what the stored ledger costs.
+    """
+    if document.get("kind") != "run":
+        return
+    try:
+        stored = {g["observer"]: g["epsilon"] for g in document["privacy"]["guarantees"]}
+        again = {g.observer: g.epsilon for g in guarantees(document["ledger"])}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
+    for observer in stored.keys() | again.keys():
+        said, found = stored.get(observer), again.get(observer)
+        if _far(said) > _far(found) * 1.001 or _far(said) < _far(found) / 1.001:
+            raise InputError(
+                f"{where}: says epsilon = {said} against the {observer}, its ledger costs {found}. "
+                "The record was changed, or made with another accountant: run it again."
+            )
+
+
+def _far(epsilon: float | None) -> float:
+    return math.inf if epsilon is None else epsilon
 
 
 def _account(ledger: Mapping[str, Any], claim: Mapping[str, Any]) -> Guarantee:

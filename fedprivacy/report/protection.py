@@ -12,6 +12,8 @@ from fedprivacy.report.blocks import Block, Card, Cards, Details, Entry, Items, 
 from fedprivacy.report.documents import CompareDocument, Guarantee
 
 OBSERVERS = ("server", "participant", "outsider")
+# Above it the bound on the odds (e^20, 5e8) says nothing that anybody would call protection.
+USEFUL_EPSILON = 20.0
 ROUNDED = "Epsilons and factors are rounded up, never down."
 
 
@@ -75,7 +77,7 @@ def _card(g: Guarantee) -> Card:
         subtitle=sees,
         headline=f"epsilon {words.epsilon(g.epsilon)}",
         terms="; ".join(filter(None, terms)),
-        tone="good",
+        tone=_tone([g]),
         text=words.meaning(g),
         items=g.assumptions,
     )
@@ -92,7 +94,13 @@ def _protection(document: CompareDocument, trust: str, observer: str) -> Entry:
     if not all(g.holds for g in found):
         return Entry("Only in part: see every guarantee below", why, "bad")
     values = words.listed(dict.fromkeys(words.epsilon(g.epsilon) for g in found))
-    return Entry("Protected", f"epsilon {values}. {why}".strip(), "good")
+    tone = _tone(found)
+    return Entry("Protected" if tone else "Bounded", f"epsilon {values}. {why}".strip(), tone)
+
+
+def _tone(found: Sequence[Guarantee]) -> str:
+    """No tick of approval where an epsilon allows more than it forbids."""
+    return "good" if all((g.epsilon or 0.0) <= USEFUL_EPSILON for g in found) else ""
 
 
 def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:

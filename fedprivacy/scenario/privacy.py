@@ -36,7 +36,7 @@ class _Noisy(_Privacy):
         description="The largest L2 norm of an update; the noise grows with it.",
         examples=[1.0],
     )
-    delta: float = Field(1e-5, description="The probability that the epsilon does not hold.")
+    delta: float = Field(1e-5, description="The additive slack of the guarantee.")
     mechanism: Literal["gaussian"] = Field("gaussian", description="The noise.")
     epsilon: float | None = Field(
         None, gt=0, le=10**6, description="The privacy budget: smaller is more private, 1 to 8 is usual."

@@ -204,6 +204,12 @@ class Federation(Section):
     hosts: int = Field(1, ge=1, le=10**6, description="The number of logical hosts of the clients.")
     chunk_size: int = Field(128, ge=1, le=10**6, description="The clients trained as one computation.")
     observe: Literal["sum", "each"] = Field("sum", description="What a node replies: a sum, or each update.")
+    timeout: float = Field(
+        3600.0,
+        gt=0,
+        le=10**7,
+        description="The seconds after which clients that have not answered in a round count as failed.",
+    )
 
 
 class Evaluation(Section):

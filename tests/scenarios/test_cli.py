@@ -127,6 +127,46 @@ def test_scenarios_lists_what_is_ready() -> None:
     assert fedprivacy("scenarios").returncode == 0
 
 
+def test_compare_takes_a_seed(small: Path, tmp_path: Path) -> None:
+    only = "compare={trusts=['none'], epsilons=[1.0], seeds=[1, 2]}"
+    done = fedprivacy(
+        "compare",
+        str(small),
+        "--out",
+        str(tmp_path / "runs"),
+        "--workers",
+        "1",
+        "--seed",
+        "7",
+        "--set",
+        only,
+        "--json",
+    )
+    assert json.loads(done.stdout)["cells"][0]["seeds"] == [7, 8]
+
+
+def test_what_a_file_says_of_its_settings_is_not_said_of_others(small: Path, tmp_path: Path) -> None:
+    small.write_text('tuning = "chosen with care"\n' + small.read_text())
+    out = ["--out", str(tmp_path / "runs"), "--json"]
+    own = json.loads(fedprivacy("run", str(small), *out).stdout)
+    changed = json.loads(fedprivacy("run", str(small), "--set", "server.rounds=2", *out).stdout)
+    assert own["notes"] == ["chosen with care"]
+    assert "does not say how" in changed["notes"][0]
+
+
+def test_a_report_of_a_changed_record_is_refused(small: Path, tmp_path: Path) -> None:
+    document = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    document["privacy"]["guarantees"][1]["epsilon"] = 0.001
+    (Path(document["path"]) / "run.json").write_text(json.dumps(document))
+    done = fedprivacy("report", document["path"])
+    assert done.returncode == 2
+    assert "says epsilon = 0.001 against the participant" in done.stderr
+
+
+def test_version() -> None:
+    assert fedprivacy("--version").stdout.strip() == "0.1.0"
+
+
 def test_report_renders_again(small: Path, tmp_path: Path) -> None:
     document = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
     before = (Path(document["path"]) / "report.html").read_text()
@@ -136,6 +176,7 @@ def test_report_renders_again(small: Path, tmp_path: Path) -> None:
     assert done.stdout.strip() == f"{document['path']}/report.html"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     command: str, small: Path, tmp_path: Path
@@ -154,11 +195,16 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     assert process.returncode == 130
     assert "Traceback" not in errors
     (path,) = runs.iterdir()
+    assert f"Interrupted. {'Go on with' if command == 'run' else 'What has finished'}" in errors
+    assert str(path) in errors
+    for record in runs.rglob("run.json"):
+        assert json.loads(record.read_text())["status"] in ("interrupted", "finished")
     document = json.loads((path / "run.json").read_text())
     assert document["status"] == "interrupted"
     assert (path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None:
     first = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
     path = Path(first["path"])

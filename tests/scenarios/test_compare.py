@@ -79,6 +79,12 @@ def test_what_cannot_be_accounted_is_refused_before_the_first_run(make_scenario,
     assert not list(tmp_path.iterdir())
 
 
+def test_a_scenario_without_privacy_has_nothing_to_compare(make_scenario, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"privacy.trust = .none.: a comparison"):
+        compare(make_scenario("privacy={trust='none'}"), tmp_path, workers=1)
+    assert not list(tmp_path.iterdir())
+
+
 def test_intervals_are_students_over_seeds() -> None:
     found = interval([0.5, 0.6, 0.7])
     assert found["mean"] == pytest.approx(0.6)

@@ -12,6 +12,7 @@ import pytest
 from clients.fleet import Fleet
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.plan import Plan
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.runner import resume, run
@@ -45,7 +46,7 @@ def test_the_saved_scenario_is_complete_and_gives_the_same_run(make_scenario, tm
     saved = Path(first["path"]) / "scenario.toml"
     stored = tomllib.loads(saved.read_text())
     assert stored["training"]["epochs"] == 1
-    assert stored["federation"] == {"hosts": 1, "chunk_size": 5, "observe": "sum"}
+    assert stored["federation"] == {"hosts": 1, "chunk_size": 5, "observe": "sum", "timeout": 3600.0}
     second = run(Scenario.read(saved), tmp_path, report=False)
     assert np.array_equal(weights(first["path"]), weights(second["path"]))
 
@@ -113,6 +114,51 @@ def test_a_round_that_was_written_without_its_checkpoint_is_played_again(
     resumed = resume(path)
     assert resumed["ledger"] == whole["ledger"]
     assert np.array_equal(weights(path), weights(whole["path"]))
+
+
+def test_a_run_whose_scenario_was_changed_cannot_be_resumed(make_scenario, tmp_path: Path) -> None:
+    """Otherwise rounds that were played with little noise would be accounted with much."""
+    path = Path(run(make_scenario(), tmp_path, report=False)["path"])
+    crash_before_last_checkpoint(path, 3)
+    text = (path / "scenario.toml").read_text()
+    (path / "scenario.toml").write_text(text.replace("noise_multiplier = 2.0", "noise_multiplier = 20.0"))
+    with pytest.raises(InputError, match="changed since the run began"):
+        resume(path)
+
+
+def test_a_resumed_run_keeps_the_plan_that_it_began_with(make_scenario, tmp_path: Path, monkeypatch) -> None:
+    path = Path(run(make_scenario(), tmp_path, report=False)["path"])
+    crash_before_last_checkpoint(path, 3)
+
+    def another(*args):
+        raise AssertionError("calibrated again")
+
+    monkeypatch.setattr(Plan, "of", another)
+    assert resume(path)["privacy"]["noise_multiplier"] == 2.0
+
+
+@pytest.mark.parametrize("events", ["", "not JSON\n", '{"round": 0}\n{"round": 0}\n'])
+def test_a_run_with_damaged_events_cannot_be_resumed(make_scenario, tmp_path: Path, events: str) -> None:
+    path = Path(run(make_scenario(), tmp_path, report=False)["path"])
+    crash_before_last_checkpoint(path, 3)
+    (path / "events.jsonl").write_text(events)
+    with pytest.raises(InputError, match=r"events.jsonl: damaged"):
+        resume(path)
+
+
+@pytest.mark.parametrize(
+    "document", [{"schema": 1}, {"schema": 1, "kind": "compare"}, {"schema": 1, "kind": "run"}]
+)
+def test_only_a_run_with_a_whole_record_can_be_resumed(make_scenario, tmp_path: Path, document: dict) -> None:
+    path = Path(run(make_scenario(), tmp_path, report=False)["path"])
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"not a run|damaged"):
+        resume(path)
+
+
+def test_a_model_that_diverges_is_recorded(make_scenario, tmp_path: Path) -> None:
+    document = run(make_scenario("server.learning_rate=1e6", "training.learning_rate=1e6"), tmp_path)
+    assert document["status"] == "finished"
 
 
 def test_resuming_a_finished_run_changes_nothing(make_scenario, tmp_path: Path) -> None:

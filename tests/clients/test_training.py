@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from scipy import stats
 
+from clients.app import make_app
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise
 from clients.training import answer
@@ -19,6 +21,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.sampling import AllSampling
 from fedprivacy.seeds import Streams
+from scenarios.engines.embedded import EmbeddedGrid
 
 LOCAL = Plan("local", "client", "replace-one", 12, 3, AllSampling(), Gaussian(1.0, 5.0), 1e-3, 2, "client")
 
@@ -97,6 +100,38 @@ def test_single_messages_are_refused_where_noise_is_drawn_for_sums(fleet: Fleet)
 def test_unknown_or_repeated_clients_are_refused(fleet: Fleet, clients: list[int]) -> None:
     with pytest.raises(InputError, match="client"):
         answer(fleet, budgets(), request(clients=clients))
+
+
+def test_a_client_answers_only_where_it_lives(fleet: Fleet) -> None:
+    """Asked through another node, a client would be counted there by nobody and reuse its noise."""
+    spread = replace(fleet, hosts=3)
+    living = request(clients=[1, 4, 7])
+    on_host = replace(living, host=1)
+    assert len(answer(spread, budgets(), on_host, hosts=[1]).clients) == 3
+    for asked, hosts in ((on_host, [0]), (on_host, [2]), (replace(living, host=0), [0, 1])):
+        left = budgets()
+        with pytest.raises(InputError, match="host"):
+            answer(spread, left, asked, hosts=hosts)
+        assert not left.counts.any()
+
+
+def test_a_malicious_server_cannot_ask_a_client_through_a_second_node(make_scenario) -> None:
+    asked = make_scenario("privacy.trust=local", "federation.hosts=2")
+    fleet = Fleet.of(asked)
+    nodes = [{"partition-id": i, "num-partitions": 2} for i in range(2)]
+    grid = EmbeddedGrid(make_app(fleet), nodes)
+    replies = []
+    for node in (1, 2):
+        arrays, values = replace(request(fleet.plan, clients=[4]), host=0).parts()
+        content = RecordDict(
+            {
+                "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
+                "values": ConfigRecord(values),
+            }
+        )
+        replies += grid.send_and_receive([Message(content, dst_node_id=node, message_type="train")])
+    assert [reply.has_error() for reply in replies] == [False, True]
+    assert "here live hosts [1]" in replies[1].error.reason
 
 
 def test_one_broken_client_does_not_take_its_chunk_along(fleet: Fleet) -> None:
