@@ -22,12 +22,15 @@ from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
 
+# Who knows the seed knows the noise of a simulation.
+SEEDS = ("seed", "scenario.seed", "command")
 # What depends on the data and is not charged. Speed is here since it gives away the cohorts.
 OPERATOR_ONLY = (
     *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
     "performance.clients_per_second",
     "performance.seconds",
     "error",
+    *SEEDS,
 )
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "

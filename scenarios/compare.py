@@ -16,13 +16,20 @@ from typing import Any
 from fedprivacy.comparison import INTERVAL, finding, interval
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
-from fedprivacy.record import OPERATOR_ONLY, TUNING_UNSTATED, peak_memory_mb, versions
+from fedprivacy.record import OPERATOR_ONLY, SEEDS, TUNING_UNSTATED, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.runner import run
 
-SPEED = ("cells[].seconds", "performance.clients_per_second", "performance.seconds", "error")
+OWN_OPERATOR_ONLY = (
+    "scenario.compare.seeds",
+    "cells[].seeds",
+    "cells[].seconds",
+    "performance.clients_per_second",
+    "performance.seconds",
+    "error",
+)
 OnRun = Callable[[str, int, int], None]
 
 
@@ -119,7 +126,7 @@ def compare(
             "scenario": scenario.tables(),
             **results(cells, directory.path),
             "interval": INTERVAL,
-            "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *SPEED],
+            "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
             "notes": [scenario.tuning or TUNING_UNSTATED],
             "performance": performance(cells, time.perf_counter() - began),
         }

@@ -181,3 +181,26 @@ def test_a_malicious_participant_is_a_flower_mod_that_honest_code_does_not_know(
     spied, plain = trial(make_scenario(), mods=[shout]), trial(make_scenario())
     assert np.array_equal(spied.play(), plain.play())
     assert len(seen) == 3
+
+
+def noise_of(plan: Plan, observe: str, round: int = 0, first: int = 0, size: int = 4) -> np.ndarray:
+    """What a chunk of clients whose updates are zero replies with: noise alone."""
+    clients = np.arange(first, first + size)
+    return privatise(torch.zeros(size, 50), clients, plan, Streams(1), round=round, observe=observe)[0]
+
+
+@pytest.mark.parametrize("draw", ["client", "sum"])
+def test_no_two_rounds_and_no_two_chunks_share_their_noise(draw: str) -> None:
+    """A server that subtracts two messages with the same noise sees the updates behind it."""
+    plan = replace(LOCAL, noise_draw=draw)
+    draws = [noise_of(plan, "sum", round, first) for round in range(5) for first in (0, 4, 8)]
+    distances = [np.abs(a - b).max() for i, a in enumerate(draws) for b in draws[:i]]
+    assert min(distances) > 1
+
+
+def test_a_zeroed_client_has_its_share_in_the_one_draw_for_a_sum() -> None:
+    plan, clients = replace(LOCAL, noise_draw="sum"), np.arange(64)
+    updates = torch.full((64, 5000), float("nan"))
+    noise, zeroed = privatise(updates, clients, plan, Streams(1), round=0, observe="sum")
+    assert zeroed == 64
+    assert stats.kstest(noise, "norm", args=(0, 5.0 * 8)).pvalue > 1e-6

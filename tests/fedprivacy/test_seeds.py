@@ -34,3 +34,9 @@ def test_neighbouring_streams_never_overlap() -> None:
     first = Streams(1).stream("noise", member=0).integers(2**63, size=50_000)
     second = Streams(1).stream("noise", member=1).integers(2**63, size=50_000)
     assert not np.intersect1d(first, second).size
+
+
+def test_round_and_member_are_not_mixed_up() -> None:
+    pairs = [(0, 10**6), (1, 0), (0, 1), (10**6, 0)]
+    first = {Streams(1).stream("noise", round=r, member=m).integers(2**63) for r, m in pairs}
+    assert len(first) == len(pairs)

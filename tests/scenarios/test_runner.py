@@ -114,6 +114,11 @@ def test_a_round_that_was_written_without_its_checkpoint_is_played_again(
     resumed = resume(path)
     assert resumed["ledger"] == whole["ledger"]
     assert np.array_equal(weights(path), weights(whole["path"]))
+    # What the clients themselves have counted is restored too, not only the server's ledger.
+    mine, theirs = (RunDirectory(Path(p)).load_checkpoint().tensors for p in (path, whole["path"]))
+    assert mine.keys() == theirs.keys()
+    assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    assert any(name.startswith("node/1/budgets") for name in mine)
 
 
 def test_a_run_whose_scenario_was_changed_cannot_be_resumed(make_scenario, tmp_path: Path) -> None:

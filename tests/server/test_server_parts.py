@@ -35,6 +35,11 @@ def test_nobody_but_a_trusted_server_adds_central_noise() -> None:
         assert not add_central_noise(np.zeros(10), plan, Streams(1), round=0).any()
 
 
+def test_every_round_draws_a_cohort_of_its_own() -> None:
+    drawn = [draw_cohort(CENTRAL, Ledger(CENTRAL), Streams(1), number).tolist() for number in range(5)]
+    assert len({tuple(cohort) for cohort in drawn}) == 5
+
+
 @pytest.mark.parametrize("hosts", [1, 3])
 def test_chunks_cover_the_cohort_in_order_and_never_cross_hosts(hosts: int) -> None:
     cohort = np.sort(Streams(1).stream("test").choice(1000, 137, replace=False))

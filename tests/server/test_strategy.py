@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flwr.app import Message
+from flwr.app import Array, Message
 from scipy import stats
 
+from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import RunError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
@@ -17,6 +18,22 @@ from server.adversary import Interposed
 from server.app import find_hosts
 
 NOBODY = "sampling={name='poisson', rate=1e-9}"
+
+
+class Recorder:
+    """A curious server: it reads and changes nothing."""
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.seen: list[Message] = []
+
+    def act(self, request: Message) -> Message:
+        self.sent.append(request)
+        return request
+
+    def observe(self, reply: Message) -> Message:
+        self.seen.append(reply)
+        return reply
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(make_scenario, trial) -> None:
@@ -106,20 +123,72 @@ def test_spent_clients_are_counted_as_refusals(make_scenario, trial) -> None:
     assert (total.answered, total.refused, total.failed) == (0, 12, 0)
 
 
-class Recorder:
-    """A curious server: it reads and changes nothing."""
+@pytest.mark.parametrize("trust", ["central", "local"])
+def test_a_played_plan_has_cost_what_the_plan_says(make_scenario, trial, trust: str) -> None:
+    """Every round is charged to every observer: a round left out of the ledger would be a false claim."""
+    played = trial(make_scenario(f"privacy.trust={trust}"))
+    played.play()
+    spent = played.fleet.plan.spent().epsilon
+    found = {g.observer: g for g in guarantees(played.ledger.to_json())}
+    assert found["participant"].epsilon == pytest.approx(spent)
+    assert found["participant"].rounds == 3
+    if trust == "local":
+        assert found["server"].epsilon == pytest.approx(spent)
 
-    def __init__(self) -> None:
-        self.sent: list[Message] = []
-        self.seen: list[Message] = []
 
-    def act(self, request: Message) -> Message:
-        self.sent.append(request)
-        return request
+def test_messages_are_charged_before_the_first_is_answered(make_scenario, trial) -> None:
+    class Breaker(Recorder):
+        def observe(self, reply: Message) -> Message:
+            if reply.metadata.message_type == "train":
+                raise KeyboardInterrupt
+            return reply
 
-    def observe(self, reply: Message) -> Message:
-        self.seen.append(reply)
+    played = trial(make_scenario("privacy.trust=local"), wrap=lambda grid: Interposed(grid, Breaker()))
+    with pytest.raises(KeyboardInterrupt):
+        played.federation.round(0)
+    found = {g.observer: g.epsilon for g in guarantees(played.ledger.to_json())}
+    assert found["server"] > 0
+
+
+def test_under_local_trust_a_node_never_has_two_messages_under_way(make_scenario, trial) -> None:
+    class Counter(Recorder):
+        under_way = most = 0
+
+        def act(self, request: Message) -> Message:
+            if request.metadata.message_type == "train":
+                self.under_way += 1
+                self.most = max(self.most, self.under_way)
+            return request
+
+        def observe(self, reply: Message) -> Message:
+            if reply.metadata.message_type == "train":
+                self.under_way -= 1
+            return reply
+
+    class Eager(Interposed):
+        """Takes all messages of a call before the first is answered, as Flower's own grids do."""
+
+        def send_and_receive(self, messages, *, timeout=None):
+            sent = [self._adversary.act(message) for message in messages]
+            for reply in self._grid.send_and_receive(sent, timeout=timeout):
+                yield self._adversary.observe(reply)
+
+    for trust, most in (("local", 1), ("central", 3)):
+        counter = Counter()
+        trial(make_scenario(f"privacy.trust={trust}"), wrap=lambda grid, c=counter: Eager(grid, c)).play()
+        assert counter.most == most
+
+
+def test_a_node_that_answers_for_clients_it_was_not_asked_for_fails(make_scenario, trial) -> None:
+    def lie(message, context, call_next):
+        reply = call_next(message, context)
+        if message.metadata.message_type == "train":
+            named = reply.content["arrays"]["clients"].numpy()
+            reply.content["arrays"]["clients"] = Array(named + 100)
         return reply
+
+    with pytest.raises(RunError, match="not asked for"):
+        trial(make_scenario(), mods=[lie]).federation.round(0)
 
 
 def test_a_curious_server_sees_every_message_and_changes_nothing(make_scenario, trial) -> None:
@@ -135,8 +204,6 @@ def test_a_curious_server_sees_every_message_and_changes_nothing(make_scenario, 
 def test_a_malicious_server_may_send_what_it_likes_to_one_chunk(make_scenario, trial) -> None:
     class Poisoner(Recorder):
         def act(self, request: Message) -> Message:
-            from flwr.app import Array
-
             if request.metadata.group_id.endswith("/1"):
                 weights = request.content["arrays"]["weights"].numpy()
                 request.content["arrays"]["weights"] = Array(weights + 1)

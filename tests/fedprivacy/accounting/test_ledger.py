@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.accounting.statement import Guarantee, guarantees
+from fedprivacy.accounting.statement import Guarantee, guarantees, printed
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import ClipOnly, Gaussian
 from fedprivacy.plan import Plan
@@ -137,3 +137,35 @@ def test_a_damaged_ledger_is_an_input_error() -> None:
     del stored["claims"][1]["observer"]
     with pytest.raises(InputError, match="damaged"):
         guarantees(stored)
+
+
+def test_the_summed_noise_is_that_of_the_round_with_the_fewest_answers() -> None:
+    ledger = Ledger(LOCAL)
+    for size in (100, 40, 100):
+        ledger.ask(np.arange(size))
+        ledger.release(np.arange(size), size)
+    summed = replace(LOCAL, mechanism=Gaussian(1.0, 12.6 * np.sqrt(40)), max_participations=3).spent().epsilon
+    assert by_observer(ledger)["outsider"].epsilon == pytest.approx(summed)
+
+
+def test_every_guarantee_states_what_it_rests_on() -> None:
+    assumed = {
+        (trust, observer): " ".join(guarantee.assumptions)
+        for trust, ledger in (("central", played(CENTRAL, 2)), ("local", played(LOCAL, 2)))
+        for observer, guarantee in by_observer(ledger).items()
+        if guarantee.epsilon is not None
+    }
+    assert len(assumed) == 5
+    for (trust, _), text in assumed.items():
+        assert "simulation-grade randomness" in text
+        assert "operator-only" in text
+        assert ("server is honest" in text) == (trust == "central")
+
+
+def test_a_printed_epsilon_is_rounded_up_and_never_down() -> None:
+    assert [printed(value) for value in (2.00009, 1.99978, 0.12341, 2980.958)] == [
+        "2.001",
+        "2",
+        "0.1235",
+        "2,981",
+    ]
