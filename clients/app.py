@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +12,7 @@ from flwr.clientapp.typing import Mod
 
 from clients.fleet import Budgets, Fleet
 from clients.training import answer
-from fedprivacy.protocol import TrainRequest
+from fedprivacy.protocol import Faults, TrainRequest
 from fedprivacy.scenario.bundled import scenario_of_app
 
 FleetOf = Callable[[Context], Fleet]
@@ -44,8 +44,10 @@ def _app(fleet_of: FleetOf, mods: Sequence[Mod] = ()) -> ClientApp:
         arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
         request = TrainRequest.of(arrays, dict(message.content.config_records["values"]))
         budgets = _load(context, fleet)
-        reply = answer(fleet, budgets, request, fleet.hosts_of(context.node_config))
+        reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config))
         _store(context, budgets)
+        if reply.faults != faults:
+            _keep(context, request.round, faults)
         out_arrays, values = reply.parts()
         content = RecordDict(
             {
@@ -76,13 +78,31 @@ def _store(context: Context, budgets: Budgets | None) -> None:
         )
 
 
+def _keep(context: Context, round: int, faults: Faults) -> None:
+    """Adds to what went wrong on this node in a round; it never leaves the node by a message."""
+    total = _faults(context.state, round) + faults
+    context.state["faults"] = ConfigRecord({"round": round, **total.values()})
+
+
+def _faults(state: RecordDict, round: int) -> Faults:
+    record = state.config_records["faults"] if "faults" in state else None
+    return Faults.of(record) if record and record["round"] == round else Faults()
+
+
+def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
+    """What went wrong in a round, from the states of all nodes: only who simulates can look there."""
+    return sum((_faults(state, round) for state in states), Faults())
+
+
 @lru_cache(maxsize=2)
 def _fleet(source: str) -> Fleet:
     return Fleet.of(scenario_of_app(source))
 
 
 def _fleet_of_run(context: Context) -> Fleet:
-    return _fleet(str(context.run_config["scenario"]))
+    # A node that was started with a scenario of its own serves no other plan, whoever submits the run.
+    own = context.node_config.get("scenario")
+    return _fleet(str(own or context.run_config["scenario"]))
 
 
 app = _app(_fleet_of_run)

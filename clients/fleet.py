@@ -14,6 +14,7 @@ from torch import nn
 from fedprivacy.data.population import Population, population
 from fedprivacy.models import build
 from fedprivacy.plan import Plan
+from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import LocalTraining
@@ -55,7 +56,7 @@ class Fleet:
                 batch_size=None if options.batch_size == "all" else options.batch_size,
                 learning_rate=options.learning_rate,
             ),
-            streams=Streams(scenario.seed),
+            streams=run_streams(scenario, people),
             hosts=scenario.federation.hosts,
         )
 

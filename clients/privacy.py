@@ -38,7 +38,7 @@ def privatise(
     noise, dimension = plan.noise_of("local"), updates.shape[1]
     if noise and plan.noise_draw == "client":
         for row, client in enumerate(clients):
-            stream = streams.stream("local-noise", round=round, member=int(client))
+            stream = streams.noise("local", round=round, member=int(client))
             bounded[row] += torch.from_numpy(noise.draw(dimension, stream))
     if observe == "each":
         return bounded.numpy(), int(broken.sum())
@@ -46,6 +46,6 @@ def privatise(
     if noise and plan.noise_draw == "sum" and len(clients):
         # One draw with the distribution of the sum of everybody's draws; the first id keys it,
         # since a client stands in one chunk of a round only.
-        stream = streams.stream("local-noise-sum", round=round, member=int(clients[0]))
+        stream = streams.noise("local-sum", round=round, member=int(clients[0]))
         total += noise.draw(dimension, stream, shares=len(clients))
     return total, int(broken.sum())

@@ -1,4 +1,9 @@
-"""One training request on a node: check the plan, spend the budgets, train, clip and noise, reply."""
+"""One training request on a node: check the plan, spend the budgets, train, clip and noise, reply.
+
+Under local trust the server is the adversary, so that a reply may depend on data only through what
+is clipped and noised: a client that fails answers with zero and its noise, like any other, and what
+went wrong stays on the node.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from numpy.typing import NDArray
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise
 from fedprivacy.errors import InputError, Refusal
-from fedprivacy.protocol import TrainReply, TrainRequest
+from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 from fedprivacy.training.cohort import train_cohort
 
 Ids = NDArray[np.int64]
@@ -19,7 +24,7 @@ Ids = NDArray[np.int64]
 
 def answer(
     fleet: Fleet, budgets: Budgets | None, request: TrainRequest, hosts: Sequence[int] = (0,)
-) -> TrainReply:
+) -> tuple[TrainReply, Faults]:
     """Serves a request as the clients' own plan allows.
 
     Args:
@@ -27,6 +32,9 @@ def answer(
         budgets: What they have left, or None where the plan limits nobody.
         request: What the server asks for.
         hosts: The logical hosts that live on this node.
+
+    Returns:
+        The reply, and what went wrong: the same as in the reply, or under local trust for the node alone.
 
     Raises:
         Refusal: if the server asks for another plan than the clients agreed to, or for single
@@ -40,11 +48,20 @@ def answer(
         raise Refusal("single messages are asked for, but the plan draws noise for sums only")
     clients = _known(fleet, request, hosts)
     willing = clients if budgets is None else budgets.spend(clients, request.round)
-    trained, updates, failures = _train(fleet, request, willing)
+    local = fleet.plan.trust == "local"
+    updates, failures = _train(fleet, request, willing)
+    answering = np.array([local or client not in failures for client in willing.tolist()], dtype=bool)
     private, zeroed = privatise(
-        updates, trained, fleet.plan, fleet.streams, round=request.round, observe=request.observe
+        updates[torch.from_numpy(answering)],
+        willing[answering],
+        fleet.plan,
+        fleet.streams,
+        round=request.round,
+        observe=request.observe,
     )
-    return TrainReply(private, trained, zeroed, len(clients) - len(willing), failures)
+    faults = Faults(zeroed, len(failures), next(iter(failures.values()), None))
+    refused = len(clients) - len(willing)
+    return TrainReply(private, willing[answering], refused, Faults() if local else faults), faults
 
 
 def _known(fleet: Fleet, request: TrainRequest, hosts: Sequence[int]) -> Ids:
@@ -60,19 +77,23 @@ def _known(fleet: Fleet, request: TrainRequest, hosts: Sequence[int]) -> Ids:
     return clients
 
 
-def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Ids, torch.Tensor, list[str]]:
-    """Trains the clients at once; if that fails, one by one, so that one client's fault is its own."""
-    nobody = torch.zeros((0, len(request.weights)))
+def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[torch.Tensor, dict[int, str]]:
+    """Trains the clients at once; if that fails, one by one, so that one client's fault is its own.
+
+    Returns:
+        Raw updates, shape (clients, parameters), zero for those that failed; and why these did, by id.
+    """
+    nothing = torch.zeros((len(clients), len(request.weights)))
     if not len(clients):
-        return clients, nobody, []
+        return nothing, {}
     try:
-        return clients, _updates(fleet, request, clients), []
+        return _updates(fleet, request, clients), {}
     except Exception as error:
         if len(clients) == 1:
-            return clients[:0], nobody, [f"client {clients[0]}: {type(error).__name__}: {error}"]
+            client = int(clients[0])
+            return nothing, {client: f"client {client}: {type(error).__name__}: {error}"}
     done = [_train(fleet, request, clients[i : i + 1]) for i in range(len(clients))]
-    answered = np.concatenate([ids for ids, _, _ in done])
-    return answered, torch.cat([rows for _, rows, _ in done]), [text for *_, texts in done for text in texts]
+    return torch.cat([rows for rows, _ in done]), {k: v for _, failures in done for k, v in failures.items()}
 
 
 def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> torch.Tensor:

@@ -48,6 +48,11 @@ class Plan:
     max_participations: int | None = None
     noise_draw: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
+        if self.max_participations is not None and self.trust != "local":
+            raise InputError(f'max_participations has no effect under trust "{self.trust}": leave it out.')
+
     @classmethod
     def of(cls, scenario: Scenario) -> Plan:
         """The plan of a scenario, calibrated where the scenario gives an epsilon.
@@ -103,8 +108,12 @@ class Plan:
 
     def event(self) -> dp_accounting.DpEvent:
         """The event of the whole run: all rounds, or all answers that a client may give."""
-        count = self.rounds if self.max_participations is None else min(self.max_participations, self.rounds)
-        return dp_accounting.SelfComposedDpEvent(self.release_event(), count)
+        return dp_accounting.SelfComposedDpEvent(self.release_event(), self.answers)
+
+    @property
+    def answers(self) -> int:
+        """How often a client may answer at most, which under local trust is what it is charged for."""
+        return self.rounds if self.max_participations is None else min(self.max_participations, self.rounds)
 
     def spent(self) -> Spent:
         """The epsilon of the whole run at the plan's delta."""

@@ -6,7 +6,8 @@ It knows nothing of Flower; `clients` and `server` put these parts into Flower m
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,29 +80,52 @@ class TrainRequest:
 
 
 @dataclass(frozen=True)
+class Faults:
+    """What went wrong with clients. It depends on their data, and no noise hides it: operator-only.
+
+    Args:
+        zeroed: How many had an update that was not finite and answered with zero instead.
+        failed: How many failed.
+        first: Why the first of them failed.
+    """
+
+    zeroed: int = 0
+    failed: int = 0
+    first: str | None = None
+
+    def __add__(self, other: Faults) -> Faults:
+        return Faults(self.zeroed + other.zeroed, self.failed + other.failed, self.first or other.first)
+
+    def values(self) -> Values:
+        """The counts as scalars by name."""
+        return {"zeroed": self.zeroed, "failed": self.failed, "first": self.first or ""}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Faults:
+        """The faults that `values` took apart."""
+        return cls(int(values["zeroed"]), int(values["failed"]), str(values["first"]) or None)
+
+
+@dataclass(frozen=True)
 class TrainReply:
     """What a node answers for a chunk.
-
-    `refused` and everything in `failures` depend on the clients' data or state: operator-only.
 
     Args:
         updates: Privatised updates, float64: their sum, shape (parameters,), where sums are observed,
             else one row for each client that answered, shape (answered, parameters).
         clients: The ids that answered, in the order of the rows, int64, shape (answered,).
-        zeroed: How many of them had an update that was not finite and answered with zero instead.
-        refused: How many refused, since their budget is spent.
-        failures: Why clients failed, one text for each that did.
+        refused: How many refused, since their budget is spent; no data decides it.
+        faults: What went wrong. Nothing, under local trust: there the server is the adversary.
     """
 
     updates: NDArray[np.float64]
     clients: NDArray[np.int64]
-    zeroed: int = 0
     refused: int = 0
-    failures: list[str] = field(default_factory=list)
+    faults: Faults = Faults()
 
     def parts(self) -> tuple[Arrays, Values]:
         """The reply as arrays and scalars."""
-        values = {"zeroed": self.zeroed, "refused": self.refused, "failures": self.failures}
+        values = {"refused": self.refused, **self.faults.values()}
         return {"updates": self.updates, "clients": self.clients}, values
 
     @classmethod
@@ -115,9 +139,8 @@ class TrainReply:
             reply = cls(
                 updates=arrays["updates"],
                 clients=arrays["clients"],
-                zeroed=int(values["zeroed"]),
                 refused=int(values["refused"]),
-                failures=[str(text) for text in values["failures"]],
+                faults=Faults.of(values),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FedPrivacyError(f"not a training reply: {type(error).__name__}: {error}") from error

@@ -49,6 +49,7 @@ class RunRecord:
         earlier: The document of the run that this one goes on with.
         command: The command that reproduces the run, for the report.
         on_round: Called with each round's event, for progress displays.
+        held: Whether the clients hold a plan of their own (`Ledger`).
     """
 
     def __init__(
@@ -60,24 +61,31 @@ class RunRecord:
         earlier: Mapping[str, Any] | None = None,
         command: str = "",
         on_round: OnRound | None = None,
+        held: bool = True,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
-        self.ledger = Ledger(plan)
+        self.ledger = Ledger(plan, held=held)
+        self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self.command, self.started, self._seconds = command, now, 0.0
         if earlier is not None:
             self.command, self.started = earlier["command"], earlier["started"]
-            self._seconds = earlier["performance"]["seconds"]
+            self._seconds, self._charged = earlier["performance"]["seconds"], earlier["ledger"]
         self._clock = time.perf_counter()
         self._digest = scenario_digest(directory)
-        self._write("running", None)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Goes on after a checkpoint: its rounds, its ledger."""
         self.rounds = self.directory.keep_events(checkpoint.rounds)
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
+
+    def begin(self) -> None:
+        """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
+        if not self.rounds:
+            self.directory.keep_events(0)
+        self._write("running", None, self.ledger.in_advance())
 
     def commit(self, event: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
         """Writes a finished round: its event, then the checkpoint that covers it.
@@ -95,19 +103,23 @@ class RunRecord:
 
     def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
         """Writes the final document: finished, interrupted or failed, with the guarantees so far."""
-        return self._write(status, error)
+        self.ledger.broken_off = status == "failed"
+        # A resumed run may end before it has caught up with what had been charged; one that finishes has
+        # played every round again or for the first time, and the same round releases the same.
+        short = status != "finished" and not self.ledger.covers(self._charged)
+        return self._write(status, error, self.ledger.in_advance() if short else self.ledger)
 
-    def _write(self, status: str, error: str | None) -> dict[str, Any]:
-        document = self._document(status, error)
+    def _write(self, status: str, error: str | None, charged: Ledger) -> dict[str, Any]:
+        document = self._document(status, error, charged)
         self.directory.write_document(document)
         return document
 
-    def _document(self, status: str, error: str | None) -> dict[str, Any]:
+    def _document(self, status: str, error: str | None, charged: Ledger) -> dict[str, Any]:
         scenario, plan = self.scenario, self.plan
         seconds = self._seconds + time.perf_counter() - self._clock
         evaluated = [event for event in self.rounds if event["accuracy"] is not None]
         last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
-        ledger = self.ledger.to_json()
+        ledger = charged.to_json()
         trained = sum(event["cohort"] for event in self.rounds)
         training = sum(event["seconds"] for event in self.rounds)
         return {
@@ -169,6 +181,7 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
         changed = document["scenario_digest"] != scenario_digest(directory)
         plan = Plan.from_json(document["plan"])
         document["status"], document["command"], document["started"], document["performance"]["seconds"]
+        Ledger(plan).covers(document["ledger"])
     except (KeyError, TypeError) as error:
         raise InputError(f"{directory.path}/run.json: damaged, {error} is missing.") from error
     if changed:
@@ -183,7 +196,7 @@ def round_event(
     number: int,
     *,
     cohort: int,
-    zeroed: int,
+    zeroed: int | None,
     failures: int,
     refusals: int,
     first_failure: str | None,

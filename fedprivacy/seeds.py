@@ -1,5 +1,8 @@
 """One root seed, and from it a stream of its own for each purpose, round and client.
 
+Noise is keyed by the run as well: two runs with one seed share their cohorts and batches, so that
+they can be compared in pairs, but never their noise, which an observer of both could take away.
+
 A stream is a Philox generator (Salmon et al. 2011, counter-based): the key comes from the seed
 and the purpose, the upper half of the counter is (round, member). Two streams never overlap
 (each may draw 2^128 blocks), and none depends on the order in which streams are made, so a run
@@ -30,12 +33,18 @@ class Streams:
 
     Args:
         seed: The root seed of the run, any non-negative integer.
+        run: What tells the noise of this run from that of others with the same seed (`run_streams`).
 
     >>> Streams(1).stream("cohort", round=3).random() == Streams(1).stream("cohort", round=3).random()
     True
     """
 
     seed: int
+    run: str = ""
+
+    def noise(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
+        """As `stream`, for noise: no other run has the same."""
+        return self.stream(f"noise/{self.run}/{purpose}", round=round, member=member)
 
     def stream(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
         """The generator of one purpose, round and member (a client, or a chunk of clients)."""

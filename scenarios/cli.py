@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,7 +43,8 @@ Set = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(help="Override the seed.")]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
-Out = Annotated[Path, typer.Option(help="The folder that run directories go to.")]
+Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
+RUNS = Path("runs")
 Json = Annotated[bool, typer.Option("--json", help="Print the result document alone on standard output.")]
 
 
@@ -69,7 +71,7 @@ def run(
     set_: Set = None,
     seed: Seed = None,
     engine: Engine = "embedded",
-    out: Out = Path("runs"),
+    out: Out = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Go on with an interrupted run instead.")
     ] = None,
@@ -85,8 +87,10 @@ def run(
     _check_engine(engine)
     if (scenario is None) == (resume is None):
         raise InputError("give a SCENARIO to start, or --resume RUN to go on with one.")
-    if resume is not None and (set_ or seed is not None):
-        raise InputError("--resume: a run goes on with its own scenario; leave out --set and --seed.")
+    if resume is not None and (set_ or seed is not None or out is not None):
+        raise InputError(
+            "--resume: a run goes on with its own scenario, where it is; leave out --set, --seed and --out."
+        )
     # The scenario is read before torch is: a mistake is answered at once.
     if resume is not None:
         rounds = _rounds_of(resume)
@@ -100,7 +104,7 @@ def run(
         from scenarios import runner
 
         with watching(asked.server.rounds) as on_round:
-            document = runner.run(asked, out, command=_command(), on_round=on_round)
+            document = runner.run(asked, out or RUNS, command=_command(), on_round=on_round)
     _print(document, json_, show_run)
 
 
@@ -114,7 +118,7 @@ def compare(
         int | None,
         typer.Option(min=1, max=1024, help="Processes that run cells side by side; default: one a core."),
     ] = None,
-    out: Out = Path("runs"),
+    out: Out = None,
     json_: Json = False,
 ) -> None:
     """Compare local, central and no privacy over epsilons and seeds.
@@ -132,7 +136,7 @@ def compare(
 
     with counting() as on_run:
         document = run_comparison(
-            asked, out, workers=workers or os.cpu_count() or 1, command=_command(), on_run=on_run
+            asked, out or RUNS, workers=workers or os.cpu_count() or 1, command=_command(), on_run=on_run
         )
     _print(document, json_, show_comparison)
 
@@ -204,6 +208,7 @@ def report(
 
 def main() -> None:
     """Runs the command; what a user did wrong ends without a traceback."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except KeyboardInterrupt:  # before typer is at work; within a command it exits with 130 itself
@@ -214,6 +219,11 @@ def main() -> None:
     except FedPrivacyError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Who ends a run kindly (a job scheduler, say) leaves the same record as Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 def _read(source: str, overrides: list[str] | None, seed: int | None) -> Any:

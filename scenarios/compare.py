@@ -30,6 +30,10 @@ OWN_OPERATOR_ONLY = (
     "performance.seconds",
     "error",
 )
+ONE_RUN_ALONE = (
+    "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen "
+    "several releases, and their costs add up."
+)
 OnRun = Callable[[str, int, int], None]
 
 
@@ -127,7 +131,7 @@ def compare(
             **results(cells, directory.path),
             "interval": INTERVAL,
             "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
-            "notes": [scenario.tuning or TUNING_UNSTATED],
+            "notes": [scenario.tuning or TUNING_UNSTATED, ONE_RUN_ALONE],
             "performance": performance(cells, time.perf_counter() - began),
         }
         directory.write_document(document)

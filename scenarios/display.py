@@ -57,7 +57,7 @@ def show_run(document: Mapping[str, Any]) -> None:
     for guarantee in document["privacy"]["guarantees"]:
         console.print(f"- {guarantee['words']}", markup=False)
     failed = sum(event["failures"] for event in document["rounds"])
-    zeroed = sum(event["zeroed"] for event in document["rounds"])
+    zeroed = sum(event["zeroed"] or 0 for event in document["rounds"])
     if failed or zeroed:
         console.print(f"operator-only: {failed} client failures, {zeroed} updates that were not finite")
     console.print(f"report: {document['path']}/report.html", markup=False)

@@ -10,15 +10,18 @@ from typing import Any
 import torch
 from flwr.app import Context, RecordDict
 
+from clients.app import faults_of
 from clients.app import make_app as make_client_app
 from clients.fleet import Fleet
 from fedprivacy.data.population import population
+from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.record import OnRound, RunRecord, plan_to_resume
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
+from server.app import NodeView
 from server.app import make_app as make_server_app
 
 
@@ -51,7 +54,7 @@ def run(
     fleet = Fleet.of(scenario, population(scenario.data), plan)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
     record = RunRecord(scenario, fleet.plan, directory, command=command, on_round=on_round)
-    return _play(fleet, record, None, report)
+    return _play(_grid_of(fleet), fleet, record, None, report)
 
 
 def resume(path: Path, *, on_round: OnRound | None = None) -> dict[str, Any]:
@@ -68,18 +71,35 @@ def resume(path: Path, *, on_round: OnRound | None = None) -> dict[str, Any]:
         return earlier
     scenario = Scenario.read(path / "scenario.toml")
     fleet = Fleet.of(scenario, population(scenario.data), plan)
-    checkpoint = directory.load_checkpoint()
+    grid, checkpoint = _grid_of(fleet), directory.load_checkpoint()
     record = RunRecord(scenario, fleet.plan, directory, earlier=earlier, on_round=on_round)
-    return _play(fleet, record, checkpoint, True)
+    if checkpoint is not None:  # all of it is read before anything is written
+        _restore_nodes(grid, checkpoint, path)
+        record.restore(checkpoint)
+    return _play(grid, fleet, record, checkpoint, True)
 
 
-def _play(fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool) -> dict[str, Any]:
+def _restore_nodes(grid: EmbeddedGrid, checkpoint: Checkpoint, path: Path) -> None:
+    try:
+        grid.restore_node_states(checkpoint.tensors)
+    except InputError as error:
+        raise InputError(
+            f"{path}/checkpoint: {error} A run that `flwr run` made keeps them on its nodes and cannot be "
+            "gone on with here; start a new one."
+        ) from error
+
+
+def _grid_of(fleet: Fleet) -> EmbeddedGrid:
+    return EmbeddedGrid(make_client_app(fleet), [{"partition-id": 0, "num-partitions": 1}])
+
+
+def _play(
+    grid: EmbeddedGrid, fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool
+) -> dict[str, Any]:
     # One thread: many small products gain nothing from more, and spinning threads lose a lot.
     torch.set_num_threads(1)
-    grid = EmbeddedGrid(make_client_app(fleet), [{"partition-id": 0, "num-partitions": 1}])
-    if checkpoint is not None:
-        grid.restore_node_states(checkpoint.tensors)
-    server_app = make_server_app(record, fleet.people, checkpoint=checkpoint, node_states=grid.node_states)
+    view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+    server_app = make_server_app(record, fleet.people, checkpoint=checkpoint, view=view)
     context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     try:
         server_app(grid, context)

@@ -23,7 +23,7 @@ class RoundTotal:
     Args:
         updates: The sum of all answered updates, float64, shape (parameters,).
         answered: How many clients are in it.
-        zeroed: How many of those had an update that was not finite.
+        zeroed: How many of those had an update that was not finite; None where nobody may know.
         refused: How many clients refused, since their budget is spent.
         failed: How many clients failed or never answered.
         first_failure: Why the first of them failed.
@@ -31,7 +31,7 @@ class RoundTotal:
 
     updates: NDArray[np.float64]
     answered: int = 0
-    zeroed: int = 0
+    zeroed: int | None = 0
     refused: int = 0
     failed: int = 0
     first_failure: str | None = None
@@ -40,6 +40,10 @@ class RoundTotal:
         """Counts clients that failed."""
         self.failed += count
         self.first_failure = self.first_failure or reason
+
+    def nobody_answered(self, round: int) -> str:
+        """Why a run ends in which every client failed."""
+        return f"round {round}: all {self.failed} clients failed. First: {self.first_failure}"
 
 
 def aggregate(
@@ -103,8 +107,8 @@ def _add(total: RoundTotal, chunk: Chunk, message: Message, parameters: int, obs
     updates = reply.updates if observe == "sum" else add_in_order(torch.from_numpy(reply.updates)).numpy()
     total.updates += updates
     total.answered += len(reply.clients)
-    total.zeroed += reply.zeroed
+    total.zeroed = (total.zeroed or 0) + reply.faults.zeroed
     total.refused += reply.refused
     missing = len(chunk.clients) - len(reply.clients) - reply.refused
     if missing > 0:
-        total.fail(missing, reply.failures[0] if reply.failures else "the client did not answer")
+        total.fail(missing, reply.faults.first or "the client did not answer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,16 +19,31 @@ from fedprivacy.data.population import Population, population
 from fedprivacy.errors import RunError
 from fedprivacy.models import build, evaluate, flat_weights
 from fedprivacy.plan import Plan
+from fedprivacy.protocol import Faults
 from fedprivacy.record import RunRecord, round_event
+from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import scenario_of_app
-from fedprivacy.seeds import Streams
+from server.aggregation import RoundTotal
 from server.optimizers import server_optimizer
 from server.strategy import Federation
 
-NodeStates = Callable[[], Mapping[str, NDArray[Any]]]
 HOSTS_TIMEOUT = 120.0
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """What whoever simulates can see on the nodes and no message says; by default nothing.
+
+    Args:
+        states: The nodes' own state as arrays, for checkpoints.
+        faults: What went wrong on the nodes in a round, which local trust keeps from the server. It
+            serves the record, and ends a run in which every client failed.
+    """
+
+    states: Callable[[], Mapping[str, NDArray[Any]]] = dict
+    faults: Callable[[int], Faults] | None = None
 
 
 def make_app(
@@ -35,21 +51,21 @@ def make_app(
     people: Population,
     *,
     checkpoint: Checkpoint | None = None,
-    node_states: NodeStates = dict,
+    view: NodeView = NodeView(),
 ) -> ServerApp:
     """The ServerApp of a run.
 
     Args:
         record: Where the run is written; it holds the scenario, the plan and the ledger.
         people: The data; the server reads only its held-out part.
-        checkpoint: Where to go on, or None to start.
-        node_states: The nodes' own state, where the engine can give it to a checkpoint.
+        checkpoint: Where to go on (the record has been restored to it), or None to start.
+        view: What the engine lets the simulation see on the nodes.
     """
     server_app = ServerApp()
 
     @server_app.main()
     def main(grid: Grid, context: Context) -> None:
-        serve(grid, record, people, checkpoint, node_states)
+        serve(grid, record, people, checkpoint, view)
 
     return server_app
 
@@ -59,15 +75,16 @@ def serve(
     record: RunRecord,
     people: Population,
     checkpoint: Checkpoint | None = None,
-    node_states: NodeStates = dict,
+    view: NodeView = NodeView(),
 ) -> None:
     """Plays a scenario's rounds; whatever ends it, the record says how far it came.
 
     Raises:
         RunError: if a host has no node, or all clients of a round fail.
     """
+    record.begin()
     try:
-        _play(grid, record, people, checkpoint, node_states)
+        _play(grid, record, people, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -82,22 +99,19 @@ def _play(
     record: RunRecord,
     people: Population,
     checkpoint: Checkpoint | None,
-    node_states: NodeStates,
+    view: NodeView,
 ) -> None:
     scenario = record.scenario
     federation, module = federation_of(grid, scenario, record.ledger, people)
     x, y = people.held_out(scenario.evaluation.on)
-    start = 0
-    if checkpoint is None:
-        record.directory.keep_events(0)
-    else:
-        record.restore(checkpoint)
+    if checkpoint is not None:
         federation.restore(checkpoint.tensors)
-        start = checkpoint.rounds
-    for number in range(start, record.plan.rounds):
+    for number in range(len(record.rounds), record.plan.rounds):
         began = time.perf_counter()
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
+        if record.plan.trust == "local":
+            total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
         event = round_event(
             number,
@@ -109,7 +123,27 @@ def _play(
             quality=evaluate(module, federation.model, x, y) if due else None,
             seconds=seconds,
         )
-        record.commit(event, {**federation.state(), **node_states()})
+        record.commit(event, {**federation.state(), **view.states()})
+
+
+def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
+    """A round's counts with those that local trust keeps on the nodes; unknown ones become None.
+
+    Raises:
+        RunError: if every client failed: what the server holds then is noise alone.
+    """
+    if view.faults is None:
+        return replace(total, zeroed=None)
+    faults = view.faults(number)
+    if faults.failed and faults.failed == total.answered:
+        total.fail(faults.failed, faults.first or "")
+        raise RunError(total.nobody_answered(number))
+    return replace(
+        total,
+        zeroed=faults.zeroed,
+        failed=total.failed + faults.failed,
+        first_failure=total.first_failure or faults.first,
+    )
 
 
 def federation_of(
@@ -120,7 +154,7 @@ def federation_of(
     Raises:
         RunError: if a host has no node.
     """
-    streams = Streams(scenario.seed)
+    streams = run_streams(scenario, people)
     module = build(scenario.model, people.features, people.dataset.classes, seed=streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     federation = Federation(
@@ -176,6 +210,7 @@ def _main(grid: Grid, context: Context) -> None:
     plan = Plan.of(scenario)
     out = Path(str(context.run_config["out"])).expanduser()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
-    record = RunRecord(scenario, plan, directory, command="flwr run .")
+    # The nodes read their plan from the same run config: they would follow whoever submits another.
+    record = RunRecord(scenario, plan, directory, command="flwr run .", held=False)
     serve(grid, record, population(scenario.data))
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")

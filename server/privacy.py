@@ -23,4 +23,4 @@ def add_central_noise(
     noise = plan.noise_of("central")
     if noise is None:
         return total
-    return total + noise.draw(len(total), streams.stream("central-noise", round=round))
+    return total + noise.draw(len(total), streams.noise("central", round=round))

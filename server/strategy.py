@@ -75,7 +75,7 @@ class Federation:
         replies = self._replies(number, asked)
         total = aggregate(asked, replies, parameters=len(self.weights), observe=self.observe)
         if total.failed and not total.answered:
-            raise RunError(f"round {number}: all {total.failed} clients failed. First: {total.first_failure}")
+            raise RunError(total.nobody_answered(number))
         released = add_central_noise(total.updates, self.plan, self.streams, number)
         # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
         average = released / self.plan.sampler.expected_cohort(self.plan.population)

@@ -16,14 +16,24 @@ from fedprivacy.plan import Plan
 OBSERVERS = ("server", "participant", "outsider")
 
 SIMULATED = (
-    "simulation-grade randomness: noise and sampling come from a seeded stream "
-    "that the observer does not know"
+    "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that the "
+    "observer does not know, and it sees this run alone (the same run played again has the same noise)"
 )
 SECRET_COHORT = "the cohort of each round stays secret"
 SERVER_TRUSTED = "the server is honest: it sees every update, adds the noise and releases nothing else"
 NOT_SHOWN = (
     "the fields marked operator-only (who failed and why, counts of zeroed updates) "
     "are not shown to the observer"
+)
+HIDDEN = (
+    "the fields marked operator-only, which the simulation sees on the nodes, are not shown to the observer"
+)
+HANDED = (
+    "whoever submits the run is honest about the plan: each client clips, draws its own noise and counts its "
+    "own answers, but by the plan that came with the run"
+)
+BROKEN_OFF = (
+    "the observer is not told that the run broke off, nor in which round: a fault may depend on the data"
 )
 ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
 OTHERS_HONEST = (
@@ -36,17 +46,37 @@ class Ledger:
 
     Args:
         plan: The plan that the run follows; its objects state the events.
+        held: Whether the clients hold a plan of their own, and not the one that came with the run.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, *, held: bool = True) -> None:
+        self.plan, self.held = plan, held
         self.rounds = 0
+        self.broken_off = False
+        self._in_advance = False
         self.participations: NDArray[np.int32] | None = None
         # The least number of noise shares in any sum; 0 once a client that was asked did not answer,
         # since who fails may depend on the data.
         self.least_shares: int | None = None
         if plan.trust == "local":
             self.participations = np.zeros(plan.population, dtype=np.int32)
+
+    def in_advance(self) -> Ledger:
+        """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
+        whole = Ledger(self.plan, held=self.held)
+        whole._in_advance, whole.rounds = True, self.plan.rounds
+        if whole.participations is not None:
+            whole.participations += self.plan.answers
+        return whole
+
+    def covers(self, stored: Mapping[str, Any]) -> bool:
+        """Whether nothing that a stored ledger (`to_json`) has charged is missing here."""
+        answers = max(map(int, stored.get("participations", {})), default=0)
+        return self.rounds >= stored["rounds"] and self._most >= answers
+
+    @property
+    def _most(self) -> int:
+        return 0 if self.participations is None else int(self.participations.max(initial=0))
 
     def ask(self, cohort: NDArray[np.int64]) -> None:
         """Charges a round's messages, before the first is asked for.
@@ -111,10 +141,10 @@ class Ledger:
         return data
 
     def _sampling_words(self) -> str:
-        if self.participations is None:
-            return self.plan.sampler.words
-        most = int(self.participations.max(initial=0))
-        return f"{self.plan.sampler.words}, at most {most} answers of one client"
+        words = self.plan.sampler.words
+        if self.participations is not None:
+            words += f", at most {self._most} answers of one client"
+        return words + (", the whole plan charged in advance" if self._in_advance else "")
 
     def _claims(self, observer: str) -> list[dict[str, Any]]:
         plan = self.plan
@@ -130,21 +160,26 @@ class Ledger:
                 return [_claim(observer, None, ["the server is trusted: it sees the updates without noise"])]
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self.rounds)
             secret = [] if plan.sampler.name == "all" else [SECRET_COHORT]
-            return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, SIMULATED])]
+            return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._broken, SIMULATED])]
         return self._local_claims(observer, plan.mechanism)
 
     def _local_claims(self, observer: str, mechanism: Gaussian) -> list[dict[str, Any]]:
         assert self.participations is not None
-        most = int(self.participations.max(initial=0))
+        most, enforced = self._most, ENFORCED if self.held else HANDED
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
-        claims = [_claim(observer, event, [ENFORCED, NOT_SHOWN, SIMULATED])]
+        claims = [_claim(observer, event, [enforced, HIDDEN, *self._broken, SIMULATED])]
         # An outsider sees only what became of the sums, with the noise of all who answered in them. A
         # participant may share a node with others, and know their noise: it gets no more than the server.
         shares = self.least_shares or 0
         if observer == "outsider" and shares > 1:
             summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
-            claims.append(_claim(observer, summed, [ENFORCED, OTHERS_HONEST, NOT_SHOWN, SIMULATED]))
+            assumptions = [enforced, OTHERS_HONEST, HIDDEN, *self._broken, SIMULATED]
+            claims.append(_claim(observer, summed, assumptions))
         return claims
+
+    @property
+    def _broken(self) -> list[str]:
+        return [BROKEN_OFF] if self.broken_off else []
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

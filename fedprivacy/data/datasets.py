@@ -95,7 +95,8 @@ def synthetic(*, records: int, test_records: int, features: int, signal: float, 
             rows = slice(start, min(start + _BLOCK, count))
             size = rows.stop - rows.start
             x[rows] = stream.standard_normal((size, features), dtype=np.float32)
-            chance = 1.0 / (1.0 + np.exp(-(x[rows] @ theta.astype(np.float32))))
+            with np.errstate(over="ignore"):  # an infinite exponential is a chance of 0
+                chance = 1.0 / (1.0 + np.exp(-(x[rows] @ theta.astype(np.float32))))
             y[rows] = stream.random(size) < chance
         return x, y
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,15 @@ class Population:
     def features(self) -> tuple[int, ...]:
         """The shape of one record."""
         return self.dataset.x.shape[1:]
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells other records, labels or owners from these."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.dataset.x, self.dataset.y, self.partition.order, self.partition.offsets):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def held_out(self, where: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Records to evaluate on that no client owns: the "test" or the "public" part."""

@@ -10,6 +10,8 @@ import dp_accounting
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.accounting.events import MAX_NOISE
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -52,8 +54,9 @@ class Gaussian:
         return dp_accounting.GaussianDpEvent(self.noise_multiplier)
 
     def summed_event(self, shares: int) -> dp_accounting.DpEvent:
-        """What a release of the sum of `shares` noisy updates costs whoever sees the sum alone."""
-        return dp_accounting.GaussianDpEvent(self.noise_multiplier * math.sqrt(shares))
+        """What a release of the sum of `shares` noisy updates costs whoever sees the sum alone, or more."""
+        # Accountants take no more noise than this; less noise is claimed than there is.
+        return dp_accounting.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
     def with_noise(self, noise_multiplier: float) -> Gaussian:
         """The same mechanism at another noise multiplier."""

@@ -80,7 +80,7 @@ def _picture(document: RunDocument) -> Picture | None:
     if not curves:
         return None
     rows = [
-        (f"{at:,}", words.accuracy(one.accuracy), words.number(one.loss), words.seconds(one.seconds))
+        (f"{at:,}", words.accuracy(one.accuracy), words.number(one.loss))
         for at, one in enumerate(document.rounds, start=1)
         if one.accuracy is not None or one.loss is not None
     ]
@@ -97,9 +97,7 @@ def _picture(document: RunDocument) -> Picture | None:
         narrow=plots.learning(curves, _trust(document), planned, title, narrow=True),
         caption=f"Accuracy and loss of the global model on {on}, by round.{stopped}"
         + "".join(words.cut_axis(plots.accuracy_range(c.values)[0]) for c in curves if c.share),
-        table=common.sampled(
-            f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss", "Duration of the round"), rows
-        ),
+        table=common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),
     )
 
 

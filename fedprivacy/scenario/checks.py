@@ -17,6 +17,7 @@ from fedprivacy.scenario.sections import Digits, count_clients
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
 MAX_PARAMETERS = 10**9
+MAX_CHUNK_NUMBERS = 25 * 10**7  # parameters x clients of a chunk: 5 GB, as each takes some 20 bytes
 MIN_RATE = 1e-12
 
 
@@ -111,13 +112,24 @@ def data_fits_memory(v: Values) -> Iterator[Finding]:
 
 
 def model_fits_memory(v: Values) -> Iterator[Finding]:
-    hidden = v["model.hidden"] or ()
-    if sum(wide * high for wide, high in itertools.pairwise(hidden)) > MAX_PARAMETERS:
+    ends = {"digits": (64, 10), "synthetic": (v["data.features"] or 1, 2)}.get(v["data.name"], (1, 1))
+    layers = (ends[0], *(v["model.hidden"] or ()), ends[1])
+    parameters = sum((wide + 1) * high for wide, high in itertools.pairwise(layers))
+    chunk = min(v["federation.chunk_size"] or 1, v.population or 1)
+    if v["model.hidden"] and parameters > MAX_PARAMETERS:
         yield Finding(
             ("model", "hidden"),
             f"makes more than {MAX_PARAMETERS:,} parameters",
             "Take smaller layers.",
-            literal(hidden),
+            literal(v["model.hidden"]),
+        )
+    elif chunk > 1 and not any(data_fits_memory(v)) and parameters * chunk > MAX_CHUNK_NUMBERS:
+        yield Finding(
+            ("federation", "chunk_size"),
+            f"the models of {chunk} clients at once, of {parameters:,} parameters each, take about "
+            f"{20e-9 * chunk * parameters:.0f} GB",
+            f"At most {max(1, MAX_CHUNK_NUMBERS // parameters)}.",
+            literal(v["federation.chunk_size"]),
         )
 
 

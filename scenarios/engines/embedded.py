@@ -132,6 +132,11 @@ class EmbeddedGrid(Grid):
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         return self._replies(messages, deadline, timeout)
 
+    @property
+    def states(self) -> dict[int, RecordDict]:
+        """The state that each node keeps between messages, by node id."""
+        return {node_id: node.state for node_id, node in self._nodes.items()}
+
     def node_states(self) -> dict[str, NodeArray]:
         """The state of all nodes as arrays for a checkpoint, see ``restore_node_states``.
 
@@ -142,7 +147,7 @@ class EmbeddedGrid(Grid):
         Raises:
             TypeError: If a state holds what safetensors or JSON cannot (text arrays, ``bytes``, ...).
         """
-        return encode_states({node_id: node.state for node_id, node in self._nodes.items()})
+        return encode_states(self.states)
 
     def restore_node_states(self, arrays: Mapping[str, NodeArray]) -> None:
         """Give all nodes the states of ``node_states()``. Keys that do not begin with ``node/`` are ignored.

@@ -58,7 +58,7 @@ def decode_states(arrays: Mapping[str, NodeArray]) -> dict[int, RecordDict]:
             for node_id, records in index.items()
         }
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"The checkpoint does not hold the states of all nodes: {error}") from error
+        raise InputError(f"the checkpoint does not hold the states of all nodes ({error}).") from error
 
 
 def _record(

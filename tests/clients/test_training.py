@@ -10,7 +10,8 @@ import torch
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from scipy import stats
 
-from clients.app import make_app
+from clients.app import app as flower_app
+from clients.app import faults_of, make_app
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise
 from clients.training import answer
@@ -18,10 +19,11 @@ from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
-from fedprivacy.protocol import TrainRequest
+from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 from fedprivacy.sampling import AllSampling
 from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
+from server.adversary import Interposed
 
 LOCAL = Plan("local", "client", "replace-one", 12, 3, AllSampling(), Gaussian(1.0, 5.0), 1e-3, 2, "client")
 
@@ -42,9 +44,14 @@ def budgets() -> Budgets:
     return Budgets.fresh(12, 2)
 
 
+def replied(*args, **options) -> TrainReply:
+    """What a node says to the server."""
+    return answer(*args, **options)[0]
+
+
 def test_each_client_answers_with_its_own_clipped_and_noised_update(fleet: Fleet) -> None:
-    reply = answer(fleet, budgets(), request())
-    quiet = answer(
+    reply = replied(fleet, budgets(), request())
+    quiet = replied(
         replace(fleet, plan=replace(LOCAL, trust="central", max_participations=None, noise_draw=None)),
         None,
         request(replace(LOCAL, trust="central", max_participations=None, noise_draw=None)),
@@ -61,7 +68,7 @@ def test_each_client_answers_with_its_own_clipped_and_noised_update(fleet: Fleet
         replace(LOCAL, mechanism=Gaussian(10.0, 5.0)),
         replace(LOCAL, mechanism=Gaussian(1.0, 0.0)),
         replace(LOCAL, max_participations=3),
-        replace(LOCAL, trust="none", mechanism=None),
+        replace(LOCAL, trust="none", mechanism=None, max_participations=None, noise_draw=None),
     ],
 )
 def test_a_server_that_asks_for_less_privacy_is_refused_and_nothing_is_spent(
@@ -69,37 +76,37 @@ def test_a_server_that_asks_for_less_privacy_is_refused_and_nothing_is_spent(
 ) -> None:
     left = budgets()
     with pytest.raises(Refusal, match="asked"):
-        answer(fleet, left, request(asked))
+        replied(fleet, left, request(asked))
     assert not left.counts.any()
 
 
 def test_a_spent_client_refuses_whoever_asks(fleet: Fleet) -> None:
     left = budgets()
-    assert len(answer(fleet, left, request(round=0)).clients) == 12
-    assert answer(fleet, left, request(round=1, clients=[0, 1])).refused == 0
-    reply = answer(fleet, left, request(round=2))
+    assert len(replied(fleet, left, request(round=0)).clients) == 12
+    assert replied(fleet, left, request(round=1, clients=[0, 1])).refused == 0
+    reply = replied(fleet, left, request(round=2))
     assert reply.refused == 2
     assert reply.clients.tolist() == list(range(2, 12))
 
 
 def test_a_round_is_answered_once_so_that_its_noise_is_never_reused(fleet: Fleet) -> None:
     left = budgets()
-    answer(fleet, left, request(round=1))
+    replied(fleet, left, request(round=1))
     for round in (1, 0):
-        reply = answer(fleet, left, request(round=round))
+        reply = replied(fleet, left, request(round=round))
         assert (reply.refused, len(reply.clients), reply.updates.shape) == (12, 0, (0, 10))
 
 
 def test_single_messages_are_refused_where_noise_is_drawn_for_sums(fleet: Fleet) -> None:
     plan = replace(LOCAL, noise_draw="sum")
     with pytest.raises(Refusal, match="sums only"):
-        answer(replace(fleet, plan=plan), budgets(), request(plan))
+        replied(replace(fleet, plan=plan), budgets(), request(plan))
 
 
 @pytest.mark.parametrize("clients", [[0, 12], [-1, 0], [3, 3], [4, 2]])
 def test_unknown_or_repeated_clients_are_refused(fleet: Fleet, clients: list[int]) -> None:
     with pytest.raises(InputError, match="client"):
-        answer(fleet, budgets(), request(clients=clients))
+        replied(fleet, budgets(), request(clients=clients))
 
 
 def test_a_client_answers_only_where_it_lives(fleet: Fleet) -> None:
@@ -107,11 +114,11 @@ def test_a_client_answers_only_where_it_lives(fleet: Fleet) -> None:
     spread = replace(fleet, hosts=3)
     living = request(clients=[1, 4, 7])
     on_host = replace(living, host=1)
-    assert len(answer(spread, budgets(), on_host, hosts=[1]).clients) == 3
+    assert len(replied(spread, budgets(), on_host, hosts=[1]).clients) == 3
     for asked, hosts in ((on_host, [0]), (on_host, [2]), (replace(living, host=0), [0, 1])):
         left = budgets()
         with pytest.raises(InputError, match="host"):
-            answer(spread, left, asked, hosts=hosts)
+            replied(spread, left, asked, hosts=hosts)
         assert not left.counts.any()
 
 
@@ -134,15 +141,78 @@ def test_a_malicious_server_cannot_ask_a_client_through_a_second_node(make_scena
     assert "here live hosts [1]" in replies[1].error.reason
 
 
-def test_one_broken_client_does_not_take_its_chunk_along(fleet: Fleet) -> None:
+def with_broken(fleet: Fleet, client: int) -> Fleet:
+    """The fleet, one client of which has a label that the model does not have."""
     people = fleet.people
     y = people.dataset.y.copy()
-    y[people.partition.records(4)] = 99  # a label that the model does not have
-    broken = replace(fleet, people=replace(people, dataset=replace(people.dataset, y=y)))
-    reply = answer(broken, budgets(), request())
+    y[people.partition.records(client)] = 99
+    return replace(fleet, people=replace(people, dataset=replace(people.dataset, y=y)))
+
+
+def test_one_broken_client_does_not_take_its_chunk_along(fleet: Fleet) -> None:
+    central = replace(LOCAL, trust="central", max_participations=None, noise_draw=None)
+    reply, faults = answer(with_broken(replace(fleet, plan=central), 4), None, request(central))
     assert reply.clients.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
-    assert len(reply.failures) == 1
-    assert "client 4" in reply.failures[0]
+    assert reply.faults == faults
+    assert faults.failed == 1
+    assert "client 4" in faults.first
+
+
+@pytest.mark.parametrize("draw", ["client", "sum"])
+def test_under_local_trust_a_failing_client_answers_like_any_other(fleet: Fleet, draw: str) -> None:
+    """Who fails may depend on its data, and a share of noise that is missing would be missed."""
+    plan = replace(LOCAL, noise_draw=draw)
+    asked = request(plan, observe="each" if draw == "client" else "sum")
+    healthy = replied(replace(fleet, plan=plan), budgets(), asked)
+    reply, faults = answer(with_broken(replace(fleet, plan=plan), 4), budgets(), asked)
+    assert faults.failed == 1
+    assert reply.parts()[1] == healthy.parts()[1]
+    assert reply.faults == Faults()
+    assert np.array_equal(reply.clients, healthy.clients)
+    difference = reply.updates - healthy.updates
+    if draw == "client":
+        assert np.flatnonzero(difference.any(axis=1)).tolist() == [4]
+        difference = difference[4]
+    assert 0 < np.linalg.norm(difference) <= 1 + 1e-6  # its clipped update, and not its noise, is missing
+
+
+def test_under_local_trust_nothing_but_the_noisy_update_tells_of_an_overflow(fleet: Fleet) -> None:
+    """A model near the largest float32 overflows on some records and not on others."""
+    huge = replace(request(), weights=np.full(10, 3.4e38, np.float32))
+    reply, faults = answer(fleet, budgets(), huge)
+    assert faults.zeroed > 0
+    assert reply.faults == Faults()
+    assert len(reply.clients) == 12
+    assert np.linalg.norm(reply.updates, axis=1).max() < 5 * 10
+
+
+def test_what_local_trust_hides_from_the_server_can_be_looked_up_on_the_node(make_scenario, trial) -> None:
+    spied: list[Message] = []
+
+    class Spy(Interposed):
+        def send_and_receive(self, messages, *, timeout=None):
+            for reply in super().send_and_receive(messages, timeout=timeout):
+                spied.append(reply)
+                yield reply
+
+    class Passive:
+        def act(self, request):
+            return request
+
+        def observe(self, reply):
+            return reply
+
+    asked = make_scenario("privacy.trust=local")
+    fleet = with_broken(Fleet.of(asked), 4)
+    played = trial(asked, fleet=fleet, wrap=lambda grid: Spy(grid, Passive()))
+    played.play(2)
+    faults = faults_of(played.grid.states.values(), round=1)
+    assert (faults.failed, faults.zeroed) == (1, 0)
+    assert "client 4" in faults.first
+    assert faults_of(played.grid.states.values(), round=0) == Faults()
+    replies = [dict(message.content["values"]) for message in spied if "values" in message.content]
+    assert len(replies) == 6
+    assert all(values == {"refused": 0, "zeroed": 0, "failed": 0, "first": ""} for values in replies)
 
 
 def test_a_client_with_an_update_that_is_not_finite_still_adds_its_noise() -> None:
@@ -154,8 +224,8 @@ def test_a_client_with_an_update_that_is_not_finite_still_adds_its_noise() -> No
 
 
 def test_the_sum_is_the_sum_of_the_single_messages_bit_for_bit(fleet: Fleet) -> None:
-    each = answer(fleet, budgets(), request(observe="each")).updates
-    total = answer(fleet, budgets(), request(observe="sum")).updates
+    each = replied(fleet, budgets(), request(observe="each")).updates
+    total = replied(fleet, budgets(), request(observe="sum")).updates
     assert np.array_equal(torch.from_numpy(each).sum(dim=0).numpy(), total)
 
 
@@ -204,3 +274,21 @@ def test_a_zeroed_client_has_its_share_in_the_one_draw_for_a_sum() -> None:
     noise, zeroed = privatise(updates, clients, plan, Streams(1), round=0, observe="sum")
     assert zeroed == 64
     assert stats.kstest(noise, "norm", args=(0, 5.0 * 8)).pvalue > 1e-6
+
+
+def test_a_node_with_a_scenario_of_its_own_follows_no_other(make_scenario) -> None:
+    """Under `flwr run` the run config comes from whoever submits the run."""
+    own = make_scenario("privacy.trust=local")
+    other = make_scenario("privacy.trust=local", "privacy.noise_multiplier=0.01")
+    node = {"partition-id": 0, "num-partitions": 1, "scenario": own.to_toml()}
+    grid = EmbeddedGrid(flower_app, [node], run_config={"scenario": other.to_toml()})
+    for scenario, refused in ((own, False), (other, True)):
+        arrays, values = request(Plan.of(scenario), observe="sum", clients=[1]).parts()
+        content = RecordDict(
+            {
+                "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
+                "values": ConfigRecord(values),
+            }
+        )
+        (reply,) = grid.send_and_receive([Message(content, dst_node_id=1, message_type="train")])
+        assert reply.has_error() == refused

@@ -110,7 +110,7 @@ def test_damaged_plans_are_input_errors(change: dict) -> None:
         replace(LOCAL, mechanism=Gaussian(0.5, 0.0)),
         replace(LOCAL, mechanism=Gaussian(10.0, 40.0)),
         replace(LOCAL, max_participations=100),
-        replace(LOCAL, trust="none"),
+        replace(LOCAL, trust="none", max_participations=None, noise_draw=None),
         replace(LOCAL, rounds=1000),
         replace(LOCAL, mechanism=None),
     ],
@@ -131,3 +131,8 @@ def test_the_plan_of_a_scenario(make_scenario) -> None:
 def test_the_plan_of_a_scenario_with_an_epsilon_is_calibrated(make_scenario, base_text: str) -> None:
     plan = Plan.of(make_scenario(text=base_text.replace("noise_multiplier = 2.0", "epsilon = 1.5")))
     assert 1.49 < plan.spent().epsilon <= 1.5
+
+
+def test_only_clients_keep_a_cap_on_their_answers() -> None:
+    with pytest.raises(InputError, match="max_participations"):
+        replace(LOCAL, trust="central")

@@ -80,6 +80,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run", "digits", "--set", "nonsense"], "--set nonsense"),
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["run", "--resume", "nowhere"], "not a run directory"),
+        (["run", "--resume", "nowhere", "--out", "x"], "leave out --set, --seed and --out"),
         (["run", "digits", "--resume", "x"], "give a SCENARIO"),
         (["report", "nowhere"], "Is this a run directory?"),
         (["compare", "digits", "--workers", "0"], "workers"),
@@ -177,20 +178,26 @@ def test_report_renders_again(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
-    command: str, small: Path, tmp_path: Path
+    command: str, sent: signal.Signals, small: Path, tmp_path: Path
 ) -> None:
     runs = tmp_path / "runs"
     process = subprocess.Popen(
         [*COMMAND, command, str(small), "--out", str(runs), "--set", "server.rounds=100000"],
         env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        # A test run in the background of a shell would hand down a SIGINT that is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not list(runs.rglob("events.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
+    if sent == signal.SIGINT:
+        os.killpg(process.pid, sent)  # Ctrl-C reaches the whole group
+    else:
+        process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors

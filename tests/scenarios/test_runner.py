@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from clients.fleet import Fleet
 from fedprivacy.accounting.statement import guarantees
+from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.plan import Plan
 from fedprivacy.runs import RunDirectory
@@ -97,6 +99,73 @@ def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, ov
     assert strip[0] == strip[1]
 
 
+class Killed(BaseException):
+    """Nothing in the code catches it: what is on disk is what a killed process leaves."""
+
+
+def killed_after(asked: Scenario, out: Path, rounds: int) -> Path:
+    def kill(event: dict) -> None:
+        if event["round"] == rounds - 1:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(asked, out, on_round=kill)
+    (path,) = out.iterdir()
+    return path
+
+
+@pytest.mark.parametrize("overrides", [("server.rounds=5",), (*LOCAL, "server.rounds=5")])
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_record_of_a_killed_run_claims_no_less_than_was_released(
+    make_scenario, tmp_path: Path, overrides, rounds: int
+) -> None:
+    asked = make_scenario(*overrides)
+    whole = run(asked, tmp_path / "whole", report=False)
+    path = killed_after(asked, tmp_path / "killed", rounds)
+    left = json.loads((path / "run.json").read_text())
+    assert left["status"] == "running"
+    for said, spent in zip(left["privacy"]["guarantees"], whole["privacy"]["guarantees"], strict=True):
+        assert said["epsilon"] == spent["epsilon"] or said["epsilon"] >= spent["epsilon"] > 0
+    resumed = resume(path)
+    assert resumed["ledger"] == whole["ledger"]
+    assert np.array_equal(weights(path), weights(whole["path"]))
+
+
+@pytest.mark.parametrize("overrides", [("server.rounds=5",), (*LOCAL, "server.rounds=5")])
+def test_a_resumed_run_that_ends_early_claims_no_less_than_before(
+    make_scenario, tmp_path: Path, monkeypatch, overrides
+) -> None:
+    path = killed_after(make_scenario(*overrides), tmp_path, 3)
+    (path / "checkpoint" / "round-000003.safetensors").unlink()
+    before = json.loads((path / "run.json").read_text())["ledger"]
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("server.app.find_hosts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        resume(path)
+    left = json.loads((path / "run.json").read_text())
+    assert (left["status"], left["ledger"]) == ("interrupted", before)
+
+
+def test_a_resume_that_is_refused_leaves_the_record_as_it_is(make_scenario, tmp_path: Path) -> None:
+    path = killed_after(make_scenario(*LOCAL), tmp_path, 2)
+    before = (path / "run.json").read_bytes()
+    directory = RunDirectory(path)
+    checkpoint = directory.load_checkpoint()
+    tensors = {name: array for name, array in checkpoint.tensors.items() if not name.startswith("node/")}
+    directory.save_checkpoint(replace(checkpoint, tensors=tensors))  # as `flwr run` leaves it
+    with pytest.raises(InputError, match=r"checkpoint: .*flwr run"):
+        resume(path)
+    assert (path / "run.json").read_bytes() == before
+    (path / "events.jsonl").write_text("")
+    directory.save_checkpoint(checkpoint)
+    with pytest.raises(InputError, match="damaged"):
+        resume(path)
+    assert (path / "run.json").read_bytes() == before
+
+
 def crash_before_last_checkpoint(path: Path, rounds: int) -> None:
     """Leaves a run as a crash between the event of its last round and its checkpoint leaves it."""
     (path / "checkpoint" / f"round-{rounds:06d}.safetensors").unlink()
@@ -181,8 +250,9 @@ def test_a_resumed_run_keeps_its_start_and_adds_up_its_seconds(make_scenario, tm
     assert again["performance"]["seconds"] > first["performance"]["seconds"]
 
 
+@pytest.mark.parametrize("trust", ["central", "local"])
 def test_all_clients_failing_is_a_failed_run_with_the_first_error(
-    make_scenario, tmp_path: Path, monkeypatch
+    make_scenario, tmp_path: Path, monkeypatch, trust: str
 ) -> None:
     def broken(self):
         raise MemoryError("no room")
@@ -191,11 +261,29 @@ def test_all_clients_failing_is_a_failed_run_with_the_first_error(
     with pytest.raises(
         RunError, match=r"round 0: all 12 clients failed. First: client 0: MemoryError: no room"
     ):
-        run(make_scenario(), tmp_path)
+        run(make_scenario(f"privacy.trust={trust}"), tmp_path)
     (path,) = tmp_path.iterdir()
     left = json.loads((path / "run.json").read_text())
     assert left["status"] == "failed"
     assert "MemoryError" in left["error"]
+    claims = [g for g in left["privacy"]["guarantees"] if g["epsilon"] is not None]
+    assert claims
+    assert all(any("broke off" in text for text in claim["assumptions"]) for claim in claims)
+
+
+def test_faults_under_local_trust_are_counted_for_the_operator(
+    make_scenario, tmp_path: Path, monkeypatch
+) -> None:
+    """No message says so, but who simulates can look at the nodes."""
+    asked = make_scenario("privacy.trust=local", "data.partition=one-per-example", "data.records=12")
+    people = population(asked.data)
+    x, y = people.dataset.x.copy(), people.dataset.y.copy()
+    x[3], y[5] = np.nan, 99
+    broken = replace(people, dataset=replace(people.dataset, x=x, y=y))
+    monkeypatch.setattr("scenarios.runner.population", lambda options: broken)
+    for event in run(asked, tmp_path, report=False)["rounds"]:
+        assert (event["zeroed"], event["failures"]) == (1, 1)
+        assert "client 5" in event["first_failure"]
 
 
 def test_what_cannot_be_accounted_is_refused_before_anything_is_written(

@@ -124,3 +124,14 @@ def test_the_lectures_formula_within_its_proof_wastes_noise_and_beyond_it_is_ref
         lectures_gaussian_noise(8.0, DELTA)
     with pytest.raises(InputError, match="delta"):
         lectures_gaussian_noise(1.0, 0.0)
+
+
+@pytest.mark.parametrize("target", [0.02, 0.1, 0.19, 1.0])
+def test_fixed_size_sampling_is_calibrated_at_small_epsilon_too(target: float) -> None:
+    def make_event(noise: float) -> dp.DpEvent:
+        release = dp.SampledWithoutReplacementDpEvent(100, 55, dp.GaussianDpEvent(noise))
+        return dp.SelfComposedDpEvent(release, 3)
+
+    noise = noise_multiplier(make_event, target, 1.5e-6, "replace-one")
+    assert 0.998 * target < epsilon(make_event(noise), 1.5e-6, "replace-one").epsilon <= target
+    assert epsilon(make_event(0.99 * noise), 1.5e-6, "replace-one").epsilon > target

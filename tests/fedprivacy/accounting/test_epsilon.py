@@ -348,7 +348,17 @@ def test_no_noise_is_no_privacy_whatever_else_there_is() -> None:
         (dp.RandomizedResponseDpEvent(0.5, 2), "add-remove", "use replace-one or zero-out"),
         (dp.SingleEpochTreeAggregationDpEvent(2.0, 8), "replace-one", "use zero-out"),
         (dp.UnsupportedDpEvent(), "replace-one", "no guarantee"),
-        (dp.ComposedDpEvent([fixed(9.0), poisson(9.0)]), "replace-one", "one sampler"),
+        (dp.ComposedDpEvent([fixed(9.0), dp.LaplaceDpEvent(9.0)]), "add-remove", "replace-one adjacency"),
+        (
+            dp.ComposedDpEvent(
+                [
+                    dp.DiscreteLaplaceDpEvent(1.0, 1),
+                    dp.RepeatAndSelectDpEvent(dp.GaussianDpEvent(2.0), 2.0, 1.0),
+                ]
+            ),
+            "replace-one",
+            "one sampler",
+        ),
         (dp.PoissonSampledDpEvent(0.1, dp.LaplaceDpEvent(2.0)), "replace-one", "another adjacency"),
         (
             dp.SelfComposedDpEvent(dp.SelfComposedDpEvent(dp.DiscreteLaplaceDpEvent(0.1, 1), 10**9), 9),
@@ -422,3 +432,16 @@ def test_any_stored_event_has_an_answer_that_is_a_number(
     except UnsupportedEvent:
         return
     assert spent.epsilon >= 0
+
+
+@pytest.mark.parametrize("noise", [5.0, 50.0, 500.0, 1e5])
+def test_fixed_size_sampling_never_costs_more_than_no_sampling(noise: float) -> None:
+    """At small epsilon Renyi orders run out, and RDP alone would stop falling at about 0.2."""
+    sampled = dp.SelfComposedDpEvent(
+        dp.SampledWithoutReplacementDpEvent(100, 55, dp.GaussianDpEvent(noise)), 3
+    )
+    whole = dp.SelfComposedDpEvent(dp.GaussianDpEvent(noise), 3)
+    found = epsilon(sampled, 1.5e-6, "replace-one").epsilon
+    assert found <= epsilon(whole, 1.5e-6, "replace-one").epsilon
+    assert found <= epsilon_rdp(sampled, 1.5e-6, "replace-one")
+    assert (found < epsilon_rdp(sampled, 1.5e-6, "replace-one")) == (noise >= 50)

@@ -169,3 +169,53 @@ def test_a_printed_epsilon_is_rounded_up_and_never_down() -> None:
         "0.1235",
         "2,981",
     ]
+
+
+@pytest.mark.parametrize("plan", [CENTRAL, replace(LOCAL, max_participations=4)])
+def test_a_run_under_way_is_charged_for_its_whole_plan(plan: Plan) -> None:
+    """A process that is killed writes no more: what its record says must hold whenever that happens."""
+    before, whole = by_observer(Ledger(plan).in_advance()), by_observer(played(plan, plan.rounds))
+    for observer, guarantee in before.items():
+        if guarantee.epsilon is not None:
+            assert guarantee.epsilon == pytest.approx(plan.spent().epsilon)
+            assert guarantee.epsilon <= whole[observer].epsilon or plan.trust == "local"
+            assert "charged in advance" in guarantee.words
+
+
+def test_a_ledger_covers_another_that_charged_no_more() -> None:
+    for plan in (CENTRAL, LOCAL):
+        three, four = played(plan, 3), played(plan, 4)
+        assert four.covers(three.to_json())
+        assert three.covers(three.to_json())
+        assert not three.covers(four.to_json())
+    asked = played(LOCAL, 3)
+    asked.ask(EVERYBODY[:1])  # and broken off
+    assert not played(LOCAL, 3).covers(asked.to_json())
+
+
+@pytest.mark.parametrize("plan", [CENTRAL, LOCAL])
+def test_a_run_that_a_fault_broke_off_says_that_this_must_not_be_shown(plan: Plan) -> None:
+    ledger = played(plan, 2)
+    ledger.broken_off = True
+    for guarantee in by_observer(ledger).values():
+        assert guarantee.epsilon is None or any("broke off" in text for text in guarantee.assumptions)
+
+
+def test_clients_that_were_handed_their_plan_do_not_enforce_it() -> None:
+    ledger = Ledger(LOCAL, held=False)
+    ledger.ask(EVERYBODY)
+    for guarantee in by_observer(ledger).values():
+        assert any("whoever submits the run is honest" in text for text in guarantee.assumptions)
+        assert not any("whatever the server asks" in text for text in guarantee.assumptions)
+
+
+def test_the_server_under_local_trust_is_claimed_nothing_on_the_word_of_its_own_silence() -> None:
+    """What reaches the server is noised; what it must not be shown never reaches it by a message."""
+    found = by_observer(played(LOCAL, 2))["server"]
+    assert not any("counts of zeroed updates" in text for text in found.assumptions)
+
+
+def test_more_noise_than_accountants_take_is_claimed_as_the_most_that_they_take() -> None:
+    plan = replace(LOCAL, mechanism=Gaussian(1.0, 5e6), population=1000)
+    found = by_observer(played(plan, 1, np.arange(1000)))
+    assert found["outsider"].epsilon <= found["server"].epsilon

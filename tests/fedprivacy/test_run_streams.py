@@ -1,0 +1,78 @@
+"""Which runs share their noise: none, unless they are the same run looked at in another way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedprivacy.data.population import population
+from fedprivacy.run_streams import run_streams
+
+LOCAL = ("privacy.trust=local",)
+SUMS = ("privacy={trust='local', noise_multiplier=2.0, delta=1e-3, clipping_norm=1.0, noise_draw='sum'}",)
+
+
+def noise(asked, people=None) -> np.ndarray:
+    return run_streams(asked, people or population(asked.data)).noise("local").standard_normal(20)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("privacy.noise_multiplier=4.0",),
+        ("privacy.clipping_norm=2.0",),
+        ("server.rounds=4",),
+        ("sampling={name='poisson', rate=0.5}",),
+        ("training.learning_rate=0.1",),
+        ("data.signal=1.0",),
+        ("data.seed=5",),
+        ("model={name='mlp', hidden=[3]}",),
+        ("seed=2",),
+        (*LOCAL,),
+    ],
+)
+def test_another_run_has_other_noise(make_scenario, other) -> None:
+    """Runs that differ and share their noise give it away: their difference has none."""
+    first, second = noise(make_scenario()), noise(make_scenario(*other))
+    assert not np.isin(first, second).any()
+
+
+def test_the_cells_of_a_comparison_share_cohorts_but_no_noise(make_scenario) -> None:
+    asked = make_scenario("compare={epsilons=[1.0, 8.0], seeds=[3]}")
+    people = population(asked.data)
+    cells = [run_streams(asked.cell("central", epsilon, 3), people) for epsilon in (1.0, 8.0)]
+    drawn = [streams.stream("cohort", round=1).random(10) for streams in cells]
+    assert np.array_equal(*drawn)
+    assert not np.isin(*(streams.noise("central", round=1).standard_normal(10) for streams in cells)).any()
+
+
+def test_changed_data_has_other_noise(make_scenario) -> None:
+    asked = make_scenario()
+    people = population(asked.data)
+    y = people.dataset.y.copy()
+    y[7] = 1 - y[7]
+    changed = replace(people, dataset=replace(people.dataset, y=y))
+    dealt = replace(people, partition=replace(people.partition, order=people.partition.order[::-1].copy()))
+    assert np.array_equal(noise(asked), noise(asked, replace(people)))
+    for other in (changed, dealt):
+        assert not np.isin(noise(asked), noise(asked, other)).any()
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ("name=other", "description=words", "tuning=words"),
+        ("evaluation.every=2",),
+        ("compare.seeds=[7]",),
+        ("federation={observe='each', timeout=5.0, hosts=2, chunk_size=3}",),
+    ],
+)
+def test_the_same_run_seen_in_another_way_has_the_same_noise(make_scenario, same) -> None:
+    assert np.array_equal(noise(make_scenario()), noise(make_scenario(*same)))
+
+
+def test_one_draw_for_a_chunk_depends_on_how_chunks_are_cut(make_scenario) -> None:
+    one, other = (noise(make_scenario(*SUMS, f"federation.chunk_size={size}")) for size in (4, 6))
+    assert not np.isin(one, other).any()
