@@ -14,6 +14,7 @@ from torch import nn
 from fedprivacy.data.population import Population, population
 from fedprivacy.models import build
 from fedprivacy.plan import Plan
+from fedprivacy.planning import plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
@@ -48,7 +49,7 @@ class Fleet:
         people = people or population(scenario.data)
         options = scenario.training
         return cls(
-            plan=plan or Plan.of(scenario),
+            plan=plan or plan_of(scenario, people),
             people=people,
             module=build(scenario.model, people.features, people.dataset.classes, seed=0),
             training=LocalTraining(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedprivacy.mechanisms.clipping import add_in_order, clip
+from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.seeds import Streams
 
@@ -35,17 +36,17 @@ def privatise(
         updates were zeroed because they were not finite. A zeroed client's noise is drawn all the same.
     """
     bounded, broken = clip(updates, plan.clipping_norm)
-    noise, dimension = plan.noise_of("local"), updates.shape[1]
-    if noise and plan.noise_draw == "client":
+    randomiser = plan.randomiser
+    if randomiser and plan.noise_draw == "client":
         for row, client in enumerate(clients):
             stream = streams.noise("local", round=round, member=int(client))
-            bounded[row] += torch.from_numpy(noise.draw(dimension, stream))
+            bounded[row] = torch.from_numpy(randomiser.randomise(bounded[row].numpy(), stream))
     if observe == "each":
         return bounded.numpy(), int(broken.sum())
     total = add_in_order(bounded).numpy()
-    if noise and plan.noise_draw == "sum" and len(clients):
+    if isinstance(randomiser, Gaussian) and plan.noise_draw == "sum" and len(clients):
         # One draw with the distribution of the sum of everybody's draws; the first id keys it,
         # since a client stands in one chunk of a round only.
         stream = streams.noise("local-sum", round=round, member=int(clients[0]))
-        total += noise.draw(dimension, stream, shares=len(clients))
+        total += randomiser.draw(len(total), stream, shares=len(clients))
     return total, int(broken.sum())

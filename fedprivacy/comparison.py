@@ -30,9 +30,15 @@ def finding(cells: Sequence[Mapping[str, Any]]) -> str:
     """What local costs against central, in one sentence with numbers.
 
     Args:
-        cells: The cells of a compare document that have finished.
+        cells: The cells of a compare document that have finished. Where they have several local
+            mechanisms, the first one named stands for local.
     """
-    means = {(cell["trust"], cell["epsilon"]): cell["accuracy"]["mean"] for cell in cells}
+    first = next((cell.get("asked") for cell in cells if cell["trust"] == "local"), None)
+    means = {
+        (cell["trust"], cell["epsilon"]): cell["accuracy"]["mean"]
+        for cell in cells
+        if cell["trust"] != "local" or cell.get("asked") == first
+    }
     both = sorted(epsilon for trust, epsilon in means if trust == "local" and ("central", epsilon) in means)
     parts = []
     if both:

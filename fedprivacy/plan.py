@@ -12,12 +12,13 @@ from typing import Any
 
 import dp_accounting
 
-from fedprivacy.accounting.calibration import noise_multiplier
+from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import Spent, epsilon
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.gaussian import MECHANISMS, ClipOnly, Gaussian, Mechanism
-from fedprivacy.sampling import SAMPLERS, AllSampling, FixedSampling, PoissonSampling, Sampler
-from fedprivacy.scenario import Scenario
+from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.sampling import SAMPLERS, Sampler
 
 
 @dataclass(frozen=True)
@@ -52,33 +53,13 @@ class Plan:
         """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
         if self.max_participations is not None and self.trust != "local":
             raise InputError(f'max_participations has no effect under trust "{self.trust}": leave it out.')
-
-    @classmethod
-    def of(cls, scenario: Scenario) -> Plan:
-        """The plan of a scenario, calibrated where the scenario gives an epsilon.
-
-        Raises:
-            UnsupportedEvent: if no accountant answers for this sampler and adjacency.
-        """
-        privacy = scenario.privacy
-        mechanism: Mechanism | None = None
-        if privacy.trust != "none":
-            mechanism = Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
-        elif privacy.clipping_norm is not None:
-            mechanism = ClipOnly(privacy.clipping_norm)
-        plan = cls(
-            trust=privacy.trust,
-            unit=privacy.unit,
-            adjacency=privacy.adjacency,
-            population=scenario.population,
-            rounds=scenario.server.rounds,
-            sampler=_sampler(scenario),
-            mechanism=mechanism,
-            delta=None if privacy.trust == "none" else privacy.delta,
-            max_participations=privacy.max_participations,
-            noise_draw=privacy.noise_draw,
-        )
-        return plan if privacy.epsilon is None else plan.calibrate(privacy.epsilon)
+        asked = (self.trust, self.adjacency, self.noise_draw)
+        if isinstance(self.mechanism, PureMechanism) and asked != ("local", "replace-one", "client"):
+            # Its event is an answer replaced by any other; a zeroed update is a replaced one, not a lost one.
+            raise InputError(
+                f"{self.mechanism.name} protects single messages of clients under trust local and "
+                'replace-one adjacency, each with a draw of its own (noise_draw = "client").'
+            )
 
     @property
     def clipping_norm(self) -> float | None:
@@ -90,9 +71,21 @@ class Plan:
         """z = noise standard deviation / C, or None where there is no noise."""
         return self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else None
 
-    def noise_of(self, adder: str) -> Gaussian | None:
-        """The noise that "local" (each client) or "central" (the server) adds, or None if it adds none."""
-        return self.mechanism if self.trust == adder and isinstance(self.mechanism, Gaussian) else None
+    @property
+    def noise_words(self) -> str | None:
+        """How much noise there is, in words, or None where there is none."""
+        mechanism = self.randomiser or self.central_noise
+        return None if mechanism is None else mechanism.words
+
+    @property
+    def central_noise(self) -> Gaussian | None:
+        """The noise that the server adds, or None if it adds none."""
+        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Gaussian) else None
+
+    @property
+    def randomiser(self) -> Local | None:
+        """What each client does to its message, or None if it does nothing."""
+        return self.mechanism if self.trust == "local" and not isinstance(self.mechanism, ClipOnly) else None
 
     def release_event(self) -> dp_accounting.DpEvent:
         """The event of one release.
@@ -124,14 +117,14 @@ class Plan:
     def calibrate(self, epsilon: float, delta: float | None = None) -> Plan:
         """The plan with the least noise that keeps the whole run within (epsilon, delta)."""
         delta = self.delta if delta is None else delta
-        if delta is None or not isinstance(self.mechanism, Gaussian):
-            raise InputError("only a plan with Gaussian noise and a delta can be calibrated")
+        if delta is None or self.mechanism is None or isinstance(self.mechanism, ClipOnly):
+            raise InputError("only a plan with noise and a delta can be calibrated")
         mechanism = self.mechanism
 
         def make_event(multiplier: float) -> dp_accounting.DpEvent:
             return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
 
-        found = noise_multiplier(make_event, epsilon, delta, self.adjacency)
+        found = least_noise(make_event, epsilon, delta, self.adjacency)
         return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(found))
 
     def refusal(self, asked: Plan) -> str | None:
@@ -168,12 +161,3 @@ class Plan:
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {error}") from error
-
-
-def _sampler(scenario: Scenario) -> Sampler:
-    options = scenario.sampling
-    if options.name == "poisson":
-        return PoissonSampling(options.rate)
-    if options.name == "fixed":
-        return FixedSampling(options.cohort)
-    return AllSampling()

@@ -6,7 +6,7 @@ import hashlib
 import platform
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fedprivacy import __version__
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
+from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
@@ -50,6 +51,7 @@ class RunRecord:
         command: The command that reproduces the run, for the report.
         on_round: Called with each round's event, for progress displays.
         held: Whether the clients hold a plan of their own (`Ledger`).
+        candidates: The local mechanisms that the plan's was chosen from.
     """
 
     def __init__(
@@ -62,17 +64,20 @@ class RunRecord:
         command: str = "",
         on_round: OnRound | None = None,
         held: bool = True,
+        candidates: Sequence[Candidate] | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.ledger = Ledger(plan, held=held)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
+        self._candidates = None if candidates is None else [one.to_json() for one in candidates]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self.command, self.started, self._seconds = command, now, 0.0
         if earlier is not None:
             self.command, self.started = earlier["command"], earlier["started"]
             self._seconds, self._charged = earlier["performance"]["seconds"], earlier["ledger"]
+            self._candidates = earlier["privacy"].get("candidates")
         self._clock = time.perf_counter()
         self._digest = scenario_digest(directory)
 
@@ -143,6 +148,8 @@ class RunRecord:
                 "mechanism": None if plan.mechanism is None else plan.mechanism.name,
                 "clipping_norm": plan.clipping_norm,
                 "noise_multiplier": plan.noise_multiplier,
+                "noise": plan.noise_words,
+                "candidates": self._candidates,
                 "sampling": plan.to_json()["sampler"],
                 "max_participations": plan.max_participations,
                 "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],

@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.candidates import Candidate
 from fedprivacy.comparison import INTERVAL, finding, interval
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
+from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.record import OPERATOR_ONLY, SEEDS, TUNING_UNSTATED, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
@@ -39,18 +41,24 @@ OnRun = Callable[[str, int, int], None]
 
 @dataclass
 class Cell:
-    """One trust model at one epsilon, and the run documents of its seeds that have finished."""
+    """One trust model at one epsilon, and the run documents of its seeds that have finished.
+
+    `asked` is the local mechanism where a comparison names several, else None.
+    """
 
     trust: str
+    asked: str | None
     epsilon: float | None
     scenarios: dict[int, Scenario]
     plan: Plan
+    candidates: list[Candidate] | None
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """A name for folders and progress."""
-        return self.trust if self.epsilon is None else f"{self.trust}-epsilon-{self.epsilon:g}"
+        kind = self.trust if self.asked is None else f"{self.trust}-{self.asked}"
+        return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
 
 
 Job = tuple[Cell, int]
@@ -71,9 +79,11 @@ def cells_of(scenario: Scenario) -> list[Cell]:
         )
     cells = []
     for trust in settings.trusts:
-        for epsilon in (None,) if trust == "none" else settings.epsilons:
-            scenarios = {seed: scenario.cell(trust, epsilon, seed) for seed in settings.seeds}
-            cells.append(Cell(trust, epsilon, scenarios, Plan.of(scenarios[settings.seeds[0]])))
+        for asked in (settings.mechanisms or (None,)) if trust == "local" else (None,):
+            for epsilon in (None,) if trust == "none" else settings.epsilons:
+                scenarios = {seed: scenario.cell(trust, epsilon, seed, asked) for seed in settings.seeds}
+                first = scenarios[settings.seeds[0]]
+                cells.append(Cell(trust, asked, epsilon, scenarios, plan_of(first), candidates_of(first)))
     return cells
 
 
@@ -161,11 +171,16 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     return {
         "trust": cell.trust,
         "mechanism": privacy["mechanism"],
+        "asked": cell.asked,
+        "candidates": None if cell.candidates is None else [one.to_json() for one in cell.candidates],
         "epsilon": cell.epsilon,
         "seeds": [run["seed"] for run in runs],
         "accuracy": interval(accuracies),
         "accuracies": accuracies,
-        **{key: privacy[key] for key in ("noise_multiplier", "clipping_norm", "sampling", "guarantees")},
+        **{
+            key: privacy[key]
+            for key in ("noise_multiplier", "noise", "clipping_norm", "sampling", "guarantees")
+        },
         "rounds": len(runs[0]["rounds"]),
         "training": runs[0]["scenario"]["training"],
         "server": runs[0]["scenario"]["server"],

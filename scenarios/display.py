@@ -70,16 +70,16 @@ def _number(value: float | None) -> str:
 def show_comparison(document: Mapping[str, Any]) -> None:
     """A comparison's table, its finding, and where the report is."""
     console = Console(highlight=False)
-    table = Table("trust", "epsilon", "accuracy", "95 % interval", "noise multiplier", "rounds")
+    table = Table("trust", "epsilon", "accuracy", "95 % interval", "mechanism and noise", "rounds")
     for cell in document["cells"]:
         accuracy = cell["accuracy"]
         bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
         table.add_row(
-            cell["trust"],
+            cell["trust"] if cell["asked"] is None else f"{cell['trust']}, {cell['asked']}",
             "no guarantee" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
             f"{accuracy['mean']:.3f}",
             bounds,
-            "-" if cell["noise_multiplier"] is None else f"{cell['noise_multiplier']:.4g}",
+            "-" if cell["noise"] is None else f"{cell['mechanism']}, {cell['noise']}",
             str(cell["rounds"]),
         )
     console.print(table)

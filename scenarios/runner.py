@@ -16,6 +16,7 @@ from clients.fleet import Fleet
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
+from fedprivacy.planning import candidates_of
 from fedprivacy.record import OnRound, RunRecord, plan_to_resume
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import Checkpoint, RunDirectory
@@ -52,8 +53,11 @@ def run(
         RunError: if the run fails; its directory then says how far it came.
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan)
+    candidates = candidates_of(scenario, fleet.people) if report else None
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
-    record = RunRecord(scenario, fleet.plan, directory, command=command, on_round=on_round)
+    record = RunRecord(
+        scenario, fleet.plan, directory, command=command, on_round=on_round, candidates=candidates
+    )
     return _play(_grid_of(fleet), fleet, record, None, report)
 
 

@@ -18,7 +18,7 @@ from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import RunError
 from fedprivacy.models import build, evaluate, flat_weights
-from fedprivacy.plan import Plan
+from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.protocol import Faults
 from fedprivacy.record import RunRecord, round_event
 from fedprivacy.run_streams import run_streams
@@ -207,10 +207,12 @@ app = ServerApp()
 def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
     scenario = scenario_of_app(str(context.run_config["scenario"]))
-    plan = Plan.of(scenario)
+    plan = plan_of(scenario)
     out = Path(str(context.run_config["out"])).expanduser()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
     # The nodes read their plan from the same run config: they would follow whoever submits another.
-    record = RunRecord(scenario, plan, directory, command="flwr run .", held=False)
+    record = RunRecord(
+        scenario, plan, directory, command="flwr run .", held=False, candidates=candidates_of(scenario)
+    )
     serve(grid, record, population(scenario.data))
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")

@@ -20,7 +20,7 @@ def add_central_noise(
         streams: The run's random streams.
         round: The round, which keys the draw.
     """
-    noise = plan.noise_of("central")
+    noise = plan.central_noise
     if noise is None:
         return total
     return total + noise.draw(len(total), streams.noise("central", round=round))

@@ -33,7 +33,7 @@ def noise_multiplier(
 
     Returns:
         z with epsilon(make_event(z)) <= epsilon, at most 1e-4 of itself above the smallest such z
-        (1e-9 for unsampled Gaussian noise).
+        (1e-9 for unsampled Gaussian noise and randomized response on bits).
 
     Raises:
         InputError: A value is out of range, or no noise from 1e-4 to 1e7 gives this epsilon.
@@ -49,7 +49,7 @@ def noise_multiplier(
         return accounting.epsilon(make_event(math.exp(log_noise)), delta, adjacency)
 
     low, high = _bracket(lambda log_noise: spend(log_noise).epsilon, epsilon)
-    exact = spend(high).accountant == "analytic Gaussian"
+    exact = spend(high).accountant in ("analytic Gaussian", "optimal composition")
     root = dp.calibrate_dp_mechanism(
         lambda: _Asker(adjacency),
         lambda log_noise: make_event(math.exp(log_noise)),

@@ -7,7 +7,8 @@ and that doubling happens here, never in the event.
 | event | accountant |
 |---|---|
 | Gaussian releases of everybody's data, composed | exact: "analytic Gaussian" (Balle and Wang 2018) |
-| what has a privacy loss distribution: Poisson sampling, Laplace, randomized response | "PLD" |
+| randomized response on bits, repeated | exact: "optimal composition" (Kairouz et al. 2015) |
+| what else has a privacy loss distribution: Poisson sampling, Laplace | "PLD" |
 | the rest: fixed-size sampling, trees, private selection | "RDP" |
 | sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
 
@@ -31,6 +32,7 @@ from dp_accounting.rdp import RdpAccountant, compute_epsilon
 from scipy.special import erfcx, log_ndtr
 
 from fedprivacy.accounting.events import releases
+from fedprivacy.accounting.optimal import composed_epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
 
 Composition = tuple[tuple[dp.DpEvent, int], ...]
@@ -192,6 +194,18 @@ def _root_information(parts: Composition) -> float:
     """1/z of the one Gaussian release that tells as much as all of `parts`; 0 for none."""
     inverses = ((1 / leaf.noise_multiplier, count) for leaf, count in parts)
     return math.sqrt(sum(count * inverse * inverse for inverse, count in inverses))
+
+
+# --- randomized response on bits: exact -----------------------------------------------------------
+
+
+def _coin_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
+    if len(parts) != 1 or adjacency != "replace-one":
+        raise UnsupportedEvent("Only one kind of answer, replaced by any other, has an exact answer.")
+    match parts[0]:
+        case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=2), count if 0 < p < 1:
+            return composed_epsilon(delta, math.log((2 - p) / p), count)
+    raise UnsupportedEvent("Only randomized response on bits has an exact answer.")
 
 
 # --- privacy loss distributions -------------------------------------------------------------------
@@ -366,6 +380,7 @@ def _half_noise(event: dp.DpEvent) -> dp.DpEvent:
 
 ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "analytic Gaussian": _gaussian_epsilon,
+    "optimal composition": _coin_epsilon,
     "PLD": _pld_epsilon,
     "RDP": _rdp_epsilon,
     "analytic Gaussian, sampling not counted": _unsampled_epsilon,
@@ -374,6 +389,7 @@ ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
 # epsilon small, Renyi orders end and RDP cannot fall any more, but the noise alone does.
 ACCOUNTANTS = (
     ("analytic Gaussian",),
+    ("optimal composition",),
     ("PLD",),
     ("RDP", "analytic Gaussian, sampling not counted"),
 )

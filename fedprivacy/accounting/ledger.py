@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.events import to_json
+from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 
@@ -148,7 +149,7 @@ class Ledger:
 
     def _claims(self, observer: str) -> list[dict[str, Any]]:
         plan = self.plan
-        if plan.trust == "none" or not isinstance(plan.mechanism, Gaussian):
+        if plan.randomiser is None and plan.central_noise is None:
             reason = (
                 "clipping alone is a heuristic: nobody adds noise"
                 if plan.mechanism is not None
@@ -161,17 +162,19 @@ class Ledger:
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self.rounds)
             secret = [] if plan.sampler.name == "all" else [SECRET_COHORT]
             return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._broken, SIMULATED])]
-        return self._local_claims(observer, plan.mechanism)
+        assert plan.randomiser is not None
+        return self._local_claims(observer, plan.randomiser)
 
-    def _local_claims(self, observer: str, mechanism: Gaussian) -> list[dict[str, Any]]:
+    def _local_claims(self, observer: str, mechanism: Local) -> list[dict[str, Any]]:
         assert self.participations is not None
         most, enforced = self._most, ENFORCED if self.held else HANDED
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
         claims = [_claim(observer, event, [enforced, HIDDEN, *self._broken, SIMULATED])]
-        # An outsider sees only what became of the sums, with the noise of all who answered in them. A
-        # participant may share a node with others, and know their noise: it gets no more than the server.
+        # An outsider sees only what became of the sums, with the noise of all who answered in them, of
+        # which the distribution is known for Gaussian noise. A participant may share a node with others,
+        # and know their noise: it gets no more than the server.
         shares = self.least_shares or 0
-        if observer == "outsider" and shares > 1:
+        if observer == "outsider" and shares > 1 and isinstance(mechanism, Gaussian):
             summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
             assumptions = [enforced, OTHERS_HONEST, HIDDEN, *self._broken, SIMULATED]
             claims.append(_claim(observer, summed, assumptions))

@@ -36,6 +36,19 @@ class Gaussian:
         """The standard deviation of one draw, in the units of the update."""
         return self.noise_multiplier * self.clipping_norm
 
+    def randomise(self, update: NDArray[np.float64], stream: np.random.Generator) -> NDArray[np.float64]:
+        """One client's message, float64, shape (dimension,); see `draw`."""
+        return update + self.draw(len(update), stream)
+
+    def error(self, dimension: int) -> float:
+        """Mean squared error of a message per coordinate, in units of C^2."""
+        return self.noise_multiplier**2
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+        return f"noise multiplier {self.noise_multiplier:.4g}"
+
     def draw(self, dimension: int, stream: np.random.Generator, *, shares: int = 1) -> NDArray[np.float64]:
         """Noise for one release, shape (dimension,).
 
@@ -61,19 +74,3 @@ class Gaussian:
     def with_noise(self, noise_multiplier: float) -> Gaussian:
         """The same mechanism at another noise multiplier."""
         return replace(self, noise_multiplier=noise_multiplier)
-
-
-@dataclass(frozen=True)
-class ClipOnly:
-    """Clips and adds no noise: a heuristic that no theorem covers, hence without an epsilon."""
-
-    clipping_norm: float
-    name: ClassVar[str] = "clip-only"
-
-    def event(self) -> dp_accounting.DpEvent:
-        """A release without any guarantee."""
-        return dp_accounting.NonPrivateDpEvent()
-
-
-Mechanism = Gaussian | ClipOnly
-MECHANISMS: dict[str, type[Gaussian] | type[ClipOnly]] = {kind.name: kind for kind in (Gaussian, ClipOnly)}

@@ -95,14 +95,23 @@ def _value(text: str) -> Any:
     return table["value"] if list(table) == ["value"] else text
 
 
-def cell(tables: Tables, trust: str, epsilon: float | None, seed: int | None = None) -> Tables:
+def cell(
+    tables: Tables,
+    trust: str,
+    epsilon: float | None,
+    seed: int | None = None,
+    mechanism: str | None = None,
+) -> Tables:
     """The tables of one cell of a comparison, its `[compare.<trust>]` laid over them.
+
+    Over these comes `[compare.mechanism.<mechanism>]`, where a cell has a mechanism of its own.
 
     Args:
         tables: A whole scenario; sections may be broken.
         trust: "none", "central" or "local".
         epsilon: The cell's epsilon, None for trust "none".
         seed: The cell's seed; None keeps the scenario's.
+        mechanism: The local mechanism; None keeps the scenario's.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}
     changes: dict[Path, Any] = {("privacy", "trust"): trust}
@@ -110,7 +119,10 @@ def cell(tables: Tables, trust: str, epsilon: float | None, seed: int | None = N
         changes[("seed",)] = seed
     if epsilon is not None:
         changes[("privacy", "epsilon")] = epsilon
-    for section, key, value in overlay(tables, trust):
+    if mechanism is not None:
+        changes["privacy", "mechanism"] = mechanism
+    laid = overlay(tables, trust) + (overlay(tables, "mechanism", mechanism) if mechanism else [])
+    for section, key, value in laid:
         if section != "privacy" or key not in SHARED:
             changes[section, key] = value
     privacy = base.get("privacy")
@@ -126,10 +138,11 @@ def cell(tables: Tables, trust: str, epsilon: float | None, seed: int | None = N
     return lay(base, changes)
 
 
-def overlay(tables: Mapping[str, Any], trust: str) -> list[tuple[str, str, Any]]:
-    """The (section, key, value) of `[compare.<trust>]` that can be laid over a scenario."""
-    compare = tables.get("compare")
-    partial = compare.get(trust) if isinstance(compare, dict) else None
+def overlay(tables: Mapping[str, Any], *place: str) -> list[tuple[str, str, Any]]:
+    """The (section, key, value) of `[compare.<place>]` that can be laid over a scenario."""
+    partial: Any = tables.get("compare")
+    for part in place:
+        partial = partial.get(part) if isinstance(partial, dict) else None
     if not isinstance(partial, dict):
         return []
     return [

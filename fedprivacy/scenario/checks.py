@@ -243,6 +243,44 @@ def noise_fits_observation(v: Values) -> Iterator[Finding]:
         )
 
 
+def local_mechanism_fits(v: Values) -> Iterator[Finding]:
+    """What a mechanism of pure epsilon-DP on single messages asks for."""
+    mechanism = v["privacy.mechanism"]
+    if v["privacy.trust"] != "local" or mechanism is None:
+        return
+    named = f"mechanism {literal(mechanism)}"
+    if v.given("privacy.direction") and mechanism not in ("privunit", "auto"):
+        yield Finding(
+            ("privacy", "direction"),
+            f"has no effect with {named}",
+            'Remove it, or set mechanism = "privunit".',
+        )
+    if mechanism == "gaussian":
+        return
+    if v.given("privacy.noise_multiplier"):
+        yield Finding(
+            ("privacy", "noise_multiplier"),
+            f"has no effect with {named}, whose noise follows from epsilon",
+            'Give epsilon instead, or set mechanism = "gaussian".',
+        )
+    if mechanism == "auto":
+        return
+    if v["privacy.adjacency"] == "zero-out":
+        yield Finding(
+            ("privacy", "adjacency"),
+            f'{named} is accounted for under "replace-one" alone, which covers a zeroed update too',
+            'Use adjacency = "replace-one", or mechanism = "gaussian".',
+            literal("zero-out"),
+        )
+    if v["privacy.noise_draw"] == "sum":
+        yield Finding(
+            ("privacy", "noise_draw"),
+            f"one draw cannot stand for a sum of messages of {named}",
+            'Use noise_draw = "client", or mechanism = "gaussian".',
+            literal("sum"),
+        )
+
+
 CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     clients_fit_partition,
     enough_records,
@@ -257,4 +295,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     local_cannot_hide_who_answers,
     evaluation_has_records,
     noise_fits_observation,
+    local_mechanism_fits,
 )

@@ -71,6 +71,8 @@ def with_defaults(tables: Tables) -> Tables:
         # Where the number of rounds is itself wrong, any number does: the scenario is refused.
         usable = isinstance(rounds, int) and not isinstance(rounds, bool) and 1 <= rounds <= 10**6
         new["privacy"] = {**privacy, "max_participations": rounds if usable else 1}
+    if isinstance(new.get("privacy"), dict) and new["privacy"].get("mechanism") in ("privunit", "auto"):
+        new["privacy"] = {"direction": "lifted", **new["privacy"]}
     if isinstance(compare, dict) and "seeds" not in compare:
         seed = tables.get("seed", 0)
         usable = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
@@ -144,29 +146,39 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     """
     if not isinstance(tables.get("compare"), dict):
         return []
-    listed = whole.parts["compare"].trusts if "compare" in whole.parts else ()
+    compare = whole.parts.get("compare")
+    listed: list[tuple[str, ...]] = [(trust,) for trust in compare.trusts] if compare else []
+    if compare and "local" in compare.trusts:
+        listed += [("mechanism", name) for name in compare.mechanisms]
+    places: list[tuple[str, ...]] = [(trust,) for trust in TRUSTS]
+    places += [place for place in listed if place[0] == "mechanism"]
     known = {finding.path for finding in whole.findings}
     found = []
-    for trust in TRUSTS:
-        laid = {(section, key) for section, key, _ in changes.overlay(tables, trust)}
+    for place in places:
+        trust, mechanism = (place[0], None) if len(place) == 1 else ("local", place[1])
+        laid = {(section, key) for section, key, _ in changes.overlay(tables, *place)}
         shared = sorted(("privacy", key) for key in SHARED if ("privacy", key) in laid)
         for key_path in shared:
             what = "the comparison sets it, alike for all trust models"
             remedy = "Remove it here: [privacy] and compare.epsilons say what is compared."
-            found.append(Finding(("compare", trust, *key_path), what, remedy))
-        if trust not in listed and not laid:
+            found.append(Finding(("compare", *place, *key_path), what, remedy))
+        if place not in listed and not laid:
             continue
         try:
-            cell = inspect(changes.cell(tables, trust, None if trust == "none" else 1.0))
+            cell = inspect(changes.cell(tables, trust, None if trust == "none" else 1.0, mechanism=mechanism))
         except KeyError:  # a section that is no section, as `whole` says
             continue
         touched = {section for section, _ in laid.difference(shared)}
         for finding in cell.findings:
             new = not any(finding.path[: len(path)] == path for path in known)
             if finding.path[:2] in laid.difference(shared) or (new and finding.path[0] in touched):
-                found.append(replace(finding, path=("compare", trust, *finding.path)))
+                found.append(replace(finding, path=("compare", *place, *finding.path)))
             elif new:
-                place = dotted(finding.path) + (f" = {finding.shown}" if finding.shown else "")
-                what = f'trust "{trust}" cannot run: {place}: {finding.what}'
-                found.append(Finding(("compare", trust), what, finding.remedy))
+                where = dotted(finding.path) + (f" = {finding.shown}" if finding.shown else "")
+                what = f"{_cell_words(trust, mechanism)} cannot run: {where}: {finding.what}"
+                found.append(Finding(("compare", *place), what, finding.remedy))
     return found
+
+
+def _cell_words(trust: str, mechanism: str | None) -> str:
+    return f'trust "{trust}"' + (f' with mechanism "{mechanism}"' if mechanism else "")

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from fedprivacy.scenario.base import Section
 
+LocalMechanism = Literal["gaussian", "privunit", "sqkr", "sign-bits", "auto"]
+
 
 class _Privacy(Section):
     unit: Literal["client"] = Field("client", description="What is protected: all records of one client.")
@@ -25,6 +27,7 @@ class NoPrivacy(_Privacy):
     noise_multiplier: ClassVar[None] = None
     max_participations: ClassVar[None] = None
     noise_draw: ClassVar[None] = None
+    direction: ClassVar[None] = None
     trust: Literal["none"]
     clipping_norm: float | None = Field(None, gt=0, le=10**9, description="The largest L2 norm of an update.")
 
@@ -37,7 +40,6 @@ class _Noisy(_Privacy):
         examples=[1.0],
     )
     delta: float = Field(1e-5, description="The additive slack of the guarantee.")
-    mechanism: Literal["gaussian"] = Field("gaussian", description="The noise.")
     epsilon: float | None = Field(
         None, gt=0, le=10**6, description="The privacy budget: smaller is more private, 1 to 8 is usual."
     )
@@ -53,6 +55,16 @@ class LocalPrivacy(_Noisy):
     """Each client adds noise before anything leaves it."""
 
     trust: Literal["local"]
+    mechanism: LocalMechanism = Field(
+        "gaussian",
+        description='What a client does to its update; "auto" takes what has the least error for the budget.',
+    )
+    direction: Literal["lifted", "normalised"] | None = Field(
+        None,
+        description="What privunit makes of an update that is shorter than clipping_norm: lifted keeps its "
+        "length on average, normalised brings every update to clipping_norm.",
+        examples=["lifted"],
+    )
     max_participations: int = Field(
         ge=1, le=10**6, description="How often a client may take part; without it, in every round."
     )
@@ -66,4 +78,6 @@ class CentralPrivacy(_Noisy):
 
     max_participations: ClassVar[None] = None
     noise_draw: ClassVar[None] = None
+    direction: ClassVar[None] = None
     trust: Literal["central"]
+    mechanism: Literal["gaussian"] = Field("gaussian", description="The noise that the server adds.")

@@ -106,7 +106,7 @@ class Scenario(Head):
         for section, kind in KINDS.items():
             if kind.tag:  # first what the section is, then its settings
                 tables[section] = {kind.tag: tables[section][kind.tag], **tables[section]}
-        tables["compare"] = {key: value for key, value in tables["compare"].items() if value != {}}
+        tables["compare"] = {key: value for key, value in tables["compare"].items() if value not in ({}, [])}
         return {key: tables[key] for key in [*HEAD.keys(), *KINDS]}
 
     @staticmethod
@@ -114,7 +114,13 @@ class Scenario(Head):
         """The comparison of a scenario whose file has no `[compare]`."""
         return Compare.model_validate(inspection.with_defaults({"seed": seed})["compare"])
 
-    def cell(self, trust: Literal["none", "central", "local"], epsilon: float | None, seed: int) -> Scenario:
+    def cell(
+        self,
+        trust: Literal["none", "central", "local"],
+        epsilon: float | None,
+        seed: int,
+        mechanism: str | None = None,
+    ) -> Scenario:
         """One cell of a comparison, as a scenario of its own with the default `[compare]`.
 
         Lays `[compare.<trust>]` over the scenario, sets trust, epsilon and seed, and drops what
@@ -125,6 +131,7 @@ class Scenario(Head):
             trust: The trust model.
             epsilon: The privacy budget; None for trust "none".
             seed: The seed of the run.
+            mechanism: The local mechanism; None for the scenario's own.
 
         Raises:
             ScenarioError: The scenario lacks what this trust model needs.
@@ -132,7 +139,7 @@ class Scenario(Head):
         """
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
-        whole = inspection.inspect(changes.cell(self.tables(), trust, epsilon, seed))
+        whole = inspection.inspect(changes.cell(self.tables(), trust, epsilon, seed, mechanism))
         places = Places(f'trust "{trust}"')
         _refuse([places.problem(finding) for finding in whole.findings])
         return Scenario(**whole.parts)

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy
 
 Trust = Literal["none", "central", "local"]
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
@@ -242,9 +242,18 @@ class Compare(Section):
         min_length=1,
         description="The seeds, the same for every trust model, such as [1, 2, 3].",
     )
+    mechanisms: Annotated[tuple[LocalMechanism, ...], AfterValidator(_no_repeats)] = Field(
+        (),
+        strict=False,
+        description='The local mechanisms to compare, such as ["auto", "gaussian"]; without any the '
+        "scenario's own.",
+    )
     none: Overlay = Field({}, description='Keys for trust "none" alone.')
     central: Overlay = Field({}, description='Keys for trust "central" alone.')
     local: Overlay = Field({}, description='Keys for trust "local" alone.')
+    mechanism: dict[LocalMechanism, Overlay] = Field(
+        {}, description='Keys for one of several local mechanisms, over those for trust "local".'
+    )
 
 
 Data = Annotated[Digits | Synthetic, Field(discriminator="name")]

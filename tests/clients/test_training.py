@@ -19,6 +19,7 @@ from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
+from fedprivacy.planning import plan_of
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 from fedprivacy.sampling import AllSampling
 from fedprivacy.seeds import Streams
@@ -283,7 +284,7 @@ def test_a_node_with_a_scenario_of_its_own_follows_no_other(make_scenario) -> No
     node = {"partition-id": 0, "num-partitions": 1, "scenario": own.to_toml()}
     grid = EmbeddedGrid(flower_app, [node], run_config={"scenario": other.to_toml()})
     for scenario, refused in ((own, False), (other, True)):
-        arrays, values = request(Plan.of(scenario), observe="sum", clients=[1]).parts()
+        arrays, values = request(plan_of(scenario), observe="sum", clients=[1]).parts()
         content = RecordDict(
             {
                 "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),

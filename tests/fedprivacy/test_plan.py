@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 from fedprivacy.errors import InputError, UnsupportedEvent
-from fedprivacy.mechanisms.gaussian import ClipOnly, Gaussian
+from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
+from fedprivacy.planning import plan_of
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling
 from fedprivacy.seeds import Streams
 
@@ -121,15 +123,15 @@ def test_a_client_refuses_every_other_plan_and_says_why(asked: Plan) -> None:
 
 
 def test_the_plan_of_a_scenario(make_scenario) -> None:
-    plan = Plan.of(make_scenario())
+    plan = plan_of(make_scenario())
     assert (plan.trust, plan.population, plan.rounds) == ("central", 12, 3)
     assert (plan.clipping_norm, plan.noise_multiplier, plan.max_participations) == (1.0, 2.0, None)
-    clipped = Plan.of(make_scenario(text=NONE))
+    clipped = plan_of(make_scenario(text=NONE))
     assert (clipped.mechanism, clipped.delta, clipped.noise_multiplier) == (ClipOnly(3.0), None, None)
 
 
 def test_the_plan_of_a_scenario_with_an_epsilon_is_calibrated(make_scenario, base_text: str) -> None:
-    plan = Plan.of(make_scenario(text=base_text.replace("noise_multiplier = 2.0", "epsilon = 1.5")))
+    plan = plan_of(make_scenario(text=base_text.replace("noise_multiplier = 2.0", "epsilon = 1.5")))
     assert 1.49 < plan.spent().epsilon <= 1.5
 
 

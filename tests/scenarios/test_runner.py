@@ -14,7 +14,6 @@ from clients.fleet import Fleet
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.plan import Plan
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.runner import resume, run
@@ -207,7 +206,7 @@ def test_a_resumed_run_keeps_the_plan_that_it_began_with(make_scenario, tmp_path
     def another(*args):
         raise AssertionError("calibrated again")
 
-    monkeypatch.setattr(Plan, "of", another)
+    monkeypatch.setattr("clients.fleet.plan_of", another)
     assert resume(path)["privacy"]["noise_multiplier"] == 2.0
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import RunError
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.plan import Plan
+from fedprivacy.planning import plan_of
 from fedprivacy.sampling import FixedSampling
 from server.adversary import Interposed
 from server.app import find_hosts
@@ -109,7 +109,7 @@ def test_updates_that_are_not_finite_are_zeroed_and_counted(make_scenario, trial
 
 def test_a_server_that_asks_for_another_plan_gets_refusals(make_scenario, trial) -> None:
     asked = make_scenario()
-    weaker = replace(Plan.of(asked), mechanism=Gaussian(100.0, 0.0))
+    weaker = replace(plan_of(asked), mechanism=Gaussian(100.0, 0.0))
     with pytest.raises(RunError, match="clipping_norm"):
         trial(asked, server_plan=weaker).federation.round(0)
 

@@ -235,7 +235,7 @@ def test_randomized_response_is_counted_as_often_as_it_happened() -> None:
     trap = PLDAccountant(NeighboringRelation.REPLACE_ONE).compose(dp.SelfComposedDpEvent(response, 100))
     assert trap.get_epsilon(DELTA) == pytest.approx(0.2, abs=1e-3)
     ours = epsilon(dp.SelfComposedDpEvent(response, 100), DELTA, "replace-one")
-    assert ours.accountant == "PLD"
+    assert ours.accountant == "optimal composition"
     # exact: k of 100 answers are true, each true one in favour by 0.2
     p = math.exp(0.2) / (1 + math.exp(0.2))
     losses = [((2 * k - 100) * 0.2, math.comb(100, k) * p**k * (1 - p) ** (100 - k)) for k in range(101)]

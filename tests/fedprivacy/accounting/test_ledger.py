@@ -9,7 +9,8 @@ import pytest
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import Guarantee, guarantees, printed
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.gaussian import ClipOnly, Gaussian
+from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, PoissonSampling
 

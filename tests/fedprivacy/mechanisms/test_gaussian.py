@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedprivacy.mechanisms.gaussian import ClipOnly, Gaussian
+from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.seeds import Streams
 
 

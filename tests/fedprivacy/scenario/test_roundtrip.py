@@ -116,7 +116,13 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     document.pop("compare", None)
     scenario = Scenario.from_text(tomli_w.dumps(document))
     saved = tomllib.loads(scenario.to_toml())
-    left_out = {"clients", "epsilon", "noise_multiplier", "clipping_norm"}  # those with no value at all
+    left_out = {
+        "clients",
+        "epsilon",
+        "noise_multiplier",
+        "clipping_norm",
+        "direction",
+    }  # those with no value at all
     for section, kinds in KINDS.items():
         if section != "compare":
             known = set(kinds.keys(kinds.variant(saved[section])))

@@ -1,0 +1,54 @@
+"""Randomised response on one bit, repeated: the exact answer of the optimal composition theorem.
+
+Kairouz, Oh and Viswanath 2015, Theorem 3.3: k answers of randomised response at epsilon_0 are what k
+releases of epsilon_0-DP cost at most. The number N of true answers is binomial, under either bit, and
+the privacy loss is (2N - k) epsilon_0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import binom
+
+# scipy's binomial tails are right to some 1e-12 of themselves (measured against exact fractions up to
+# 10,000 answers); so much is taken off delta.
+_RELATIVE_ERROR = 1e-9
+
+
+def composed_delta(epsilon: float, epsilon_0: float, count: int) -> float:
+    """The least delta of `count` answers of randomised response, each epsilon_0-DP, at `epsilon`.
+
+    Args:
+        epsilon: At least 0.
+        epsilon_0: Of one answer, above 0.
+        count: The number of answers.
+    """
+    # Losses above epsilon: 2N - count > epsilon / epsilon_0.
+    most = math.floor((epsilon / epsilon_0 + count) / 2)
+    if most >= count:
+        return 0.0
+    truth = 1 / (1 + math.exp(-epsilon_0))
+    log_true, log_other = binom.logsf(most, count, truth), binom.logsf(most, count, 1 - truth)
+    if not np.isfinite(log_true):
+        return 0.0
+    return float(math.exp(log_true) * -math.expm1(min(0.0, epsilon + log_other - log_true)))
+
+
+def composed_epsilon(delta: float, epsilon_0: float, count: int) -> float:
+    """The least epsilon of `count` answers of randomised response at `delta`, rounded up.
+
+    Args:
+        delta: In (0, 1).
+        epsilon_0: Of one answer, above 0.
+        count: The number of answers.
+    """
+    delta *= 1 - _RELATIVE_ERROR
+    low, high = 0.0, count * epsilon_0
+    if composed_delta(low, epsilon_0, count) <= delta:
+        return low
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if composed_delta(middle, epsilon_0, count) <= delta else (middle, high)
+    return high

@@ -1,0 +1,33 @@
+"""The mechanisms by name. A new one is a class with these methods and its place here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import dp_accounting
+
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.privunit import PrivUnitG
+from fedprivacy.mechanisms.signs import SignBits
+from fedprivacy.mechanisms.sqkr import SQKR
+
+
+@dataclass(frozen=True)
+class ClipOnly:
+    """Clips and adds no noise: a heuristic that no theorem covers, hence without an epsilon."""
+
+    clipping_norm: float
+    name: ClassVar[str] = "clip-only"
+
+    def event(self) -> dp_accounting.DpEvent:
+        """A release without any guarantee."""
+        return dp_accounting.NonPrivateDpEvent()
+
+
+# What a client may do to its own message; the server adds Gaussian noise alone.
+Local = Gaussian | PrivUnitG | SignBits | SQKR
+Mechanism = Local | ClipOnly
+MECHANISMS: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly)
+}

@@ -1,0 +1,123 @@
+"""PrivUnitG: the best known epsilon-DP randomiser of one direction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+
+from fedprivacy.mechanisms.pure import PureMechanism
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The parameters of PrivUnitG: a half space above a threshold, and how likely it is made.
+
+    Args:
+        threshold: gamma; the cap is where a unit direction v has <v, output> >= gamma.
+        probability: p, that the output falls into the cap of the true direction.
+    """
+
+    threshold: float
+    probability: float
+
+    @property
+    def log_tail(self) -> float:
+        """The logarithm of q, the probability of a cap under a standard normal."""
+        return float(log_ndtr(-self.threshold))
+
+    @property
+    def mean(self) -> float:
+        """E <v, output> for the true direction v."""
+        density = math.exp(-(self.threshold**2) / 2) / math.sqrt(2 * math.pi)
+        q = math.exp(self.log_tail)
+        return density * (self.probability / q - (1 - self.probability) / (1 - q))
+
+    def error(self, dimension: int) -> float:
+        """E |output / mean - v|^2, by the moments of a truncated normal."""
+        return (dimension + self.threshold * self.mean) / self.mean**2 - 1
+
+
+def _cap(threshold: float, epsilon: float) -> Cap:
+    # p (1 - q) / (q (1 - p)) = e^epsilon is the most that two directions can differ in their densities.
+    q = float(ndtr(-threshold))
+    odds = math.exp(epsilon + float(log_ndtr(-threshold)) - math.log1p(-q))
+    return Cap(threshold, odds / (1 + odds))
+
+
+@lru_cache(maxsize=256)
+def best_cap(epsilon: float, dimension: int) -> Cap:
+    """The cap of least error among those that spend exactly epsilon."""
+    found = minimize_scalar(
+        lambda threshold: _cap(threshold, epsilon).error(dimension),
+        bounds=(0.0, 2.0 + math.sqrt(2 * epsilon)),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    return _cap(float(found.x), epsilon)
+
+
+@dataclass(frozen=True)
+class PrivUnitG(PureMechanism):
+    """PrivUnitG (Asi, Feldman and Talwar 2022, Algorithm 2) on the direction of an update.
+
+    The output is a standard normal vector, but for its part along the true direction, which lies
+    above a threshold more often than it should. The truncated normals are drawn by the inverse of
+    their distribution function: a rejection loop with a limit of tries would not be epsilon-DP.
+
+    Args:
+        clipping_norm: C.
+        epsilon: The budget of one message.
+        direction: What becomes a direction. "lifted": (x, sqrt(C^2 - |x|^2)), in one dimension more, so
+            that the message is unbiased for x. "normalised": x / |x|, so that every message is unbiased
+            for an update of norm C in the direction of x, and for 0 if x is 0.
+    """
+
+    direction: str = "lifted"
+    name: ClassVar[str] = "privunit"
+
+    def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
+        """One client's message, float64, shape (dimension,).
+
+        Args:
+            update: The clipped update, shape (dimension,).
+            stream: The random stream of this message, and of no other.
+        """
+        unit = self._unit(update / self.clipping_norm, stream)
+        cap = best_cap(self.epsilon, len(unit))
+        # 1 - random() lies in (0, 1], so that no quantile is infinite where it must not be.
+        inside, level = stream.random() < cap.probability, 1.0 - stream.random()
+        if inside:
+            along = -float(ndtri_exp(math.log(level) + cap.log_tail))
+        else:
+            along = float(ndtri(level * -math.expm1(cap.log_tail)))
+        output = stream.standard_normal(len(unit))
+        output += (along - output @ unit) * unit
+        output *= self.clipping_norm / cap.mean
+        return output[: len(update)]
+
+    def error(self, dimension: int) -> float:
+        """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C."""
+        unit = dimension + (self.direction == "lifted")
+        cap = best_cap(self.epsilon, unit)
+        # The coordinate that lifting adds, here 0, is left out again: it holds a normal of variance 1/mean^2.
+        return (cap.error(unit) - (unit - dimension) / cap.mean**2) / dimension
+
+    def _unit(self, update: Vector, stream: np.random.Generator) -> Vector:
+        norm = float(np.linalg.norm(update))
+        if self.direction == "lifted":
+            lifted = np.append(update, math.sqrt(max(0.0, 1.0 - norm**2)))
+            return lifted / np.linalg.norm(lifted)
+        if norm == 0.0:
+            # No direction is preferred, and the message is as unlikely to tell 0 as anything else.
+            update = stream.standard_normal(len(update))
+            norm = float(np.linalg.norm(update))
+        return update / norm

@@ -1,0 +1,48 @@
+"""What local randomisers of pure epsilon-DP have in common: their budget, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import dp_accounting
+
+# Beyond, the other answer of randomised response is less likely than 1e-10: accountants give up there.
+MAX_EPSILON = 25.0
+
+
+def coin(epsilon: float) -> dp_accounting.DpEvent:
+    """Randomised response on one bit at epsilon, the dominating pair of every epsilon-DP release.
+
+    Kairouz, Oh and Viswanath 2015, Theorem 3.2: whatever is epsilon-DP is a function of this answer.
+    The event's parameter is the probability of an answer drawn uniformly instead of the true one.
+    """
+    return dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
+
+
+@dataclass(frozen=True)
+class PureMechanism:
+    """A local randomiser of vectors of L2 norm at most C, epsilon-DP for any two of them.
+
+    Args:
+        clipping_norm: C, the L2 bound of one client's update.
+        epsilon: The budget of one message, above 0.
+    """
+
+    clipping_norm: float
+    epsilon: float
+    name: ClassVar[str]
+
+    def event(self) -> dp_accounting.DpEvent:
+        """What one message costs, as the accountant reads it."""
+        return coin(self.epsilon)
+
+    def with_noise(self, noise: float) -> Self:
+        """The same mechanism at epsilon = 1/noise, so that more noise is more private, as elsewhere."""
+        return replace(self, epsilon=min(1 / noise, MAX_EPSILON))
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+        return f"epsilon {self.epsilon:.4g} a message"

@@ -1,0 +1,73 @@
+"""Sign bits with randomised response: the lectures' mechanism for bits, applied to gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import dp_accounting
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from fedprivacy.mechanisms.pure import PureMechanism, coin
+
+Vector = NDArray[np.float64]
+# Coordinates are bounded by so many times C / sqrt(dimension); hardly one of a spread-out vector is cut.
+RANGE = 4.0
+
+
+@dataclass(frozen=True)
+class SignBits(PureMechanism):
+    """One bit a coordinate, each answered by randomised response (Warner 1965).
+
+    A coordinate x in [-r, r], r = 4C/sqrt(dimension), becomes the sign + with probability
+    (1 + x/r)/2, which is unbiased, and the sign is told truly with probability e^eps/(1 + e^eps).
+    Coordinates beyond r are cut.
+
+    Args:
+        clipping_norm: C.
+        epsilon: The budget of one *bit*; a message costs `dimension` of them.
+        dimension: The number of coordinates.
+    """
+
+    dimension: int
+    name: ClassVar[str] = "sign-bits"
+
+    def event(self) -> dp_accounting.DpEvent:
+        """What one message costs: `dimension` answers, composed."""
+        return dp_accounting.SelfComposedDpEvent(coin(self.epsilon), self.dimension)
+
+    def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
+        """One client's message, float64, shape (dimension,); the bits, scaled to be unbiased.
+
+        Args:
+            update: The clipped update, shape (dimension,).
+            stream: The random stream of this message, and of no other.
+
+        Raises:
+            ValueError: if the update has another dimension than the mechanism is accounted for.
+        """
+        if len(update) != self.dimension:
+            raise ValueError(f"an update of {len(update)} coordinates, accounted for {self.dimension}")
+        bound = RANGE * self.clipping_norm / math.sqrt(self.dimension)
+        told = math.tanh(self.epsilon / 2)  # 2 e^eps/(1 + e^eps) - 1: what remains of a sign on average
+        mean = np.clip(update / bound, -1.0, 1.0) * told
+        signs = np.where(stream.random(self.dimension) < (1.0 + mean) / 2.0, 1.0, -1.0)
+        return signs * (bound / told)
+
+    def error(self, dimension: int) -> float:
+        """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C.
+
+        Taken on average over all directions of the update.
+        """
+        told = math.tanh(self.epsilon / 2)
+        kept = 1 - 2 * float(norm.sf(RANGE))  # of a standard normal: E[x cut(x)]
+        squared = RANGE**2 / told**2 - 2 * kept + 1
+        return squared / dimension
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+        return f"epsilon {self.epsilon:.4g} a bit"

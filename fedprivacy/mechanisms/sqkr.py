@@ -1,0 +1,97 @@
+"""SQKR: a few quantised coordinates in a random basis, told by k-ary randomised response."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from fedprivacy.mechanisms.pure import PureMechanism
+
+Vector = NDArray[np.float64]
+# Rotated coordinates are bounded by so many of their standard deviations. It balances what quantising
+# costs (which grows with it) against what cutting costs.
+RANGE = 2.5
+MAX_BITS = 20
+
+
+@dataclass(frozen=True)
+class SQKR(PureMechanism):
+    """Subsampled, quantised k-ary randomised response (Chen, Kairouz and Ozgur 2020, Section 3).
+
+    The update is rotated by a random Hadamard transform, which spreads it out; b coordinates are drawn;
+    each is rounded at random to one of two values; and the word of b bits is told by randomised
+    response over 2^b words. Only these b bits leave the client: rotation and coordinates come from
+    randomness that client and server share, and say nothing about the update.
+
+    Where the paper spreads an update by Kashin's representation, this rotates it at random and cuts
+    coordinates beyond 2.5 standard deviations, with the mean loss made good: half the work, and a
+    smaller error (quantisation range 2.5 instead of about 2.8).
+
+    Args:
+        clipping_norm: C.
+        epsilon: The budget of one message.
+    """
+
+    name: ClassVar[str] = "sqkr"
+
+    def bits(self, size: int) -> int:
+        """The bits b of one message of the least error, about epsilon; at most `size`, a power of two."""
+        return min(range(1, min(MAX_BITS, size) + 1), key=lambda b: 1 / (self._kept(b) ** 2 * b))
+
+    def _kept(self, bits: int) -> float:
+        """The probability that the word is told, less that of every other word."""
+        return math.expm1(self.epsilon) / (math.exp(self.epsilon) + 2.0**bits - 1)
+
+    def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
+        """The server's unbiased reading of one client's message, float64, shape (dimension,).
+
+        Args:
+            update: The clipped update, shape (dimension,).
+            stream: The random stream of this message, and of no other.
+        """
+        dimension = len(update)
+        size = 1 << max(0, dimension - 1).bit_length()
+        bits = self.bits(size)
+        flips = stream.integers(0, 2, size) * 2.0 - 1.0
+        padded = np.zeros(size)
+        padded[:dimension] = update
+        rotated = hadamard(padded * flips)
+        bound = RANGE * self.clipping_norm / math.sqrt(size)
+        chosen = stream.choice(size, bits, replace=False, shuffle=False)
+        ups = stream.random(bits) < (1.0 + np.clip(rotated[chosen] / bound, -1.0, 1.0)) / 2.0
+        kept = self._kept(bits)
+        if stream.random() >= kept:
+            ups = stream.integers(0, 2, bits) == 1  # any word, the true one among them
+        read = np.zeros(size)
+        read[chosen] = np.where(ups, 1.0, -1.0) * (bound / kept * size / bits / _uncut())
+        return (hadamard(read) * flips)[:dimension]
+
+    def error(self, dimension: int) -> float:
+        """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C."""
+        size = 1 << max(0, dimension - 1).bit_length()
+        bits = self.bits(size)
+        # b coordinates of size^2/b^2 times the squared range each; rotating back keeps dimension/size of it.
+        return (RANGE / self._kept(bits) / _uncut()) ** 2 / bits - 1 / dimension
+
+
+def _uncut() -> float:
+    """What cutting leaves of a normal coordinate on average: E[x cut(x)] / E[x^2]."""
+    return 1 - 2 * float(norm.sf(RANGE))
+
+
+def hadamard(vector: Vector) -> Vector:
+    """An orthonormal Walsh-Hadamard transform of a vector whose length is a power of two; its own inverse.
+
+    Its outputs come in bit-reversed order.
+    """
+    size = len(vector)
+    values = vector.reshape(1, size)
+    while values.shape[1] > 1:
+        half = values.reshape(len(values), 2, -1)
+        values = np.concatenate([half[:, 0] + half[:, 1], half[:, 0] - half[:, 1]])
+    return values.reshape(size) / math.sqrt(size)
