@@ -50,6 +50,7 @@ class RunRecord:
         command: The command that reproduces the run, for the report.
         on_round: Called with each round's event, for progress displays.
         held: Whether the clients hold a plan of their own (`Ledger`).
+        code: What tells the code of the model from other code, "" for a model by name (`Blueprint`).
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class RunRecord:
         command: str = "",
         on_round: OnRound | None = None,
         held: bool = True,
+        code: str = "",
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
+        self.code = code
         self.ledger = Ledger(plan, held=held)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
@@ -135,6 +138,7 @@ class RunRecord:
             "versions": versions(),
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
+            "code_digest": self.code or None,
             "plan": plan.to_json(),
             "rounds": self.rounds,
             "final": {"accuracy": last["accuracy"], "loss": last["loss"]},
