@@ -13,7 +13,7 @@ from flwr.clientapp.typing import Mod
 from clients.fleet import Budgets, Fleet
 from clients.training import answer
 from fedprivacy.protocol import Faults, TrainRequest
-from fedprivacy.scenario.bundled import scenario_of_app
+from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 
 FleetOf = Callable[[Context], Fleet]
 
@@ -95,14 +95,14 @@ def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
 
 
 @lru_cache(maxsize=2)
-def _fleet(source: str) -> Fleet:
-    return Fleet.of(scenario_of_app(source))
+def _fleet(source: str, allow_code: bool) -> Fleet:
+    return Fleet.of(scenario_of_app(source), allow_code=allow_code)
 
 
 def _fleet_of_run(context: Context) -> Fleet:
     # A node that was started with a scenario of its own serves no other plan, whoever submits the run.
     own = context.node_config.get("scenario")
-    return _fleet(str(own or context.run_config["scenario"]))
+    return _fleet(str(own or context.run_config["scenario"]), code_allowed(context.run_config))
 
 
 app = _app(_fleet_of_run)

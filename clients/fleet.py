@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
-from fedprivacy.models import build
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.run_streams import run_streams
@@ -32,32 +32,49 @@ class Fleet:
 
     plan: Plan
     people: Population
+    model: Blueprint
     module: nn.Module
     training: LocalTraining
     streams: Streams
     hosts: int
 
     @classmethod
-    def of(cls, scenario: Scenario, people: Population | None = None, plan: Plan | None = None) -> Fleet:
+    def of(
+        cls,
+        scenario: Scenario,
+        people: Population | None = None,
+        plan: Plan | None = None,
+        *,
+        allow_code: bool = False,
+    ) -> Fleet:
         """The fleet of a scenario.
 
         Args:
             scenario: What the clients agreed to.
             people: Replaces the data that the scenario names.
             plan: The scenario's plan, where it has been calibrated before.
+            allow_code: Whether the scenario may run code (`--allow-code`).
+
+        Raises:
+            InputError: if the scenario's model cannot be made, or not for this data.
         """
         people = people or population(scenario.data)
+        model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options = scenario.training
         return cls(
-            plan=plan or plan_of(scenario, people),
+            plan=plan or plan_of(scenario, model),
             people=people,
-            module=build(scenario.model, people.features, people.dataset.classes, seed=0),
+            model=model,
+            module=model.build(0),
             training=LocalTraining(
                 epochs=options.epochs,
                 batch_size=None if options.batch_size == "all" else options.batch_size,
                 learning_rate=options.learning_rate,
+                momentum=options.momentum,
+                weight_decay=options.weight_decay,
+                proximal=options.proximal,
             ),
-            streams=run_streams(scenario, people),
+            streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
         )
 

@@ -10,36 +10,76 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.scenario.sections import Logistic, Mlp
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.model import Cnn, Logistic, Mlp, square_image
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
-def build(options: Logistic | Mlp, features: Sequence[int], classes: int, *, seed: int) -> nn.Module:
+def build(options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int, *, seed: int) -> nn.Module:
     """The model that a scenario names, initialised from a seed.
 
     Args:
         options: The scenario's model section.
-        features: The shape of one record; it is flattened.
+        features: The shape of one record; it is flattened but for a CNN.
         classes: The number of outputs.
         seed: Seeds the initial weights. Logistic models start at zero (their loss is convex).
 
     Returns:
         A module from (batch, *features) to (batch, classes) logits.
+
+    Raises:
+        InputError: if the model needs images and the records are none.
     """
-    inputs = math.prod(features)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(options, Logistic):
-            layer = nn.Linear(inputs, classes)
+            layer = nn.Linear(math.prod(features), classes)
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
             return nn.Sequential(nn.Flatten(), layer)
-        layers: list[nn.Module] = [nn.Flatten()]
+        layers: list[nn.Module]
+        if isinstance(options, Cnn):
+            layers, inputs = _convolutions(options, features)
+        else:
+            layers, inputs = [nn.Flatten()], math.prod(features)
         for width in options.hidden:
             layers += [nn.Linear(inputs, width), ACTIVATIONS[options.activation]()]
             inputs = width
         return nn.Sequential(*layers, nn.Linear(inputs, classes))
+
+
+class ToImage(nn.Module):
+    """Records, flat or with their channels last, as torch has images: (batch, channels, side, side)."""
+
+    def __init__(self, channels: int, side: int) -> None:
+        super().__init__()
+        self.shape = (side, side, channels)
+
+    def forward(self, records: Tensor) -> Tensor:
+        return records.reshape(-1, *self.shape).movedim(-1, 1)
+
+
+def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module], int]:
+    """The layers of a CNN up to its linear ones, and how many numbers they make of a record."""
+    image = square_image(features)
+    if image is None:
+        raise InputError(
+            f'model.name = "cnn": needs square images with 1 or 3 channels, and the records have the shape '
+            f"{tuple(features)}. Images are flat (64,), (28, 28), or (32, 32, 3) with the channels last."
+        )
+    inputs, side = image
+    halvings = side.bit_length() - 1
+    if len(options.channels) > halvings:
+        raise InputError(
+            f"model.channels = {list(options.channels)}: nothing is left of images of {side} x {side} pixels "
+            f"that are halved so often. At most {halvings} entries."
+        )
+    layers: list[nn.Module] = [ToImage(inputs, side)]
+    for width in options.channels:
+        layers += [nn.Conv2d(inputs, width, 3, padding=1), ACTIVATIONS[options.activation](), nn.MaxPool2d(2)]
+        inputs, side = width, side // 2
+    return [*layers, nn.Flatten()], inputs * side * side
 
 
 def flat_weights(module: nn.Module) -> NDArray[np.float32]:

@@ -52,6 +52,7 @@ class RunRecord:
         on_round: Called with each round's event, for progress displays.
         held: Whether the clients hold a plan of their own (`Ledger`).
         candidates: The local mechanisms that the plan's was chosen from.
+        code: What tells the code of the model from other code, "" for a model by name (`Blueprint`).
     """
 
     def __init__(
@@ -65,8 +66,10 @@ class RunRecord:
         on_round: OnRound | None = None,
         held: bool = True,
         candidates: Sequence[Candidate] | None = None,
+        code: str = "",
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
+        self.code = code
         self.ledger = Ledger(plan, held=held)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
@@ -140,6 +143,7 @@ class RunRecord:
             "versions": versions(),
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
+            "code_digest": self.code or None,
             "plan": plan.to_json(),
             "rounds": self.rounds,
             "final": {"accuracy": last["accuracy"], "loss": last["loss"]},

@@ -6,19 +6,33 @@ import hashlib
 import json
 
 from fedprivacy.data.population import Population
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import Code, Scenario
 from fedprivacy.seeds import Streams
 
+# What older versions did not have: without it a run goes on with the noise that it began with.
+_OFF_AT_ZERO = ("momentum", "weight_decay", "proximal")
 # Neither words about a run, nor when it is measured, nor what it is compared with, change it.
 _WITHOUT_EFFECT = ("name", "description", "tuning", "seed", "evaluation", "compare")
 
 
-def run_streams(scenario: Scenario, people: Population) -> Streams:
-    """The streams of a scenario on its data: any other scenario, or other data, has other noise.
+def run_streams(scenario: Scenario, people: Population, code: str = "") -> Streams:
+    """The streams of a scenario on its data: any other scenario, data or code has other noise.
 
     The same noise under two budgets, or over two versions of the data, could be solved for.
+
+    Args:
+        scenario: What is run.
+        people: Its data.
+        code: What tells the code of its model from other code (`Blueprint.code`).
     """
+    if isinstance(scenario.model, Code) and not code:
+        raise ValueError("a model by code needs what tells it from other code of the same name")
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
+    if code:
+        settings["code"] = code
+    for option in _OFF_AT_ZERO:
+        if not settings["training"][option]:
+            del settings["training"][option]
     # How a cohort is cut has no effect but where one draw stands for a chunk; who then looks at each
     # update instead of their sum looks at the same run.
     federation = settings.pop("federation")

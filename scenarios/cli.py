@@ -45,6 +45,9 @@ Seed = Annotated[int | None, typer.Option(help="Override the seed.")]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
 RUNS = Path("runs")
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help='Let the scenario run code of its own: model.name = "code".')
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result document alone on standard output.")]
 
 
@@ -75,6 +78,7 @@ def run(
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Go on with an interrupted run instead.")
     ] = None,
+    allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
     """Launch a simulation and write its record and report.
@@ -82,6 +86,7 @@ def run(
     SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
     """
     from fedprivacy.errors import InputError
+    from fedprivacy.scenario.model import permit
     from scenarios.display import show_run, watching
 
     _check_engine(engine)
@@ -97,14 +102,17 @@ def run(
         from scenarios import runner
 
         with watching(rounds) as on_round:
-            document = runner.resume(resume, on_round=on_round)
+            document = runner.resume(resume, allow_code=allow_code, on_round=on_round)
     else:
         assert scenario is not None
         asked = _read(scenario, set_, seed)
+        permit(asked.model, allow_code)
         from scenarios import runner
 
         with watching(asked.server.rounds) as on_round:
-            document = runner.run(asked, out or RUNS, command=_command(), on_round=on_round)
+            document = runner.run(
+                asked, out or RUNS, allow_code=allow_code, command=_command(), on_round=on_round
+            )
     _print(document, json_, show_run)
 
 
@@ -119,12 +127,14 @@ def compare(
         typer.Option(min=1, max=1024, help="Processes that run cells side by side; default: one a core."),
     ] = None,
     out: Out = None,
+    allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
     """Compare local, central and no privacy over epsilons and seeds.
 
     SCENARIO is a scenario file, or the name of a ready one. --seed N compares seeds N, N+1, ...
     """
+    from fedprivacy.scenario.model import permit
     from scenarios.display import counting, show_comparison
 
     _check_engine(engine)
@@ -132,11 +142,17 @@ def compare(
     if seed is not None:
         seeds = list(range(seed, seed + len(asked.compare.seeds)))
         asked = _read(scenario, [*(set_ or []), f"compare.seeds={seeds}"], seed)
+    permit(asked.model, allow_code)
     from scenarios.compare import compare as run_comparison
 
     with counting() as on_run:
         document = run_comparison(
-            asked, out or RUNS, workers=workers or os.cpu_count() or 1, command=_command(), on_run=on_run
+            asked,
+            out or RUNS,
+            workers=workers or os.cpu_count() or 1,
+            allow_code=allow_code,
+            command=_command(),
+            on_run=on_run,
         )
     _print(document, json_, show_comparison)
 

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
 from fedprivacy.comparison import INTERVAL, finding, interval
+from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
@@ -64,7 +66,7 @@ class Cell:
 Job = tuple[Cell, int]
 
 
-def cells_of(scenario: Scenario) -> list[Cell]:
+def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
     """The cells of a comparison, each calibrated once. Seeds are paired over trust models.
 
     Raises:
@@ -83,7 +85,8 @@ def cells_of(scenario: Scenario) -> list[Cell]:
             for epsilon in (None,) if trust == "none" else settings.epsilons:
                 scenarios = {seed: scenario.cell(trust, epsilon, seed, asked) for seed in settings.seeds}
                 first = scenarios[settings.seeds[0]]
-                cells.append(Cell(trust, asked, epsilon, scenarios, plan_of(first), candidates_of(first)))
+                plan, candidates = plan_of(first, model), candidates_of(first, model)
+                cells.append(Cell(trust, asked, epsilon, scenarios, plan, candidates))
     return cells
 
 
@@ -92,6 +95,7 @@ def compare(
     out: Path,
     *,
     workers: int,
+    allow_code: bool = False,
     command: str = "",
     on_run: OnRun | None = None,
 ) -> dict[str, Any]:
@@ -101,6 +105,7 @@ def compare(
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes; the runs go below it.
         workers: Processes that run cells side by side; the numbers do not depend on it.
+        allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, runs done and runs in all, after each run.
 
@@ -108,15 +113,18 @@ def compare(
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if a cell cannot be accounted or `out` not be written.
+        InputError: before anything is written, if a cell cannot be accounted, the model not be made, or
+            `out` not be written.
         RunError: if a run fails; what has finished is in the report.
     """
-    cells = cells_of(scenario)
+    people = population(scenario.data)
+    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    cells = cells_of(scenario, model)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True), scenario.seed)
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     status, error = "failed", None
     try:
-        _run_all(cells, directory.path, workers, on_run)
+        _run_all(cells, directory.path, workers, allow_code, on_run)
         status = "finished"
     except KeyboardInterrupt:
         status, error = "interrupted", "interrupted by the user"
@@ -201,26 +209,29 @@ def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
     }
 
 
-def _run_all(cells: list[Cell], base: Path, workers: int, on_run: OnRun | None) -> None:
+def _run_all(cells: list[Cell], base: Path, workers: int, allow_code: bool, on_run: OnRun | None) -> None:
     """Runs every seed of every cell, `workers` at a time."""
     jobs = [(cell, seed) for cell in cells for seed in cell.scenarios]
-    for done, (cell, seed, document) in enumerate(_finished(jobs, base, min(workers, len(jobs))), 1):
+    finished = _finished(jobs, base, min(workers, len(jobs)), allow_code)
+    for done, (cell, seed, document) in enumerate(finished, 1):
         cell.runs[seed] = document
         if on_run:
             on_run(cell.label, done, len(jobs))
 
 
-def _finished(jobs: list[Job], base: Path, workers: int) -> Iterator[tuple[Cell, int, dict[str, Any]]]:
+def _finished(
+    jobs: list[Job], base: Path, workers: int, allow_code: bool
+) -> Iterator[tuple[Cell, int, dict[str, Any]]]:
     if workers == 1:
         for cell, seed in jobs:
-            yield cell, seed, _run(cell.scenarios[seed], cell.plan, base / cell.label)
+            yield cell, seed, _run(cell.scenarios[seed], cell.plan, base / cell.label, allow_code)
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["scenarios.runner"])
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
     try:
         started: dict[Future[dict[str, Any]], Job] = {
-            pool.submit(_run, cell.scenarios[seed], cell.plan, base / cell.label): (cell, seed)
+            pool.submit(_run, cell.scenarios[seed], cell.plan, base / cell.label, allow_code): (cell, seed)
             for cell, seed in jobs
         }
         for future in as_completed(started):
@@ -233,9 +244,9 @@ def _finished(jobs: list[Job], base: Path, workers: int) -> Iterator[tuple[Cell,
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _run(scenario: Scenario, plan: Plan, out: Path) -> dict[str, Any]:
+def _run(scenario: Scenario, plan: Plan, out: Path, allow_code: bool) -> dict[str, Any]:
     """One run of a cell, in any process."""
-    return run(scenario, out, plan=plan, report=False)
+    return run(scenario, out, plan=plan, allow_code=allow_code, report=False)
 
 
 def _ignore_interrupts() -> None:

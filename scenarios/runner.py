@@ -31,6 +31,7 @@ def run(
     out: Path,
     *,
     plan: Plan | None = None,
+    allow_code: bool = False,
     command: str = "",
     on_round: OnRound | None = None,
     report: bool = True,
@@ -41,6 +42,7 @@ def run(
         scenario: What to run.
         out: Where run directories go.
         plan: The scenario's plan, where it has been calibrated before.
+        allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_round: Called with each round's event.
         report: Whether to write report.html.
@@ -52,31 +54,43 @@ def run(
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
         RunError: if the run fails; its directory then says how far it came.
     """
-    fleet = Fleet.of(scenario, population(scenario.data), plan)
-    candidates = candidates_of(scenario, fleet.people) if report else None
+    fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
+    candidates = candidates_of(scenario, fleet.model) if report else None
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
     record = RunRecord(
-        scenario, fleet.plan, directory, command=command, on_round=on_round, candidates=candidates
+        scenario,
+        fleet.plan,
+        directory,
+        command=command,
+        on_round=on_round,
+        candidates=candidates,
+        code=fleet.model.code,
     )
     return _play(_grid_of(fleet), fleet, record, None, report)
 
 
-def resume(path: Path, *, on_round: OnRound | None = None) -> dict[str, Any]:
+def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = None) -> dict[str, Any]:
     """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
 
     A run that has finished is left as it is.
 
     Raises:
-        InputError: if `path` holds no run, or not the scenario that it began with.
+        InputError: if `path` holds no run, or not the scenario or the code that it began with.
     """
     directory = RunDirectory.open(path)
     earlier, plan = plan_to_resume(directory)
     if earlier["status"] == "finished":
         return earlier
     scenario = Scenario.read(path / "scenario.toml")
-    fleet = Fleet.of(scenario, population(scenario.data), plan)
+    fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
+    code = fleet.model.code
+    if code != (earlier.get("code_digest") or ""):
+        raise InputError(
+            f"{path}: the code of its model changed since the run began. A run goes on with its own code; "
+            "start a new one with the changed code."
+        )
     grid, checkpoint = _grid_of(fleet), directory.load_checkpoint()
-    record = RunRecord(scenario, fleet.plan, directory, earlier=earlier, on_round=on_round)
+    record = RunRecord(scenario, fleet.plan, directory, earlier=earlier, on_round=on_round, code=code)
     if checkpoint is not None:  # all of it is read before anything is written
         _restore_nodes(grid, checkpoint, path)
         record.restore(checkpoint)
@@ -103,13 +117,17 @@ def _play(
     # One thread: many small products gain nothing from more, and spinning threads lose a lot.
     torch.set_num_threads(1)
     view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
-    server_app = make_server_app(record, fleet.people, checkpoint=checkpoint, view=view)
+    server_app = make_server_app(record, fleet.people, fleet.model, checkpoint=checkpoint, view=view)
     context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     try:
         server_app(grid, context)
     except KeyboardInterrupt:
         path = record.directory.path
-        print(f"Interrupted. Go on with: fedprivacy run --resume {shlex.quote(str(path))}", file=sys.stderr)
+        allow = " --allow-code" if record.code else ""
+        print(
+            f"Interrupted. Go on with: fedprivacy run --resume {shlex.quote(str(path))}{allow}",
+            file=sys.stderr,
+        )
         raise
     finally:
         document = record.directory.document()

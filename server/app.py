@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from torch import nn
 
 from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import RunError
-from fedprivacy.models import build, evaluate, flat_weights
+from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.protocol import Faults
 from fedprivacy.record import RunRecord, round_event
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.bundled import scenario_of_app
+from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from server.aggregation import RoundTotal
 from server.optimizers import server_optimizer
 from server.strategy import Federation
@@ -49,6 +50,7 @@ class NodeView:
 def make_app(
     record: RunRecord,
     people: Population,
+    model: Blueprint,
     *,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
@@ -58,6 +60,7 @@ def make_app(
     Args:
         record: Where the run is written; it holds the scenario, the plan and the ledger.
         people: The data; the server reads only its held-out part.
+        model: How the scenario's model is made.
         checkpoint: Where to go on (the record has been restored to it), or None to start.
         view: What the engine lets the simulation see on the nodes.
     """
@@ -65,7 +68,7 @@ def make_app(
 
     @server_app.main()
     def main(grid: Grid, context: Context) -> None:
-        serve(grid, record, people, checkpoint, view)
+        serve(grid, record, people, model, checkpoint, view)
 
     return server_app
 
@@ -74,6 +77,7 @@ def serve(
     grid: Grid,
     record: RunRecord,
     people: Population,
+    model: Blueprint,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
 ) -> None:
@@ -84,7 +88,7 @@ def serve(
     """
     record.begin()
     try:
-        _play(grid, record, people, checkpoint, view)
+        _play(grid, record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -98,11 +102,12 @@ def _play(
     grid: Grid,
     record: RunRecord,
     people: Population,
+    model: Blueprint,
     checkpoint: Checkpoint | None,
     view: NodeView,
 ) -> None:
     scenario = record.scenario
-    federation, module = federation_of(grid, scenario, record.ledger, people)
+    federation, module = federation_of(grid, scenario, record.ledger, people, model)
     x, y = people.held_out(scenario.evaluation.on)
     if checkpoint is not None:
         federation.restore(checkpoint.tensors)
@@ -147,15 +152,15 @@ def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
 
 
 def federation_of(
-    grid: Grid, scenario: Scenario, ledger: Ledger, people: Population
+    grid: Grid, scenario: Scenario, ledger: Ledger, people: Population, model: Blueprint
 ) -> tuple[Federation, nn.Module]:
     """The server's side of a scenario before its first round, and the model to evaluate with.
 
     Raises:
         RunError: if a host has no node.
     """
-    streams = run_streams(scenario, people)
-    module = build(scenario.model, people.features, people.dataset.classes, seed=streams.torch_seed("model"))
+    streams = run_streams(scenario, people, model.code)
+    module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     federation = Federation(
         grid=grid,
@@ -207,12 +212,20 @@ app = ServerApp()
 def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
     scenario = scenario_of_app(str(context.run_config["scenario"]))
-    plan = plan_of(scenario)
+    people, allowed = population(scenario.data), code_allowed(context.run_config)
+    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
+    plan = plan_of(scenario, model)
     out = Path(str(context.run_config["out"])).expanduser()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
     # The nodes read their plan from the same run config: they would follow whoever submits another.
     record = RunRecord(
-        scenario, plan, directory, command="flwr run .", held=False, candidates=candidates_of(scenario)
+        scenario,
+        plan,
+        directory,
+        command="flwr run .",
+        held=False,
+        candidates=candidates_of(scenario, model),
+        code=model.code,
     )
-    serve(grid, record, population(scenario.data))
+    serve(grid, record, people, model)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")

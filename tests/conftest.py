@@ -75,7 +75,7 @@ class Trial:
         self.grid = EmbeddedGrid(make_app(self.fleet, fleet_options.get("mods", ())), [{}])
         self.ledger = Ledger(self.fleet.plan)
         wrap = fleet_options.get("wrap", lambda grid: grid)
-        self.federation, _ = federation_of(wrap(self.grid), asked, self.ledger, self.people)
+        self.federation, _ = federation_of(wrap(self.grid), asked, self.ledger, self.people, self.fleet.model)
         self.federation.plan = fleet_options.get("server_plan") or self.fleet.plan
 
     def play(self, rounds: int | None = None) -> np.ndarray:

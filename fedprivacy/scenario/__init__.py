@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.sections import (
@@ -16,19 +17,18 @@ from fedprivacy.scenario.sections import (
     Evaluation,
     Federation,
     FixedSampling,
-    Logistic,
-    Mlp,
     MomentumServer,
     PoissonSampling,
     SgdServer,
     Synthetic,
-    Training,
 )
 
 __all__ = [
     "AdamServer",
     "AllSampling",
     "CentralPrivacy",
+    "Cnn",
+    "Code",
     "Compare",
     "Digits",
     "Evaluation",

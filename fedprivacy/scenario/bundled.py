@@ -1,7 +1,8 @@
-"""The scenario that `flwr run` carries in its run config, as one string."""
+"""The scenario that `flwr run` carries in its run config, as one string, and whether it may run code."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import fedprivacy
@@ -17,3 +18,8 @@ def scenario_of_app(value: str) -> Scenario:
     if "=" in value:
         return Scenario.from_text(value, "run config: scenario")
     return Scenario.read(Path(fedprivacy.__file__).parents[1] / value)
+
+
+def code_allowed(run_config: Mapping[str, object]) -> bool:
+    """Whether the run config lets its scenario run code: allow-code=true, and nothing else, does."""
+    return run_config.get("allow-code", False) is True

@@ -6,13 +6,13 @@ itself, so one mistake neither hides another nor is reported twice.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.scenario.findings import Finding, literal
+from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
 from fedprivacy.scenario.sections import Digits, count_clients
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
@@ -59,6 +59,19 @@ class Values:
         if records is None or fraction is None or partition is None:
             return None
         return count_clients(records, fraction, partition, self["data.clients"]) or None
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The shape of a record, as far as it can be known."""
+        return {"digits": (64,), "synthetic": (self["data.features"] or 1,)}.get(self["data.name"], (1,))
+
+    @property
+    def batch(self) -> int:
+        """The records of a step of a client with as many records as any other."""
+        each = math.ceil((self.private or 1) / (self.population or 1))
+        return (
+            each if self["training.batch_size"] in (None, "all") else min(each, self["training.batch_size"])
+        )
 
 
 def findings(values: Values) -> list[Finding]:
@@ -111,26 +124,58 @@ def data_fits_memory(v: Values) -> Iterator[Finding]:
         )
 
 
-def model_fits_memory(v: Values) -> Iterator[Finding]:
-    ends = {"digits": (64, 10), "synthetic": (v["data.features"] or 1, 2)}.get(v["data.name"], (1, 1))
-    layers = (ends[0], *(v["model.hidden"] or ()), ends[1])
-    parameters = sum((wide + 1) * high for wide, high in itertools.pairwise(layers))
-    chunk = min(v["federation.chunk_size"] or 1, v.population or 1)
-    if v["model.hidden"] and parameters > MAX_PARAMETERS:
+def cnn_needs_images(v: Values) -> Iterator[Finding]:
+    image, channels = square_image(v.features), v["model.channels"]
+    if v["model.name"] != "cnn" or v["data.name"] is None:
+        return
+    if v["data.name"] == "synthetic":
         yield Finding(
-            ("model", "hidden"),
+            ("model", "name"),
+            'needs square images, and the records of data set "synthetic" are none',
+            'Use name = "logistic" or name = "mlp", or data.name = "digits".',
+            literal("cnn"),
+        )
+    elif image and channels and image[1] >> len(channels) == 0:
+        yield Finding(
+            ("model", "channels"),
+            f"nothing is left of images of {image[1]} x {image[1]} pixels that are halved so often",
+            f"At most {image[1].bit_length() - 1} entries.",
+            literal(channels),
+        )
+
+
+def model_fits_memory(v: Values) -> Iterator[Finding]:
+    parameters, maps = _model_size(v)
+    chunk = min(v["federation.chunk_size"] or 1, v.population or 1)
+    numbers = parameters + maps * v.batch
+    if v["model.name"] in ("mlp", "cnn") and parameters > MAX_PARAMETERS:
+        key = "channels" if v["model.name"] == "cnn" else "hidden"
+        yield Finding(
+            ("model", key),
             f"makes more than {MAX_PARAMETERS:,} parameters",
             "Take smaller layers.",
-            literal(v["model.hidden"]),
+            literal(v[f"model.{key}"]),
         )
-    elif chunk > 1 and not any(data_fits_memory(v)) and parameters * chunk > MAX_CHUNK_NUMBERS:
+    elif chunk > 1 and not any(data_fits_memory(v)) and numbers * chunk > MAX_CHUNK_NUMBERS:
+        layers = f" and {maps * v.batch:,} numbers between their layers" if maps else ""
         yield Finding(
             ("federation", "chunk_size"),
-            f"the models of {chunk} clients at once, of {parameters:,} parameters each, take about "
-            f"{20e-9 * chunk * parameters:.0f} GB",
-            f"At most {max(1, MAX_CHUNK_NUMBERS // parameters)}.",
+            f"the models of {chunk} clients at once, of {parameters:,} parameters{layers} each, take about "
+            f"{20e-9 * chunk * numbers:.0f} GB",
+            f"At most {max(1, MAX_CHUNK_NUMBERS // numbers)}.",
             literal(v["federation.chunk_size"]),
         )
+
+
+def _model_size(v: Values) -> tuple[int, int]:
+    """The parameters of a model by name, and what its convolutions make of a record; 0 where unknown."""
+    classes = 10 if v["data.name"] == "digits" else 2
+    inputs, hidden = math.prod(v.features), v["model.hidden"] or ()
+    if v["model.name"] == "cnn":
+        image = square_image(v.features)
+        known = image is not None and v["model.channels"] and not any(cnn_needs_images(v))
+        return cnn_size(v["model.channels"], hidden, image, classes) if image and known else (0, 0)
+    return (0, 0) if v["model.name"] == "code" else (dense_parameters((inputs, *hidden, classes)), 0)
 
 
 def one_budget(v: Values) -> Iterator[Finding]:
@@ -285,6 +330,7 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     clients_fit_partition,
     enough_records,
     data_fits_memory,
+    cnn_needs_images,
     model_fits_memory,
     one_budget,
     delta_is_small,

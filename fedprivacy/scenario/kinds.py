@@ -1,7 +1,8 @@
 """Which sections a scenario has, and which key tells the kind of a section.
 
-A new data set, model, sampler or optimizer is a class in `sections` and its name here (and in the
-union of its section): the reader, its suggestions and the overlays of a comparison know it then.
+A new data set, sampler or optimizer is a class in `sections`, a new model one in `model`, and its
+name here (and in the union of its section): the reader, its suggestions and the overlays of a
+comparison know it then.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 
 
@@ -52,8 +54,8 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "data": Kind({"digits": s.Digits, "synthetic": s.Synthetic}, "name", "data set"),
-    "model": Kind({"logistic": s.Logistic, "mlp": s.Mlp}, "name", "model"),
-    "training": Kind({"": s.Training}, required=False),
+    "model": Kind({"logistic": Logistic, "mlp": Mlp, "cnn": Cnn, "code": Code}, "name", "model"),
+    "training": Kind({"": Training}, required=False),
     "server": Kind(
         {"sgd": s.SgdServer, "momentum": s.MomentumServer, "adam": s.AdamServer},
         "optimizer",

@@ -13,17 +13,16 @@ from fedprivacy.errors import Problem, ScenarioError
 from fedprivacy.scenario import changes, checks, inspection, reading
 from fedprivacy.scenario.findings import Places
 from fedprivacy.scenario.kinds import HEAD, KINDS
+from fedprivacy.scenario.model import Model, Training
 from fedprivacy.scenario.sections import (
     Compare,
     Data,
     Evaluation,
     Federation,
     Head,
-    Model,
     Privacy,
     Sampling,
     Server,
-    Training,
 )
 
 

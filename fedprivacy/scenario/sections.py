@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
@@ -21,19 +21,12 @@ Trust = Literal["none", "central", "local"]
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
 
 
-def _batch_size(value: Any) -> int | Literal["all"]:
-    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9):
-        return value
-    raise PydanticCustomError("batch_size", 'must be "all" or a whole number of at least 1')
-
-
 def _no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     if len(set(values)) < len(values):
         raise PydanticCustomError("repeats", "the list names something twice")
     return values
 
 
-BatchSize = Annotated[int | Literal["all"], PlainValidator(_batch_size)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 
 
@@ -115,34 +108,6 @@ class Synthetic(_Data):
     def population(self) -> int:
         """The number of clients."""
         return count_clients(self.train_records, self.public_fraction, self.partition, self.clients) or 0
-
-
-class Logistic(Section):
-    """Logistic regression: one linear layer."""
-
-    name: Literal["logistic"]
-
-
-class Mlp(Section):
-    """Linear layers with an activation between them."""
-
-    name: Literal["mlp"]
-    hidden: tuple[Annotated[int, Field(ge=1, le=10**6)], ...] = Field(
-        (200,),
-        strict=False,
-        min_length=1,
-        max_length=100,
-        description='The sizes of the hidden layers, such as [200]; without any use the model "logistic".',
-    )
-    activation: Literal["relu", "tanh"] = Field("relu", description="The function between the layers.")
-
-
-class Training(Section):
-    """What a client does with the model that it gets."""
-
-    epochs: int = Field(1, ge=1, le=10**6, description="How often a client goes through its records.")
-    batch_size: BatchSize = Field("all", description='The records of one step; "all" makes one step of them.')
-    learning_rate: float = Field(0.1, gt=0, le=10**6, description="The step size of the client, such as 0.1.")
 
 
 class _Server(Section):
@@ -257,7 +222,6 @@ class Compare(Section):
 
 
 Data = Annotated[Digits | Synthetic, Field(discriminator="name")]
-Model = Annotated[Logistic | Mlp, Field(discriminator="name")]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[PoissonSampling | FixedSampling | AllSampling, Field(discriminator="name")]
 Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]

@@ -1,8 +1,9 @@
 """Local training of many clients at once: the general path, by `torch.func`.
 
-Each client runs plain SGD on its own records from the weights that it was sent. A chunk of clients
-is one computation: `vmap` over clients of the gradient of the loss. Equal to a plain PyTorch loop
-client by client, up to rounding.
+Each client runs SGD on its own records from the weights that it was sent, if wanted with momentum,
+weight decay (both as in `torch.optim.SGD`) and the proximal term of FedProx. A chunk of clients is
+one computation: `vmap` over clients of the gradient of the loss. Equal to a plain PyTorch loop client
+by client, up to rounding.
 """
 
 from __future__ import annotations
@@ -31,11 +32,18 @@ class LocalTraining:
         epochs: Passes over the client's records.
         batch_size: Records in a batch; None for all of them. The last batch of a pass may be smaller.
         learning_rate: The step size of SGD on the mean loss of a batch.
+        momentum: The share of the last step that is kept; each client starts each round without one.
+        weight_decay: Times the weights, added to the gradient.
+        proximal: The mu of FedProx (Li et al. 2020): the loss has mu/2 |w - w0|^2 added to it, w0 being
+            the weights that the client was sent.
     """
 
     epochs: int
     batch_size: int | None
     learning_rate: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    proximal: float = 0.0
 
 
 def train_cohort(
@@ -76,13 +84,26 @@ def train_cohort(
 
     shared = vmap(grad(mean_loss), in_dims=(None, 0, 0, 0))
     own = vmap(grad(mean_loss), in_dims=(0, 0, 0, 0))
+    velocity: dict[str, Tensor] = {}
     for step in range(index.shape[1]):
         rows = torch.from_numpy(index[:, step])
         mask = torch.from_numpy(used[:, step]).to(torch.float32)
-        # A client that has no batch left weighs zero everywhere, so its weights stay as they are.
         weight = mask / mask.sum(dim=1, keepdim=True).clamp_min(1.0)
-        gradients = (own if step else shared)(current, x[rows], y[rows], weight)
-        current = {name: current[name] - options.learning_rate * gradients[name] for name in start}
+        steps = (own if step else shared)(current, x[rows], y[rows], weight)
+        for name, direction in steps.items():
+            if options.proximal:
+                direction = direction + options.proximal * (current[name] - start[name])
+            if options.weight_decay:
+                direction = direction + options.weight_decay * current[name]
+            if options.momentum:
+                direction = direction + options.momentum * velocity.get(name, 0.0)
+                velocity[name] = direction
+            steps[name] = direction
+        # A client that has no batch left stays where it is, whatever its momentum and weight decay.
+        done = torch.from_numpy(np.flatnonzero(~used[:, step].any(axis=1)))
+        if len(done):
+            steps = {name: direction.index_fill(0, done, 0.0) for name, direction in steps.items()}
+        current = {name: current[name] - options.learning_rate * steps[name] for name in start}
     return torch.cat([(current[name] - start[name]).flatten(1) for name in start], dim=1)
 
 

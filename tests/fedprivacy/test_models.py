@@ -5,8 +5,10 @@ import pytest
 import torch
 from torch import nn
 
+from fedprivacy.errors import InputError
 from fedprivacy.models import build, evaluate, flat_weights, unflatten
-from fedprivacy.scenario import Logistic, Mlp
+from fedprivacy.scenario import Cnn, Logistic, Mlp
+from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
 
 MLP = Mlp(name="mlp", hidden=(5, 4), activation="tanh")
 
@@ -39,3 +41,66 @@ def test_evaluate_agrees_with_torch() -> None:
     logits = module(torch.from_numpy(x)).detach()
     assert accuracy == pytest.approx(float((logits.argmax(1).numpy() == y).mean()))
     assert loss == pytest.approx(float(nn.functional.cross_entropy(logits, torch.from_numpy(y))), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("features", "image"),
+    [
+        ((64,), (1, 8)),
+        ((28, 28), (1, 28)),
+        ((28, 28, 1), (1, 28)),
+        ((32, 32, 3), (3, 32)),
+        ((63,), None),
+        ((3072,), None),
+        ((3, 32, 32), None),
+        ((28, 27), None),
+        ((8, 8, 4), None),
+        ((8, 8, 1, 1), None),
+    ],
+)
+def test_which_records_are_square_images(features, image) -> None:
+    assert square_image(features) == image
+
+
+@pytest.mark.parametrize("features", [(64,), (28, 28), (32, 32, 3), (9, 9)])
+@pytest.mark.parametrize("options", [{}, {"channels": (5,), "hidden": ()}, {"channels": (2, 3, 4)}])
+def test_a_cnn_takes_images_and_is_as_large_as_the_checks_of_a_scenario_reckon(features, options) -> None:
+    cnn = Cnn(name="cnn", **options)
+    module = build(cnn, features, 7, seed=1)
+    assert module(torch.rand(5, *features)).shape == (5, 7)
+    counted = {"numbers": 0}
+
+    def count(layer, given, made) -> None:
+        counted["numbers"] += made[0].numel()
+
+    for layer in module:
+        if isinstance(layer, nn.Conv2d):
+            layer.register_forward_hook(count)
+    module(torch.rand(1, *features))
+    image = square_image(features)
+    assert image is not None
+    expected = (len(flat_weights(module)), counted["numbers"])
+    assert cnn_size(cnn.channels, cnn.hidden, image, 7) == expected
+
+
+def test_an_mlp_is_as_large_as_the_checks_of_a_scenario_reckon() -> None:
+    assert dense_parameters((3, 5, 4, 2)) == len(flat_weights(build(MLP, (3,), 2, seed=1)))
+
+
+def test_a_cnn_starts_from_its_seed_alone_and_sees_channels_last_images_as_they_are() -> None:
+    cnn = Cnn(name="cnn", channels=(4,), hidden=(), activation="tanh")
+    one, same, other = (flat_weights(build(cnn, (8, 8, 3), 2, seed=seed)) for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+    module = build(cnn, (8, 8, 3), 2, seed=1)
+    records = torch.rand(2, 8, 8, 3)
+    assert torch.equal(module[0](records)[1, 2, 3, 4], records[1, 3, 4, 2])
+    flat = build(cnn, (64,), 2, seed=1)
+    assert torch.equal(flat(records[..., 0].reshape(2, 64)), build(cnn, (8, 8), 2, seed=1)(records[..., 0]))
+
+
+def test_a_cnn_refuses_what_is_no_image_and_images_that_are_too_small() -> None:
+    with pytest.raises(InputError, match=r"records have the shape \(3, 32, 32\)"):
+        build(Cnn(name="cnn"), (3, 32, 32), 10, seed=1)
+    with pytest.raises(InputError, match=r"images of 3 x 3 pixels .* At most 1 entries"):
+        build(Cnn(name="cnn"), (9,), 10, seed=1)

@@ -29,6 +29,9 @@ def noise(asked, people=None) -> np.ndarray:
         ("data.signal=1.0",),
         ("data.seed=5",),
         ("model={name='mlp', hidden=[3]}",),
+        ("training.momentum=0.5",),
+        ("training.weight_decay=0.5",),
+        ("training.proximal=0.5",),
         ("seed=2",),
         (*LOCAL,),
     ],
@@ -76,3 +79,23 @@ def test_the_same_run_seen_in_another_way_has_the_same_noise(make_scenario, same
 def test_one_draw_for_a_chunk_depends_on_how_chunks_are_cut(make_scenario) -> None:
     one, other = (noise(make_scenario(*SUMS, f"federation.chunk_size={size}")) for size in (4, 6))
     assert not np.isin(one, other).any()
+
+
+def test_a_run_of_an_older_version_goes_on_with_the_noise_that_it_began_with(
+    make_scenario, make_people
+) -> None:
+    """Keys that came later and are off must not change what an earlier version drew, here that of 0.1.0."""
+    people = make_people(np.zeros((12, 4)), np.zeros(12))
+    assert run_streams(make_scenario(), people).run == "6a16b2d635e18dc48f1009977b358c56"
+
+
+def test_other_code_of_the_same_name_has_other_noise(make_scenario) -> None:
+    asked = make_scenario("model={name='code', factory='my.models:make'}")
+    people = population(asked.data)
+    one, same, other = (
+        run_streams(asked, people, code).noise("local").random(20) for code in ("a", "a", "b")
+    )
+    assert np.array_equal(one, same)
+    assert not np.isin(one, other).any()
+    with pytest.raises(ValueError, match="other code"):
+        run_streams(asked, people)

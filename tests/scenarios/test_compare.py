@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fedprivacy.blueprint import blueprint
 from fedprivacy.comparison import finding, interval
+from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from scenarios.compare import cells_of, compare
 
@@ -20,7 +22,8 @@ def asked(make_scenario, base_text: str):
 
 
 def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(asked) -> None:
-    cells = cells_of(asked)
+    people = population(asked.data)
+    cells = cells_of(asked, blueprint(asked.model, people.features, people.dataset.classes))
     assert [(cell.trust, cell.epsilon) for cell in cells] == [
         ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0)
     ]  # fmt: skip

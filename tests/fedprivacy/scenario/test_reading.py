@@ -205,8 +205,101 @@ ONE_MISTAKE = {
     ),
     "unknown model": (
         'name = "mlp"',
-        'name = "cnn"',
-        ['my.toml:6: model.name = "cnn": unknown model. Known here: "logistic", "mlp".'],
+        'name = "cmn"',
+        ['my.toml:6: model.name = "cmn": unknown model. Did you mean "cnn"?'],
+    ),
+    "convolutions without images": (
+        'name = "digits"\n[model]\nname = "mlp"',
+        'name = "synthetic"\nrecords = 1000\n[model]\nname = "cnn"',
+        [
+            'my.toml:7: model.name = "cnn": needs square images, and the records of data set "synthetic" are '
+            'none. Use name = "logistic" or name = "mlp", or data.name = "digits".'
+        ],
+    ),
+    "too many convolutions": (
+        'name = "mlp"',
+        'name = "cnn"\nchannels = [1, 1, 1, 1]',
+        [
+            "my.toml:7: model.channels = [1, 1, 1, 1]: nothing is left of images of 8 x 8 pixels that are "
+            "halved so often. At most 3 entries."
+        ],
+    ),
+    "huge convolutions": (
+        'name = "mlp"',
+        'name = "cnn"\nchannels = [10_000, 10_000, 10_000]',
+        [
+            "my.toml:7: model.channels = [10000, 10000, 10000]: makes more than 1,000,000,000 parameters. "
+            "Take smaller layers."
+        ],
+    ),
+    "convolutions of many records at once": (
+        'name = "digits"\n[model]\nname = "mlp"\nhidden = [20, 10]\n[training]\nbatch_size = 4',
+        'name = "digits"\npartition = "iid"\nclients = 10\n[model]\nname = "cnn"\nchannels = [4000]\nhidden = []',
+        [
+            "my.toml: federation.chunk_size = 128: the models of 10 clients at once, of 680,010 parameters and "
+            "36,864,000 numbers between their layers each, take about 8 GB. At most 6."
+        ],
+    ),
+    "code without a factory": (
+        'name = "mlp"\nhidden = [20, 10]',
+        'name = "code"',
+        [
+            'my.toml:5: model.factory: missing. Add factory = "mymodels:make". '
+            'The function that makes the model, as "package.module:function".'
+        ],
+    ),
+    "factory of another form": (
+        'name = "mlp"\nhidden = [20, 10]',
+        'name = "code"\nfactory = "my models.make"',
+        [
+            'my.toml:7: model.factory = "my models.make": must be of the form "package.module:function". '
+            'The function that makes the model, as "package.module:function".'
+        ],
+    ),
+    "options that the data says": (
+        'name = "mlp"\nhidden = [20, 10]',
+        'name = "code"\nfactory = "a.b:c"\noptions = {classes = 3}',
+        [
+            "my.toml:8: model.options = {classes = 3}: may not have classes: the data says it. "
+            "What the function gets by keyword besides features and classes."
+        ],
+    ),
+    "options that no file can keep": (
+        'name = "mlp"\nhidden = [20, 10]',
+        'name = "code"\nfactory = "a.b:c"\n[model.options]\nwhen = 2024-01-01',
+        [
+            "my.toml:8: model.options = {when = 2024-01-01}: may hold finite numbers, texts, yes-or-no values "
+            "and lists. What the function gets by keyword besides features and classes."
+        ],
+    ),
+    "options that are no section": (
+        'name = "mlp"\nhidden = [20, 10]',
+        'name = "code"\nfactory = "a.b:c"\noptions = 3',
+        [
+            "my.toml:8: model.options = 3: must be a section: options = {width = 32}, or [model.options]. "
+            "What the function gets by keyword besides features and classes."
+        ],
+    ),
+    "momentum of one": (
+        "batch_size = 4",
+        "momentum = 1.0",
+        [
+            "my.toml:9: training.momentum = 1.0: must be at least 0 and below 1. "
+            "The share of the last step that is kept; it starts anew in each round."
+        ],
+    ),
+    "negative weight decay": (
+        "batch_size = 4",
+        "weight_decay = -1e-4",
+        [
+            "my.toml:9: training.weight_decay = -0.0001: must be at least 0. "
+            "Times the weights, added to the gradient; such as 1e-4."
+        ],
+    ),
+    "FedProx by another name": (
+        "batch_size = 4",
+        "proximl = 0.1",
+        ["my.toml:9: training.proximl: unknown key. Did you mean proximal?"],
     ),
     "unknown optimizer": (
         'optimizer = "adam"',

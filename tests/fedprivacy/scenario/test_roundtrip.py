@@ -36,12 +36,23 @@ data = st.one_of(
     kind({"name": "digits", "partition": "iid", "clients": 100}, **seed),
     kind({"name": "synthetic"}, records=st.integers(100, 9999), signal=share, **seed),
 )
+plain = st.booleans() | st.integers() | st.floats(-9, 9) | st.text(st.characters(codec="utf-8"), max_size=5)
+keys = st.text(st.characters(codec="utf-8"), max_size=5)
+options = st.dictionaries(
+    keys, plain | st.lists(plain, max_size=3) | st.dictionaries(keys, plain), max_size=3
+)
 model = st.one_of(
     kind({"name": "logistic"}),
     kind({"name": "mlp"}, hidden=st.lists(st.integers(1, 99), min_size=1, max_size=3)),
+    kind({"name": "code", "factory": "no.such.module:make"}, options=options),
 )
 training = maybe(
-    epochs=st.integers(1, 9), batch_size=st.just("all") | st.integers(1, 9), learning_rate=positive
+    epochs=st.integers(1, 9),
+    batch_size=st.just("all") | st.integers(1, 9),
+    learning_rate=positive,
+    momentum=share,
+    weight_decay=positive,
+    proximal=positive,
 )
 server = st.one_of(
     kind({"rounds": 5}, learning_rate=positive),
@@ -127,6 +138,24 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
         if section != "compare":
             known = set(kinds.keys(kinds.variant(saved[section])))
             assert known - left_out <= set(saved[section]) <= known
+
+
+def test_a_cnn_is_saved_and_read_again() -> None:
+    scenario = Scenario.from_text(
+        tomli_w.dumps(
+            {
+                "name": "x",
+                "data": {"name": "digits"},
+                "model": {"name": "cnn", "channels": [4], "hidden": []},
+                "server": {"rounds": 1},
+                "sampling": {"name": "all"},
+                "privacy": {"trust": "none"},
+            }
+        )
+    )
+    assert Scenario.from_text(scenario.to_toml()) == scenario
+    saved = tomllib.loads(scenario.to_toml())["model"]
+    assert saved == {"name": "cnn", "channels": [4], "hidden": [], "activation": "relu"}
 
 
 def test_the_comparison_is_saved_where_it_is_not_the_default_or_on_request() -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fedprivacy.models import build, flat_weights
-from fedprivacy.scenario import Logistic, Mlp
+from fedprivacy.scenario import Cnn, Logistic, Mlp
 from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import LocalTraining, batches, train_cohort
 
@@ -17,13 +17,20 @@ MODELS = {
     "logistic": Logistic(name="logistic"),
     "relu": Mlp(name="mlp", hidden=(7,), activation="relu"),
     "tanh": Mlp(name="mlp", hidden=(6, 5), activation="tanh"),
+    "cnn": Cnn(name="cnn", channels=(3,), hidden=(4,)),  # 9 features are an image of 3 x 3
 }
 
 
 def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round: int) -> np.ndarray:
     """What any PyTorch user would write."""
     nn.utils.vector_to_parameters(torch.from_numpy(weights.copy()), module.parameters())
-    optimizer = torch.optim.SGD(module.parameters(), options.learning_rate)
+    sent = [p.detach().clone() for p in module.parameters()]
+    optimizer = torch.optim.SGD(
+        module.parameters(),
+        options.learning_rate,
+        momentum=options.momentum,
+        weight_decay=options.weight_decay,
+    )
     size = options.batch_size or len(own)
     stream = STREAMS.stream("batches", round=round, member=client)
     for _ in range(options.epochs):
@@ -31,7 +38,10 @@ def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round
         for start in range(0, len(own), size):
             rows = order[start : start + size]
             optimizer.zero_grad()
-            nn.functional.cross_entropy(module(x[rows]), y[rows]).backward()
+            loss = nn.functional.cross_entropy(module(x[rows]), y[rows])
+            pairs = zip(module.parameters(), sent, strict=True)
+            distance = sum((p - start).square().sum() for p, start in pairs)
+            (loss + options.proximal / 2 * distance).backward()
             optimizer.step()
     return flat_weights(module) - weights
 
@@ -46,6 +56,11 @@ def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round
         LocalTraining(3, 4, 0.1),
         LocalTraining(2, 1, 0.05),
         LocalTraining(2, 1000, 0.1),
+        LocalTraining(3, 4, 0.1, momentum=0.9),
+        LocalTraining(3, 4, 0.1, weight_decay=0.3),
+        LocalTraining(3, 4, 0.1, proximal=0.7),
+        LocalTraining(3, 3, 0.05, momentum=0.5, weight_decay=0.1, proximal=2.0),
+        LocalTraining(4, None, 0.1, momentum=0.9, weight_decay=0.1, proximal=0.5),
     ],
 )
 @pytest.mark.parametrize("sizes", [[5, 5, 5], [1, 13, 4, 7, 8], [1]])
@@ -74,6 +89,33 @@ def test_a_broken_record_stays_with_its_own_client() -> None:
     )  # fmt: skip
     assert torch.isnan(updates[0]).any()
     assert torch.isfinite(updates[1:]).all()
+
+
+def test_a_client_without_batches_left_is_moved_by_nothing() -> None:
+    """With one record it has one step, and others have nine: their steps are not its own."""
+    x, y = torch.randn(10, 9, generator=torch.Generator().manual_seed(0)), torch.arange(10) % 3
+    module = build(MODELS["tanh"], (9,), 3, seed=1)
+    options = LocalTraining(1, 1, 0.5, momentum=0.9, weight_decay=0.5, proximal=0.5)
+    records = [np.arange(1), np.arange(1, 10)]
+    sent = flat_weights(module)
+    both = train_cohort(module, sent, x, y, records, np.arange(2), options, STREAMS, round=0)
+    alone = train_cohort(module, sent, x, y, records[:1], np.arange(1), options, STREAMS, round=0)
+    assert both[0].abs().max() > 0.01
+    assert torch.allclose(both[0], alone[0], atol=1e-7)
+
+
+def test_a_round_starts_without_the_momentum_of_the_last() -> None:
+    x, y = torch.ones(4, 9), torch.zeros(4, dtype=torch.int64)
+    module = build(MODELS["tanh"], (9,), 3, seed=1)
+    options = LocalTraining(1, None, 0.5, momentum=0.9)
+    records = [np.arange(4)]
+    first, second = (
+        train_cohort(
+            module, flat_weights(module), x, y, records, np.arange(1), options, STREAMS, round=number
+        )
+        for number in (0, 1)
+    )
+    assert torch.equal(first, second)
 
 
 def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:

@@ -1,0 +1,177 @@
+"""The model of a scenario, and what a client does with it: the sections `[model]` and `[training]`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.base import Section
+
+Width = Annotated[int, Field(ge=1, le=10**6)]
+Activation = Literal["relu", "tanh"]
+Image = tuple[int, int]  # channels and side of a square image
+
+
+class Logistic(Section):
+    """Logistic regression: one linear layer."""
+
+    name: Literal["logistic"]
+
+
+class Mlp(Section):
+    """Linear layers with an activation between them."""
+
+    name: Literal["mlp"]
+    hidden: tuple[Width, ...] = Field(
+        (200,),
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='The sizes of the hidden layers, such as [200]; without any use the model "logistic".',
+    )
+    activation: Activation = Field("relu", description="The function between the layers.")
+
+
+class Cnn(Section):
+    """A small convolutional network for square images, after LeNet (LeCun et al. 1998).
+
+    For each entry of `channels` a 3 x 3 convolution, the activation, and pooling that halves the
+    image; then linear layers as in an MLP.
+    """
+
+    name: Literal["cnn"]
+    channels: tuple[Annotated[int, Field(ge=1, le=10**4)], ...] = Field(
+        (16, 32),
+        strict=False,
+        min_length=1,
+        max_length=20,
+        description="The channels of the convolutions, such as [16, 32]; each halves the image.",
+    )
+    hidden: tuple[Width, ...] = Field(
+        (32,),
+        strict=False,
+        max_length=100,
+        description="The sizes of the linear layers after the convolutions, such as [32], or [] for none.",
+    )
+    activation: Activation = Field("relu", description="The function between the layers.")
+
+
+def _factory(value: str) -> str:
+    module, colon, function = value.partition(":")
+    if not (colon and function.isidentifier() and all(part.isidentifier() for part in module.split("."))):
+        raise PydanticCustomError("factory", 'must be of the form "package.module:function"')
+    return value
+
+
+def _options(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise PydanticCustomError("options", "must be a section: options = {width = 32}, or [model.options]")
+    if given := sorted({"features", "classes"} & set(value)):
+        raise PydanticCustomError("options", f"may not have {given[0]}: the data says it")
+    if not _plain(value):
+        raise PydanticCustomError("options", "may hold finite numbers, texts, yes-or-no values and lists")
+    return value
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value is the same after it was written to a file and read again."""
+    if isinstance(value, dict):
+        return all(map(_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(_plain, value))
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+class Code(Section):
+    """Any `nn.Module`, made by a function that the scenario names; it runs on request only (`permit`)."""
+
+    name: Literal["code"]
+    factory: Annotated[str, AfterValidator(_factory)] = Field(
+        description='The function that makes the model, as "package.module:function".',
+        examples=["mymodels:make"],
+    )
+    options: Annotated[dict[str, Any], PlainValidator(_options)] = Field(
+        {}, description="What the function gets by keyword besides features and classes."
+    )
+
+
+Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]
+
+
+def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
+    """Lets a scenario run code only if whoever runs it said so: a file alone never does.
+
+    Raises:
+        InputError: if the model is code and that was not allowed.
+    """
+    if isinstance(model, Code) and not allow_code:
+        raise InputError(
+            f'model.factory = "{model.factory}": a scenario file alone never runs code. Read it; if you '
+            "trust it, add --allow-code to the command, or allow-code=true to the run config of `flwr run`."
+        )
+
+
+def square_image(features: Sequence[int]) -> Image | None:
+    """The channels and the side of the square images that records of a shape are, if they are.
+
+    Args:
+        features: (side x side,) for grey images laid flat, (side, side), or with the channels, 1 or 3,
+            last. A flat record with three channels does not say which comes first, so it is none.
+    """
+    if len(features) == 1:
+        side = math.isqrt(features[0])
+        return (1, side) if side * side == features[0] else None
+    if len(features) not in (2, 3) or features[0] != features[1]:
+        return None
+    channels = features[2] if len(features) == 3 else 1
+    return (channels, features[0]) if channels in (1, 3) else None
+
+
+def dense_parameters(widths: Sequence[int]) -> int:
+    """The number of parameters of linear layers between these widths."""
+    return sum((wide + 1) * high for wide, high in itertools.pairwise(widths))
+
+
+def cnn_size(channels: Sequence[int], hidden: Sequence[int], image: Image, classes: int) -> tuple[int, int]:
+    """The parameters of a CNN, and how many numbers its convolutions make of one record."""
+    parameters, maps, side = 0, 0, image[1]
+    for narrow, wide in itertools.pairwise((image[0], *channels)):
+        parameters += (9 * narrow + 1) * wide
+        maps += wide * side * side
+        side //= 2
+    return parameters + dense_parameters((channels[-1] * side * side, *hidden, classes)), maps
+
+
+def _batch_size(value: Any) -> int | Literal["all"]:
+    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9):
+        return value
+    raise PydanticCustomError("batch_size", 'must be "all" or a whole number of at least 1')
+
+
+class Training(Section):
+    """What a client does with the model that it gets: SGD on its own records."""
+
+    epochs: int = Field(1, ge=1, le=10**6, description="How often a client goes through its records.")
+    batch_size: Annotated[int | Literal["all"], PlainValidator(_batch_size)] = Field(
+        "all", description='The records of one step; "all" makes one step of them.'
+    )
+    learning_rate: float = Field(0.1, gt=0, le=10**6, description="The step size of the client, such as 0.1.")
+    momentum: float = Field(
+        0.0, ge=0, lt=1, description="The share of the last step that is kept; it starts anew in each round."
+    )
+    weight_decay: float = Field(
+        0.0, ge=0, le=10**6, description="Times the weights, added to the gradient; such as 1e-4."
+    )
+    proximal: float = Field(
+        0.0,
+        ge=0,
+        le=10**6,
+        description="The mu of FedProx (Li et al. 2020): mu/2 times the squared distance to the weights that "
+        "the client got is added to the loss; such as 0.1.",
+    )
