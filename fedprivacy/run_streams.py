@@ -19,6 +19,7 @@ def run_streams(scenario: Scenario, people: Population) -> Streams:
     The same noise under two budgets, or over two versions of the data, could be solved for.
     """
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
+    settings["data"].pop("path", None)  # the digest says what the data are, wherever they lie
     # How a cohort is cut has no effect but where one draw stands for a chunk; who then looks at each
     # update instead of their sum looks at the same run.
     federation = settings.pop("federation")

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
+from fedprivacy.scenario.data import Digits, Npz, Synthetic
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.sections import (
     AdamServer,
     AllSampling,
     Compare,
-    Digits,
     Evaluation,
     Federation,
     FixedSampling,
@@ -21,7 +21,6 @@ from fedprivacy.scenario.sections import (
     MomentumServer,
     PoissonSampling,
     SgdServer,
-    Synthetic,
     Training,
 )
 
@@ -39,6 +38,7 @@ __all__ = [
     "Mlp",
     "MomentumServer",
     "NoPrivacy",
+    "Npz",
     "PoissonSampling",
     "Scenario",
     "SgdServer",

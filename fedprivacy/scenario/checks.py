@@ -10,12 +10,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from fedprivacy.scenario.data import Digits, count_clients
+from fedprivacy.scenario.data_checks import DATA_CHECKS, data_fits_memory, used_columns
 from fedprivacy.scenario.findings import Finding, literal
-from fedprivacy.scenario.sections import Digits, count_clients
 
-MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
+if TYPE_CHECKING:
+    from fedprivacy.data.npz import Facts
+
 MAX_PARAMETERS = 10**9
 MAX_CHUNK_NUMBERS = 25 * 10**7  # parameters x clients of a chunk: 5 GB, as each takes some 20 bytes
 MIN_RATE = 1e-12
@@ -39,18 +43,53 @@ class Values:
     def given(self, key: str) -> bool:
         return key in self.broken or self.valid.get(key) is not None
 
+    @cached_property
+    def facts(self) -> Facts | None:
+        """What the data file says of itself; None if the scenario has none, or none that can be used."""
+        from fedprivacy.data.npz import NpzError, facts
+
+        try:
+            return facts(self["data.path"]) if self["data.name"] == "npz" and self["data.path"] else None
+        except NpzError:
+            return None
+
     @property
     def records(self) -> int | None:
         """All training records."""
-        digits = self["data.name"] == "digits"
-        records: int | None = Digits.train_records if digits else self["data.records"]
+        if self["data.name"] == "digits":
+            return Digits.train_records
+        records: int | None = self.facts.records if self.facts else self["data.records"]
         return records
 
     @property
+    def width(self) -> int | None:
+        """The numbers of one record."""
+        if self["data.name"] == "digits":
+            return 64
+        width: int | None = self["data.features"]
+        if self.facts is None:
+            return width
+        if len(self.facts.features) > 1:
+            return math.prod(self.facts.features)
+        return len(used_columns(self))
+
+    @property
+    def classes(self) -> int | None:
+        """The number of classes."""
+        known = {"digits": 10, "synthetic": 2}.get(self["data.name"])
+        return self.facts.classes(self["data.classes"]) if self.facts else known
+
+    @property
+    def owners(self) -> int | None:
+        """What is dealt out, public part included: all training records, or by user all users."""
+        users = self.facts.users if self.facts else None
+        return users if self["data.partition"] == "by-user" else self.records
+
+    @property
     def private(self) -> int | None:
-        """The training records that clients own."""
-        records, fraction = self.records, self["data.public_fraction"]
-        return None if records is None or fraction is None else records - round(records * fraction)
+        """The training records (by user: the users) that are not public."""
+        owners, fraction = self.owners, self["data.public_fraction"]
+        return None if owners is None or fraction is None else owners - round(owners * fraction)
 
     @property
     def population(self) -> int | None:
@@ -58,7 +97,15 @@ class Values:
         records, fraction, partition = self.records, self["data.public_fraction"], self["data.partition"]
         if records is None or fraction is None or partition is None:
             return None
-        return count_clients(records, fraction, partition, self["data.clients"]) or None
+        count = count_clients(
+            records=records,
+            users=self.facts.users if self.facts else None,
+            public_fraction=fraction,
+            partition=partition,
+            clients=self["data.clients"],
+            records_per_client=self["data.records_per_client"],
+        )
+        return count or None
 
 
 def findings(values: Values) -> list[Finding]:
@@ -66,54 +113,8 @@ def findings(values: Values) -> list[Finding]:
     return [finding for check in CHECKS for finding in check(values)]
 
 
-def clients_fit_partition(v: Values) -> Iterator[Finding]:
-    path = ("data", "clients")
-    if v["data.partition"] == "iid" and not v.given("data.clients"):
-        yield Finding(
-            path,
-            'missing: partition "iid" deals the records out to a number of clients',
-            "Add clients = 100.",
-        )
-    if v["data.partition"] == "one-per-example" and v.given("data.clients"):
-        yield Finding(
-            path,
-            'has no effect: with partition "one-per-example" every record is a client',
-            'Remove it, or set partition = "iid".',
-        )
-
-
-def enough_records(v: Values) -> Iterator[Finding]:
-    clients, private = v["data.clients"], v.private
-    if private == 0:
-        yield Finding(
-            ("data", "public_fraction"),
-            f"leaves none of {v.records} training records to clients",
-            "Make it smaller.",
-            literal(v["data.public_fraction"]),
-        )
-    elif v["data.partition"] == "iid" and clients is not None and private is not None and clients > private:
-        yield Finding(
-            ("data", "clients"),
-            f"more clients than the {private} records that they can own",
-            f"At most {private}.",
-            literal(clients),
-        )
-
-
-def data_fits_memory(v: Values) -> Iterator[Finding]:
-    features, records, test = v["data.features"], v["data.records"], v["data.test_records"]
-    if features and records and test and (records + test) * features > MAX_NUMBERS:
-        yield Finding(
-            ("data", "records"),
-            f"with {features} features these are more than {MAX_NUMBERS:,} numbers",
-            "Take fewer records or features.",
-            literal(records),
-        )
-
-
 def model_fits_memory(v: Values) -> Iterator[Finding]:
-    ends = {"digits": (64, 10), "synthetic": (v["data.features"] or 1, 2)}.get(v["data.name"], (1, 1))
-    layers = (ends[0], *(v["model.hidden"] or ()), ends[1])
+    layers = (v.width or 1, *(v["model.hidden"] or ()), v.classes or 1)
     parameters = sum((wide + 1) * high for wide, high in itertools.pairwise(layers))
     chunk = min(v["federation.chunk_size"] or 1, v.population or 1)
     if v["model.hidden"] and parameters > MAX_PARAMETERS:
@@ -223,7 +224,7 @@ def local_cannot_hide_who_answers(v: Values) -> Iterator[Finding]:
 
 def evaluation_has_records(v: Values) -> Iterator[Finding]:
     private = v.private
-    if v["evaluation.on"] == "public" and private is not None and private == v.records:
+    if v["evaluation.on"] == "public" and private is not None and private == v.owners:
         yield Finding(
             ("evaluation", "on"),
             "there is no public part of the data to evaluate on",
@@ -244,9 +245,7 @@ def noise_fits_observation(v: Values) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
-    clients_fit_partition,
-    enough_records,
-    data_fits_memory,
+    *DATA_CHECKS,
     model_fits_memory,
     one_budget,
     delta_is_small,

@@ -1,6 +1,6 @@
 """Which sections a scenario has, and which key tells the kind of a section.
 
-A new data set, model, sampler or optimizer is a class in `sections` and its name here (and in the
+A new data set, model, sampler or optimizer is a class in `data` or `sections` and its name here (and in the
 union of its section): the reader, its suggestions and the overlays of a comparison know it then.
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.data import Digits, Npz, Synthetic
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 
 
@@ -51,7 +52,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "data": Kind({"digits": s.Digits, "synthetic": s.Synthetic}, "name", "data set"),
+    "data": Kind({"digits": Digits, "synthetic": Synthetic, "npz": Npz}, "name", "data set"),
     "model": Kind({"logistic": s.Logistic, "mlp": s.Mlp}, "name", "model"),
     "training": Kind({"": s.Training}, required=False),
     "server": Kind(
