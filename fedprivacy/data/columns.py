@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fedprivacy.scenario.findings import suggestion
+from fedprivacy.scenario.findings import closest, suggestion
 
 Column = str | int
 
@@ -38,8 +38,12 @@ def unknown(listed: Sequence[Column], names: Sequence[str], width: int) -> Itera
     for position, column in enumerate(listed):
         at = place(column, names, width)
         if at is None and isinstance(column, str):
-            remedy = suggestion(column, names, quoted=True) if names else f"Give places, 0 to {width - 1}."
-            yield position, "unknown column" if names else "the file names no columns", remedy
+            if not names:
+                yield position, "the file names no columns", f"Give places, 0 to {width - 1}."
+            else:
+                near = closest(column, names) is not None or len(names) <= 20
+                remedy = suggestion(column, names if near else [*names[:19], "..."], quoted=True)
+                yield position, "unknown column", remedy
         elif at is None:
             yield position, f"there are columns 0 to {width - 1}", "They are counted from 0."
         elif at in seen:
