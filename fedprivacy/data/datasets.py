@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.scenario.sections import Digits, Synthetic
+from fedprivacy.scenario.data import Digits, Synthetic
 from fedprivacy.seeds import Streams
 
 _BLOCK = 262_144
@@ -23,6 +23,8 @@ class Dataset:
         x_test: Held-out records that no client owns, float32, shape (test, *features).
         y_test: Their labels, int64, shape (test,).
         classes: The number of classes.
+        feature_names: The names of the columns of x; empty where they have none.
+        class_names: The names of the classes; empty where they have none.
     """
 
     x: NDArray[np.float32]
@@ -30,29 +32,12 @@ class Dataset:
     x_test: NDArray[np.float32]
     y_test: NDArray[np.int64]
     classes: int
+    feature_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
 
 def load(options: Digits | Synthetic) -> Dataset:
-    """The data set that a scenario names, scaled as it says."""
-    data = _named(options)
-    if options.scaling == "per-record":
-        return replace(data, x=per_record(data.x), x_test=per_record(data.x_test))
-    return data
-
-
-def per_record(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each record minus its own mean, over its own standard deviation (a constant record becomes 0).
-
-    It uses nothing but the record, so it costs no privacy. All records get the same norm, so clipping
-    treats their gradients alike, and no noise is spent on a mean that all records share.
-    """
-    flat = x.reshape(len(x), -1)
-    centred = flat - flat.mean(axis=1, keepdims=True)
-    deviation = centred.std(axis=1, keepdims=True)
-    return (centred / np.maximum(deviation, 1e-6)).reshape(x.shape).astype(np.float32)
-
-
-def _named(options: Digits | Synthetic) -> Dataset:
+    """The data set that a scenario names, as it is."""
     if isinstance(options, Digits):
         return digits()
     return synthetic(

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.data import npz, storage
+from fedprivacy.data.columns import chosen
 from fedprivacy.data.datasets import Dataset, load
-from fedprivacy.data.partition import Partition, iid, one_per_example
-from fedprivacy.scenario.sections import Digits, Synthetic
+from fedprivacy.data.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
+from fedprivacy.data.scaling import Scaling, moments
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.data import Digits, Npz, Synthetic
 
 
 @dataclass(frozen=True)
@@ -42,14 +48,82 @@ class Population:
         return self.dataset.x[self.partition.public], self.dataset.y[self.partition.public]
 
 
+def population(options: Digits | Synthetic | Npz) -> Population:
+    """Loads and deals the data of a scenario; the runs of a comparison share one copy.
+
+    Raises:
+        InputError: if a file is not what the scenario says of it.
+    """
+    return _population(options, npz.stamp(options.path) if isinstance(options, Npz) else None)
+
+
 @lru_cache(maxsize=2)
-def population(options: Digits | Synthetic) -> Population:
-    """Loads and deals the data of a scenario; the runs of a comparison share one copy."""
-    dataset = load(options)
-    records = len(dataset.y)
-    if options.partition == "iid":
-        assert options.clients is not None
-        dealt = iid(records, options.clients, public_fraction=options.public_fraction, seed=options.seed)
-    else:
-        dealt = one_per_example(records, public_fraction=options.public_fraction, seed=options.seed)
-    return Population(dataset, dealt)
+def _population(options: Digits | Synthetic | Npz, stamp: tuple[str, int, int] | None) -> Population:
+    if isinstance(options, Npz):
+        return _from_file(options)
+    data = load(options)
+    partition = _deal(options, data.y, None)
+    if options.scaling == "none":
+        return Population(data, partition)
+    scaling = _scaling(options, None, lambda: [data.x[partition.public]])
+    return Population(replace(data, x=scaling(data.x), x_test=scaling(data.x_test)), partition)
+
+
+def _from_file(options: Npz) -> Population:
+    path, facts = options.path, options.facts
+    y, y_test = (npz.array(path, name).astype(np.int64) for name in ("y_train", "y_test"))
+    users = npz.array(path, "user_train") if options.partition == "by-user" else None
+    partition = _deal(options, y, users)
+    columns, names = None, facts.feature_names
+    if options.columns is not None or options.without is not None:
+        columns = chosen(options.columns, options.without, names, facts.features[0])
+        names = tuple(names[column] for column in columns) if names else ()
+    is_public = np.zeros(len(y), dtype=bool)
+    is_public[partition.public] = True
+
+    def public() -> Iterator[NDArray[Any]]:
+        start = 0
+        for block in npz.blocks(path, "x_train"):
+            rows = block[is_public[start : start + len(block)]]
+            yield rows if columns is None else rows[:, list(columns)]
+            start += len(block)
+
+    scaling = _scaling(options, columns, public)
+    x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
+    classes = facts.classes(options.classes)
+    return Population(Dataset(x, y, x_test, y_test, classes, names, facts.class_names), partition)
+
+
+def _scaling(
+    options: Digits | Synthetic | Npz,
+    columns: tuple[int, ...] | None,
+    public: Callable[[], Iterable[NDArray[Any]]],
+) -> Scaling:
+    """The scaling of a scenario; `public` gives the used columns of the records that no client owns."""
+    fill = isinstance(options, Npz) and options.missing == "zero"
+    plain = Scaling(options.scaling, columns, fill)
+    if options.scaling == "bounds":
+        low, high = np.array(options.low, np.float64), np.array(options.high, np.float64)
+        return replace(plain, low=low, width=high - low)
+    if options.scaling == "public":
+        mean, deviation = moments(public())
+        assert options.cut is not None
+        return replace(plain, low=mean, width=deviation, cut=options.cut)
+    return plain
+
+
+def _deal(
+    options: Digits | Synthetic | Npz, labels: NDArray[np.int64], users: NDArray[Any] | None
+) -> Partition:
+    records, fraction, seed = len(labels), options.public_fraction, options.seed
+    if options.partition == "by-user" and users is not None:
+        return by_user(users, public_fraction=fraction, seed=seed)
+    if options.partition == "iid" and options.clients is not None:
+        return iid(records, options.clients, public_fraction=fraction, seed=seed)
+    if options.partition == "dirichlet" and options.clients is not None and options.alpha is not None:
+        return dirichlet(labels, options.clients, options.alpha, public_fraction=fraction, seed=seed)
+    if options.partition == "fixed-records" and options.records_per_client is not None:
+        return fixed_records(records, options.records_per_client, public_fraction=fraction, seed=seed)
+    if options.partition == "one-per-example":
+        return one_per_example(records, public_fraction=fraction, seed=seed)
+    raise InputError(f'data.partition = "{options.partition}": the data lack what it needs.')

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from fedprivacy.scenario.data import Digits, Npz, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
@@ -13,14 +14,12 @@ from fedprivacy.scenario.sections import (
     AdamServer,
     AllSampling,
     Compare,
-    Digits,
     Evaluation,
     Federation,
     FixedSampling,
     MomentumServer,
     PoissonSampling,
     SgdServer,
-    Synthetic,
 )
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
     "Mlp",
     "MomentumServer",
     "NoPrivacy",
+    "Npz",
     "PoissonSampling",
     "Scenario",
     "SgdServer",

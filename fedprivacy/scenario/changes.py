@@ -2,7 +2,8 @@
 
 A change may turn a section into another kind: `sampling.name = "all"` over a Poisson sampler. The
 keys that only the old kind has (`rate`) then go, since nobody could remove them from the command
-line; a key that no kind has stays, and is an error.
+line; a key that no kind has stays, and is an error. Another partition or scaling of the data takes its
+keys along in the same way.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.errors import Problem
+from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.findings import Override, Path
 from fedprivacy.scenario.kinds import KINDS, OVERLAID, SHARED
 
@@ -41,8 +43,11 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
     for given, instead in _INSTEAD.items():
         if given in changes and instead not in changes:
             _section(new, given[0]).pop(instead[1], None)
-    if changes.get(("data", "partition")) == "one-per-example" and ("data", "clients") not in changes:
-        _section(new, "data").pop("clients", None)
+    for choice in KEYS_OF:
+        if ("data", choice) in changes:
+            for key in foreign_keys(choice, changes["data", choice]):
+                if ("data", key) not in changes:
+                    _section(new, "data").pop(key, None)
     for section, kind in KINDS.items():
         table = _section(new, section)
         if (section, kind.tag) in changes and (name := kind.variant(table)) is not None:

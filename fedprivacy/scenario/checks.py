@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from fedprivacy.scenario.data import Digits, count_clients
+from fedprivacy.scenario.data_checks import DATA_CHECKS, data_fits_memory, used_columns
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
-from fedprivacy.scenario.sections import Digits, count_clients
 
-MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
+if TYPE_CHECKING:
+    from fedprivacy.data.npz import Facts
+
 MAX_PARAMETERS = 10**9
-MAX_CHUNK_NUMBERS = 25 * 10**7  # parameters x clients of a chunk: 5 GB, as each takes some 20 bytes
+MAX_CHUNK_NUMBERS = 25 * 10**7  # parameters x clients of a chunk: 7.5 GB, as each takes some 30 bytes
 MIN_RATE = 1e-12
 
 
@@ -39,18 +43,55 @@ class Values:
     def given(self, key: str) -> bool:
         return key in self.broken or self.valid.get(key) is not None
 
+    @cached_property
+    def facts(self) -> Facts | None:
+        """What the data file says of itself; None if the scenario has none, or none that can be used."""
+        from fedprivacy.data.npz import NpzError, facts
+
+        try:
+            return facts(self["data.path"]) if self["data.name"] == "npz" and self["data.path"] else None
+        except NpzError:
+            return None
+
     @property
     def records(self) -> int | None:
         """All training records."""
-        digits = self["data.name"] == "digits"
-        records: int | None = Digits.train_records if digits else self["data.records"]
+        if self["data.name"] == "digits":
+            return Digits.train_records
+        records: int | None = self.facts.records if self.facts else self["data.records"]
         return records
 
     @property
+    def features(self) -> tuple[int, ...] | None:
+        """The shape of a record, as far as it can be known."""
+        if self["data.name"] == "digits":
+            return (64,)
+        if self.facts is None:
+            return (self["data.features"],) if self["data.features"] else None
+        return self.facts.features if len(self.facts.features) > 1 else (len(used_columns(self)),)
+
+    @property
+    def width(self) -> int | None:
+        """The numbers of one record."""
+        return None if self.features is None else math.prod(self.features)
+
+    @property
+    def classes(self) -> int | None:
+        """The number of classes."""
+        known = {"digits": 10, "synthetic": 2}.get(self["data.name"])
+        return self.facts.classes(self["data.classes"]) if self.facts else known
+
+    @property
+    def owners(self) -> int | None:
+        """What is dealt out, public part included: all training records, or by user all users."""
+        users = self.facts.users if self.facts else None
+        return users if self["data.partition"] == "by-user" else self.records
+
+    @property
     def private(self) -> int | None:
-        """The training records that clients own."""
-        records, fraction = self.records, self["data.public_fraction"]
-        return None if records is None or fraction is None else records - round(records * fraction)
+        """The training records (by user: the users) that are not public."""
+        owners, fraction = self.owners, self["data.public_fraction"]
+        return None if owners is None or fraction is None else owners - round(owners * fraction)
 
     @property
     def population(self) -> int | None:
@@ -58,17 +99,20 @@ class Values:
         records, fraction, partition = self.records, self["data.public_fraction"], self["data.partition"]
         if records is None or fraction is None or partition is None:
             return None
-        return count_clients(records, fraction, partition, self["data.clients"]) or None
-
-    @property
-    def features(self) -> tuple[int, ...]:
-        """The shape of a record, as far as it can be known."""
-        return {"digits": (64,), "synthetic": (self["data.features"] or 1,)}.get(self["data.name"], (1,))
+        count = count_clients(
+            records=records,
+            users=self.facts.users if self.facts else None,
+            public_fraction=fraction,
+            partition=partition,
+            clients=self["data.clients"],
+            records_per_client=self["data.records_per_client"],
+        )
+        return count or None
 
     @property
     def batch(self) -> int:
         """The records of a step of a client with as many records as any other."""
-        each = math.ceil((self.private or 1) / (self.population or 1))
+        each = math.ceil((self.records or 1) / (self.population or 1))
         return (
             each if self["training.batch_size"] in (None, "all") else min(each, self["training.batch_size"])
         )
@@ -79,63 +123,18 @@ def findings(values: Values) -> list[Finding]:
     return [finding for check in CHECKS for finding in check(values)]
 
 
-def clients_fit_partition(v: Values) -> Iterator[Finding]:
-    path = ("data", "clients")
-    if v["data.partition"] == "iid" and not v.given("data.clients"):
-        yield Finding(
-            path,
-            'missing: partition "iid" deals the records out to a number of clients',
-            "Add clients = 100.",
-        )
-    if v["data.partition"] == "one-per-example" and v.given("data.clients"):
-        yield Finding(
-            path,
-            'has no effect: with partition "one-per-example" every record is a client',
-            'Remove it, or set partition = "iid".',
-        )
-
-
-def enough_records(v: Values) -> Iterator[Finding]:
-    clients, private = v["data.clients"], v.private
-    if private == 0:
-        yield Finding(
-            ("data", "public_fraction"),
-            f"leaves none of {v.records} training records to clients",
-            "Make it smaller.",
-            literal(v["data.public_fraction"]),
-        )
-    elif v["data.partition"] == "iid" and clients is not None and private is not None and clients > private:
-        yield Finding(
-            ("data", "clients"),
-            f"more clients than the {private} records that they can own",
-            f"At most {private}.",
-            literal(clients),
-        )
-
-
-def data_fits_memory(v: Values) -> Iterator[Finding]:
-    features, records, test = v["data.features"], v["data.records"], v["data.test_records"]
-    if features and records and test and (records + test) * features > MAX_NUMBERS:
-        yield Finding(
-            ("data", "records"),
-            f"with {features} features these are more than {MAX_NUMBERS:,} numbers",
-            "Take fewer records or features.",
-            literal(records),
-        )
-
-
 def cnn_needs_images(v: Values) -> Iterator[Finding]:
-    image, channels = square_image(v.features), v["model.channels"]
-    if v["model.name"] != "cnn" or v["data.name"] is None:
+    if v["model.name"] != "cnn" or v.features is None:
         return
-    if v["data.name"] == "synthetic":
+    image, channels = square_image(v.features), v["model.channels"]
+    if v["data.name"] == "synthetic" or image is None:
         yield Finding(
             ("model", "name"),
-            'needs square images, and the records of data set "synthetic" are none',
+            f"needs square images, and the records of data set {literal(v['data.name'])} are none",
             'Use name = "logistic" or name = "mlp", or data.name = "digits".',
             literal("cnn"),
         )
-    elif image and channels and image[1] >> len(channels) == 0:
+    elif channels and image[1] >> len(channels) == 0:
         yield Finding(
             ("model", "channels"),
             f"nothing is left of images of {image[1]} x {image[1]} pixels that are halved so often",
@@ -146,7 +145,7 @@ def cnn_needs_images(v: Values) -> Iterator[Finding]:
 
 def model_fits_memory(v: Values) -> Iterator[Finding]:
     parameters, maps = _model_size(v)
-    chunk = min(v["federation.chunk_size"] or 1, v.population or 1)
+    chunk = min(v["federation.chunk_size"] or 1, v.population or 1, v["sampling.cohort"] or MAX_CHUNK_NUMBERS)
     numbers = parameters + maps * v.batch
     if v["model.name"] in ("mlp", "cnn") and parameters > MAX_PARAMETERS:
         key = "channels" if v["model.name"] == "cnn" else "hidden"
@@ -161,7 +160,7 @@ def model_fits_memory(v: Values) -> Iterator[Finding]:
         yield Finding(
             ("federation", "chunk_size"),
             f"the models of {chunk} clients at once, of {parameters:,} parameters{layers} each, take about "
-            f"{20e-9 * chunk * numbers:.0f} GB",
+            f"{30e-9 * chunk * numbers:.0f} GB",
             f"At most {max(1, MAX_CHUNK_NUMBERS // numbers)}.",
             literal(v["federation.chunk_size"]),
         )
@@ -169,10 +168,9 @@ def model_fits_memory(v: Values) -> Iterator[Finding]:
 
 def _model_size(v: Values) -> tuple[int, int]:
     """The parameters of a model by name, and what its convolutions make of a record; 0 where unknown."""
-    classes = 10 if v["data.name"] == "digits" else 2
-    inputs, hidden = math.prod(v.features), v["model.hidden"] or ()
+    classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
     if v["model.name"] == "cnn":
-        image = square_image(v.features)
+        image = None if v.features is None else square_image(v.features)
         known = image is not None and v["model.channels"] and not any(cnn_needs_images(v))
         return cnn_size(v["model.channels"], hidden, image, classes) if image and known else (0, 0)
     return (0, 0) if v["model.name"] == "code" else (dense_parameters((inputs, *hidden, classes)), 0)
@@ -268,7 +266,7 @@ def local_cannot_hide_who_answers(v: Values) -> Iterator[Finding]:
 
 def evaluation_has_records(v: Values) -> Iterator[Finding]:
     private = v.private
-    if v["evaluation.on"] == "public" and private is not None and private == v.records:
+    if v["evaluation.on"] == "public" and private is not None and private == v.owners:
         yield Finding(
             ("evaluation", "on"),
             "there is no public part of the data to evaluate on",
@@ -327,9 +325,7 @@ def local_mechanism_fits(v: Values) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
-    clients_fit_partition,
-    enough_records,
-    data_fits_memory,
+    *DATA_CHECKS,
     cnn_needs_images,
     model_fits_memory,
     one_budget,

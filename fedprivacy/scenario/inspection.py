@@ -63,7 +63,7 @@ def inspect(tables: Tables) -> Inspection:
 
 
 def with_defaults(tables: Tables) -> Tables:
-    """The tables with those defaults that depend on another section."""
+    """The tables with those defaults that depend on another key."""
     new = dict(tables)
     privacy, server, compare = (tables.get(name, {}) for name in ("privacy", "server", "compare"))
     if isinstance(privacy, dict) and privacy.get("trust") == "local" and "max_participations" not in privacy:
@@ -73,6 +73,9 @@ def with_defaults(tables: Tables) -> Tables:
         new["privacy"] = {**privacy, "max_participations": rounds if usable else 1}
     if isinstance(new.get("privacy"), dict) and new["privacy"].get("mechanism") in ("privunit", "auto"):
         new["privacy"] = {"direction": "lifted", **new["privacy"]}
+    data = tables.get("data")
+    if isinstance(data, dict) and data.get("scaling") == "public" and "cut" not in data:
+        new["data"] = {**data, "cut": 3.0}
     if isinstance(compare, dict) and "seeds" not in compare:
         seed = tables.get("seed", 0)
         usable = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0

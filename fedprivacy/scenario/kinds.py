@@ -1,8 +1,8 @@
 """Which sections a scenario has, and which key tells the kind of a section.
 
-A new data set, sampler or optimizer is a class in `sections`, a new model one in `model`, and its
-name here (and in the union of its section): the reader, its suggestions and the overlays of a
-comparison know it then.
+A new sampler or optimizer is a class in `sections`, a new data set one in `data`, a new model one in
+`model`, and its name here (and in the union of its section): the reader, its suggestions and the
+overlays of a comparison know it then.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.data import Digits, Npz, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 
@@ -53,7 +54,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "data": Kind({"digits": s.Digits, "synthetic": s.Synthetic}, "name", "data set"),
+    "data": Kind({"digits": Digits, "synthetic": Synthetic, "npz": Npz}, "name", "data set"),
     "model": Kind({"logistic": Logistic, "mlp": Mlp, "cnn": Cnn, "code": Code}, "name", "model"),
     "training": Kind({"": Training}, required=False),
     "server": Kind(

@@ -9,12 +9,13 @@ own keys. The `description` and `examples` of a field are what an error message 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
+from fedprivacy.scenario.data import Digits, Npz, Synthetic
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy
 
 Trust = Literal["none", "central", "local"]
@@ -41,73 +42,6 @@ class Head(Section):
     description: str = Field("", description="What the scenario shows, for its reader.")
     tuning: str = Field("", description="How the hyperparameters were chosen; the report prints it.")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="The root of all randomness of a run, such as 1.")
-
-
-def count_clients(records: int, public_fraction: float, partition: str, clients: int | None) -> int | None:
-    """The number of clients, or None where `partition` needs `clients` and has none.
-
-    Args:
-        records: All training records.
-        public_fraction: The share of them that no client owns.
-        partition: "one-per-example" or "iid".
-        clients: The scenario's `clients`, for "iid".
-    """
-    return records - round(records * public_fraction) if partition == "one-per-example" else clients
-
-
-class _Data(Section):
-    partition: Literal["one-per-example", "iid"] = Field(
-        "one-per-example", description="How the records are dealt out to clients."
-    )
-    clients: int | None = Field(
-        None, ge=1, le=10**9, description='The number of clients, with partition "iid".', examples=[100]
-    )
-    public_fraction: float = Field(
-        0.0, ge=0, lt=1, description="The share of the training records that no client owns, such as 0.1."
-    )
-    scaling: Literal["none", "per-record"] = Field(
-        "none",
-        description="What is done to each record by itself: nothing, or its own mean subtracted and its own "
-        "standard deviation divided by.",
-    )
-    seed: int = Field(0, ge=0, le=MAX_SEED, description="The seed of the partition, such as 0.")
-
-
-class Digits(_Data):
-    """scikit-learn's handwritten digits: 1797 images of 8 x 8 pixels, 10 classes."""
-
-    train_records: ClassVar[int] = 1437
-    test_records: ClassVar[int] = 360
-    name: Literal["digits"]
-
-    @property
-    def population(self) -> int:
-        """The number of clients."""
-        return count_clients(self.train_records, self.public_fraction, self.partition, self.clients) or 0
-
-
-class Synthetic(_Data):
-    """Records drawn from a logistic model with known parameters, as many as wanted."""
-
-    name: Literal["synthetic"]
-    records: int = Field(100_000, ge=1, le=10**9, description="The number of training records.")
-    test_records: int = Field(10_000, ge=1, le=10**9, description="The number of test records.")
-    features: int = Field(20, ge=1, le=10**6, description="The number of features of a record, such as 20.")
-    signal: float = Field(
-        4.0,
-        ge=0,
-        le=10**6,
-        description="How far the true parameters are from zero (their norm), such as 4.0.",
-    )
-
-    @property
-    def train_records(self) -> int:
-        return self.records
-
-    @property
-    def population(self) -> int:
-        """The number of clients."""
-        return count_clients(self.train_records, self.public_fraction, self.partition, self.clients) or 0
 
 
 class _Server(Section):
@@ -221,7 +155,7 @@ class Compare(Section):
     )
 
 
-Data = Annotated[Digits | Synthetic, Field(discriminator="name")]
+Data = Annotated[Digits | Synthetic | Npz, Field(discriminator="name")]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[PoissonSampling | FixedSampling | AllSampling, Field(discriminator="name")]
 Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]

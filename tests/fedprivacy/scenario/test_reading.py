@@ -155,7 +155,7 @@ ONE_MISTAKE = {
         "name = 3",
         [
             "my.toml:4: data.name: 3 is a whole number, text in quotes is needed. "
-            'One of "digits", "synthetic".'
+            'One of "digits", "synthetic", "npz".'
         ],
     ),
     "number for a list": (
@@ -237,7 +237,7 @@ ONE_MISTAKE = {
         'name = "digits"\npartition = "iid"\nclients = 10\n[model]\nname = "cnn"\nchannels = [4000]\nhidden = []',
         [
             "my.toml: federation.chunk_size = 128: the models of 10 clients at once, of 680,010 parameters and "
-            "36,864,000 numbers between their layers each, take about 8 GB. At most 6."
+            "36,864,000 numbers between their layers each, take about 11 GB. At most 6."
         ],
     ),
     "code without a factory": (
@@ -478,16 +478,16 @@ ONE_MISTAKE = {
         'name = "digits"',
         'name = "digits"\nclients = 100',
         [
-            "my.toml:5: data.clients: has no effect: with partition "
-            '"one-per-example" every record is a client. Remove it, or set partition = "iid".'
+            'my.toml:5: data.clients: has no effect with partition = "one-per-example". '
+            'Remove it, or set partition = "iid" or partition = "dirichlet".'
         ],
     ),
     "iid without clients": (
         'name = "digits"',
         'name = "digits"\npartition = "iid"',
         [
-            'my.toml:3: data.clients: missing: partition "iid" deals the records out to a number of clients. '
-            "Add clients = 100."
+            'my.toml:3: data.clients: missing: partition "iid" needs it. '
+            "Add clients = 100. The number of clients."
         ],
     ),
     "all data public": (

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.kinds import KINDS
 
 positive = st.floats(1e-3, 1e3)
@@ -34,6 +35,10 @@ seed = {"seed": seeds}
 data = st.one_of(
     kind({"name": "digits"}, public_fraction=st.floats(0.1, 0.5), **seed),
     kind({"name": "digits", "partition": "iid", "clients": 100}, **seed),
+    kind({"name": "digits", "partition": "dirichlet", "clients": 100, "alpha": 0.5}, **seed),
+    kind({"name": "digits", "partition": "fixed-records", "records_per_client": 3}, **seed),
+    kind({"name": "digits", "scaling": "public", "public_fraction": 0.2}, cut=positive),
+    kind({"name": "digits", "scaling": "bounds", "low": -1.0, "high": [float(n) for n in range(64)]}),
     kind({"name": "synthetic"}, records=st.integers(100, 9999), signal=share, **seed),
 )
 plain = st.booleans() | st.integers() | st.floats(-9, 9) | st.text(st.characters(codec="utf-8"), max_size=5)
@@ -127,13 +132,10 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     document.pop("compare", None)
     scenario = Scenario.from_text(tomli_w.dumps(document))
     saved = tomllib.loads(scenario.to_toml())
-    left_out = {
-        "clients",
-        "epsilon",
-        "noise_multiplier",
-        "clipping_norm",
-        "direction",
-    }  # those with no value at all
+    # Those with no value at all, and those of another partition or scaling.
+    left_out = {"epsilon", "noise_multiplier", "clipping_norm", "direction", "columns", "without", "classes"}
+    for choice in KEYS_OF:
+        left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():
         if section != "compare":
             known = set(kinds.keys(kinds.variant(saved[section])))

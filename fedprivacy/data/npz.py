@@ -1,0 +1,316 @@
+"""Numpy .npz files: what they say of themselves, and their arrays, block by block.
+
+Arrays of objects are never read, since they are pickles, which run code.
+"""
+
+from __future__ import annotations
+
+import lzma
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from fedprivacy.errors import InputError
+
+NEEDED = ("x_train", "y_train", "x_test", "y_test")
+MAX_LABEL = 10**6
+_USED = (*NEEDED, "user_train", "user_test", "feature_names", "classes")
+_BLOCK_BYTES = 2**22
+_NUMBERS, _WORDS = "biuf", "US"
+_KINDS = {"O": "objects (a pickle, never read)", "c": "complex numbers", "U": "text", "S": "text"}
+_DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+
+
+class NpzError(InputError):
+    """What keeps a file from being used: each as (what is wrong, what to do)."""
+
+    def __init__(self, path: str, wrongs: Sequence[tuple[str, str]]) -> None:
+        self.wrongs = tuple(wrongs)
+        super().__init__("\n".join(f"{path}: {what}. {remedy}" for what, remedy in wrongs))
+
+
+@dataclass(frozen=True)
+class Header:
+    """One array of the file: its shape, its type, whether columns come first, how it is packed."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran: bool
+    packing: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a file says of itself, its records unread.
+
+    Args:
+        records: Training records.
+        test_records: Test records.
+        features: The shape of one record.
+        top_label: The largest training label.
+        top_test_label: The largest test label.
+        users: Distinct users of the training records; None where there is no user_train.
+        feature_names: The columns' names; empty where the file has none.
+        class_names: The classes' names; empty where the file has none.
+        stamp: Changes when the file does: its absolute path, size and time of change.
+    """
+
+    records: int
+    test_records: int
+    features: tuple[int, ...]
+    top_label: int
+    top_test_label: int
+    users: int | None
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    stamp: tuple[str, int, int]
+
+    def classes(self, given: int | None = None) -> int:
+        """The number of classes: as given, or of the file's names, or of its training labels."""
+        return given or len(self.class_names) or self.top_label + 1
+
+
+def facts(path: str) -> Facts:
+    """What a file says of itself; read again only when it has changed.
+
+    Raises:
+        NpzError: with everything that keeps it from being used.
+    """
+    return _facts(path, stamp(path))
+
+
+def stamp(path: str) -> tuple[str, int, int]:
+    """The absolute path, size and time of change of a file.
+
+    Raises:
+        NpzError: if it is not there.
+    """
+    with _explained(path):
+        status = os.stat(path)
+        return os.path.abspath(path), status.st_size, status.st_mtime_ns
+
+
+def array(path: str, name: str) -> NDArray[Any]:
+    """One whole array.
+
+    Raises:
+        NpzError: if it cannot be read.
+    """
+    found = list(blocks(path, name))
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def blocks(path: str, name: str) -> Iterator[NDArray[Any]]:
+    """The rows of an array in order, some 4 MB at a time, shape (rows, *features).
+
+    Raises:
+        NpzError: if it cannot be read.
+    """
+    with _explained(path), zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+        header = _header_of(member, 0)
+        yield from _rows(member, header)
+        member.read(1)  # past the end, where zipfile compares checksums
+
+
+def header_of(path: str, name: str) -> Header:
+    """The header of one array.
+
+    Raises:
+        NpzError: if it cannot be read.
+    """
+    with _explained(path), zipfile.ZipFile(path) as archive:
+        return _headers(archive)[name]
+
+
+def unusable_columns(path: str) -> tuple[int, ...]:
+    """The columns of x with values that are NaN, infinite or beyond float32.
+
+    Returns:
+        Their places; records of another shape than a row are counted as if they were laid out flat.
+
+    Raises:
+        NpzError: if the file cannot be read.
+    """
+    return _unusable_columns(path, stamp(path))
+
+
+def usable(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are finite as float32."""
+    if values.dtype.kind != "f":
+        return np.ones(values.shape, dtype=bool)
+    with np.errstate(over="ignore"):
+        return np.isfinite(values.astype(np.float32, copy=False))
+
+
+@lru_cache(maxsize=16)
+def _unusable_columns(path: str, stamp: tuple[str, int, int]) -> tuple[int, ...]:
+    found: set[int] = set()
+    for name in ("x_train", "x_test"):
+        if header_of(path, name).dtype.kind == "f":
+            for block in blocks(path, name):
+                good = usable(block).reshape(len(block), -1).all(axis=0)
+                found.update(np.flatnonzero(~good).tolist())
+    return tuple(sorted(found))
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turns whatever a broken file raises into what the user reads."""
+    try:
+        yield
+    except NpzError:
+        raise
+    except FileNotFoundError:
+        wrong = ("no such file", "The path is seen from the folder where the command runs.")
+    except IsADirectoryError:
+        wrong = ("a folder, not a file", "Name the .npz file in it.")
+    except PermissionError:
+        wrong = ("may not be read", "Ask for the right to read it.")
+    except zipfile.BadZipFile as error:
+        wrong = (
+            f"not an .npz file, or a damaged one ({error})",
+            "Fetch it again, or save it with numpy.savez.",
+        )
+    except _DAMAGE as error:
+        wrong = (f"cannot be read: {getattr(error, 'strerror', None) or error}", "Fetch or save it again.")
+    else:
+        return
+    raise NpzError(path, [wrong]) from None
+
+
+def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:
+    found = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name in _USED and info.filename.endswith(".npy"):
+            with archive.open(info) as member:
+                header = _header_of(member, info.compress_type)
+                size = member.tell() + math.prod(header.shape) * header.dtype.itemsize
+            if header.dtype.kind != "O" and size != info.file_size:
+                raise ValueError(f"{name} is cut off")
+            found[name] = header
+    return found
+
+
+def _header_of(member: IO[bytes], packing: int) -> Header:
+    version = npy.read_magic(member)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version[0]}.{version[1]} of the format is not known")
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = read(member)
+    return Header(tuple(shape), dtype, fortran, packing)
+
+
+def _rows(member: IO[bytes], header: Header) -> Iterator[NDArray[Any]]:
+    if header.dtype.hasobject:
+        raise ValueError("an array of objects is a pickle, which is never read")
+    rows, *features = header.shape
+    width = math.prod(features) * header.dtype.itemsize
+    step = max(1, _BLOCK_BYTES // max(width, 1))
+    if header.fortran:  # column after column: no row is there before the last column is
+        whole = np.frombuffer(_exactly(member, rows * width), header.dtype).reshape(header.shape, order="F")
+        for start in range(0, rows, step):
+            yield np.ascontiguousarray(whole[start : start + step])
+        return
+    for start in range(0, rows, step):
+        count = min(step, rows - start)
+        yield np.frombuffer(_exactly(member, count * width), header.dtype).reshape(count, *features)
+
+
+def _exactly(member: IO[bytes], size: int) -> bytes:
+    data = member.read(size)
+    if len(data) < size:
+        raise EOFError("it is cut off")
+    return data
+
+
+@lru_cache(maxsize=16)
+def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
+    with _explained(path), zipfile.ZipFile(path) as archive:
+        headers = _headers(archive)
+        there = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+    absent = [name for name in NEEDED if name not in headers]
+    if absent:
+        has = f"It has {', '.join(there[:20])}" if there else "It is empty"
+        lacks = f"the file has no {' and no '.join(absent)}"
+        raise NpzError(path, [(lacks, f"{has}; records and labels are {', '.join(NEEDED)}.")])
+    wrongs = list(_misfits(headers))
+    if wrongs:
+        raise NpzError(path, wrongs)
+    tops = []
+    for name in ("y_train", "y_test"):
+        labels = array(path, name)
+        wrongs += _wrong_labels(name, labels)
+        tops.append(0 if wrongs else int(labels.max()))
+    names, classes = (
+        tuple(map(_word, array(path, name).tolist())) if name in headers else ()
+        for name in ("feature_names", "classes")
+    )
+    if len(set(names)) < len(names):
+        wrongs.append(("feature_names has a name twice", "Give each column a name of its own."))
+    if wrongs:
+        raise NpzError(path, wrongs)
+    x = headers["x_train"].shape
+    users = len(np.unique(array(path, "user_train"))) if "user_train" in headers else None
+    named = names if len(x) == 2 else ()
+    return Facts(x[0], headers["x_test"].shape[0], x[1:], tops[0], tops[1], users, named, classes, stamp)
+
+
+def _word(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the shapes and types of the arrays."""
+    wanted = {"x": (_NUMBERS, "numbers"), "y": (_NUMBERS, "numbers"), "user": (_WORDS + "biu", "ids")}
+    for name, header in headers.items():
+        kinds, noun = wanted.get(name.split("_")[0], (_WORDS + "biu", "names"))
+        if header.dtype.kind not in kinds:
+            kind = _KINDS.get(header.dtype.kind, f"of type {header.dtype}")
+            yield f"{name} holds {kind}, {noun} are needed", "Save it as a plain array."
+        if name.startswith("x_") and (len(header.shape) < 2 or 0 in header.shape[1:]):
+            yield (
+                f"{name} has shape {header.shape}",
+                "One row for each record is needed: (records, features).",
+            )
+        elif not name.startswith("x_") and len(header.shape) != 1:
+            yield f"{name} has shape {header.shape}", "A plain list is needed: one dimension."
+    for part in ("train", "test"):
+        if headers[f"x_{part}"].shape[:1] == (0,):
+            yield f"x_{part} has no rows", "At least one is needed."
+        for other in (f"y_{part}", f"user_{part}"):
+            one, two = headers[f"x_{part}"].shape, headers[other].shape if other in headers else ()
+            if one and two and one[0] != two[0]:
+                what = f"x_{part} and {other} do not fit each other: {one[0]} rows and {two[0]}"
+                yield what, "Row i of both must be the same record."
+    train, test = (headers[f"x_{part}"].shape[1:] for part in ("train", "test"))
+    if train != test:
+        yield f"records have shape {train} in x_train and {test} in x_test", "Both must be of the same kind."
+    names = headers.get("feature_names")
+    if names is not None and len(train) == 1 and names.shape != train:
+        yield (
+            f"feature_names has shape {names.shape}",
+            f"A name for each of the {train[0]} columns is needed.",
+        )
+
+
+def _wrong_labels(name: str, labels: NDArray[Any]) -> Iterator[tuple[str, str]]:
+    remedy = "Labels are whole numbers, counted from 0."
+    whole = labels.dtype.kind != "f" or bool(np.all(np.isfinite(labels) & (labels == np.floor(labels))))
+    if not whole:
+        bad = labels[~(np.isfinite(labels) & (labels == np.floor(labels)))][0]
+        yield f"{name} has the label {bad:g}", remedy
+    elif labels.min() < 0:
+        yield f"{name} has the label {int(labels.min())}", remedy
+    elif labels.max() > MAX_LABEL:
+        yield f"{name} has the label {int(labels.max())}, beyond {MAX_LABEL:,} classes", remedy

@@ -1,0 +1,230 @@
+"""The data section of a scenario, a class for each data set; reading it loads no data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from fedprivacy.scenario.base import MAX_SEED, Section
+
+if TYPE_CHECKING:
+    from fedprivacy.data.npz import Facts
+
+# The keys that belong to one way of dealing out records, or of scaling them, and to no other.
+KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "partition": {
+        "one-per-example": (),
+        "iid": ("clients",),
+        "by-user": (),
+        "dirichlet": ("clients", "alpha"),
+        "fixed-records": ("records_per_client",),
+    },
+    "scaling": {"none": (), "per-record": (), "bounds": ("low", "high"), "public": ("cut",)},
+}
+
+
+def foreign_keys(choice: str, chosen: object) -> set[str]:
+    """The keys that have no effect where `choice` ("partition" or "scaling") is `chosen`."""
+    ways = KEYS_OF[choice]
+    own = ways[chosen] if isinstance(chosen, str) and chosen in ways else ()
+    return {key for keys in ways.values() for key in keys}.difference(own)
+
+
+def count_clients(
+    *,
+    records: int,
+    users: int | None,
+    public_fraction: float,
+    partition: str,
+    clients: int | None,
+    records_per_client: int | None,
+) -> int | None:
+    """The number of clients, or None where something is missing that `partition` needs.
+
+    Args:
+        records: All training records.
+        users: The distinct users of the training records, if the data name any.
+        public_fraction: The share of the records (by user: of the users) that no client owns.
+        partition: How records are dealt out.
+        clients: The scenario's `clients`.
+        records_per_client: The scenario's `records_per_client`.
+    """
+    private = records - round(records * public_fraction)
+    if partition == "one-per-example":
+        return private
+    if partition == "by-user":
+        return None if users is None else users - round(users * public_fraction)
+    if partition == "fixed-records":
+        return None if records_per_client is None else private // records_per_client
+    return clients
+
+
+def _bound(value: Any) -> float | tuple[float, ...]:
+    numbers = value if isinstance(value, list | tuple) else [value]
+    good = [isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in numbers]
+    if not good or not all(good) or not all(abs(n) <= 1e30 for n in numbers):
+        raise PydanticCustomError("bound", "must be a number, or a list with one for each column")
+    return tuple(map(float, value)) if isinstance(value, list | tuple) else float(value)
+
+
+def _columns(value: Any) -> tuple[str | int, ...]:
+    named = value if isinstance(value, list | tuple) else ()
+    if not named or not all(isinstance(n, str | int) and not isinstance(n, bool) for n in named):
+        raise PydanticCustomError("columns", "must be a list of column names, or of places counted from 0")
+    return tuple(named)
+
+
+Bound = Annotated[float | tuple[float, ...], BeforeValidator(_bound)]
+Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
+
+
+class _Data(Section):
+    partition: Literal["one-per-example", "iid", "by-user", "dirichlet", "fixed-records"] = Field(
+        "one-per-example", description="How the records are dealt out to clients."
+    )
+    clients: int | None = Field(None, ge=1, le=10**9, description="The number of clients.", examples=[100])
+    alpha: float | None = Field(
+        None,
+        ge=1e-3,
+        le=10**6,
+        description="How even the labels of a client are: near 0 each client has one, 100 is nearly iid.",
+        examples=[0.3],
+    )
+    records_per_client: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="The records of each client; those that are too few for one more are left out.",
+        examples=[10],
+    )
+    public_fraction: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="The share of the training records (by user: of the users) that no client owns, "
+        "such as 0.1.",
+    )
+    scaling: Literal["none", "per-record", "bounds", "public"] = Field(
+        "none",
+        description="What is done to records: nothing; each one's own mean subtracted and its own standard "
+        "deviation divided by; given bounds mapped to 0 and 1; or the mean and deviation of the public part.",
+    )
+    low: Bound | None = Field(
+        None,
+        description="What becomes 0, one number or one for each column; values below are cut.",
+        examples=[0.0],
+    )
+    high: Bound | None = Field(
+        None,
+        description="What becomes 1, one number or one for each column; values above are cut.",
+        examples=[255.0],
+    )
+    cut: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="The standard deviations at which a scaled value is cut, such as 3.0.",
+        examples=[3.0],
+    )
+    seed: int = Field(0, ge=0, le=MAX_SEED, description="The seed of the partition, such as 0.")
+
+    def count(self, records: int, users: int | None = None) -> int:
+        """The number of clients that so many training records of so many users make."""
+        return (
+            count_clients(
+                records=records,
+                users=users,
+                public_fraction=self.public_fraction,
+                partition=self.partition,
+                clients=self.clients,
+                records_per_client=self.records_per_client,
+            )
+            or 0
+        )
+
+
+class Digits(_Data):
+    """scikit-learn's handwritten digits: 1797 images of 8 x 8 pixels, 10 classes."""
+
+    train_records: ClassVar[int] = 1437
+    test_records: ClassVar[int] = 360
+    name: Literal["digits"]
+
+    @property
+    def population(self) -> int:
+        """The number of clients."""
+        return self.count(self.train_records)
+
+
+class Synthetic(_Data):
+    """Records drawn from a logistic model with known parameters, as many as wanted."""
+
+    name: Literal["synthetic"]
+    records: int = Field(100_000, ge=1, le=10**9, description="The number of training records.")
+    test_records: int = Field(10_000, ge=1, le=10**9, description="The number of test records.")
+    features: int = Field(20, ge=1, le=10**6, description="The number of features of a record, such as 20.")
+    signal: float = Field(
+        4.0,
+        ge=0,
+        le=10**6,
+        description="How far the true parameters are from zero (their norm), such as 4.0.",
+    )
+
+    @property
+    def train_records(self) -> int:
+        return self.records
+
+    @property
+    def population(self) -> int:
+        """The number of clients."""
+        return self.count(self.train_records)
+
+
+class Npz(_Data):
+    """A numpy file with the arrays x_train, y_train, x_test, y_test, and user_train if users are clients."""
+
+    name: Literal["npz"]
+    path: str = Field(
+        min_length=1,
+        description="The file, seen from the folder where the command runs.",
+        examples=["data/mnist.npz"],
+    )
+    columns: Columns | None = Field(
+        None, description='The columns to keep, in this order, such as ["age", "income"].'
+    )
+    without: Columns | None = Field(None, description='The columns to leave out, such as ["divorced"].')
+    missing: Literal["error", "zero"] = Field(
+        "error",
+        description="A missing value (NaN, infinite or beyond float32) is an error, or 0 after scaling.",
+    )
+    classes: int | None = Field(
+        None,
+        ge=2,
+        le=10**6,
+        description="The number of classes; without it that of the file's array classes, or else the largest "
+        "training label and one.",
+    )
+
+    @property
+    def facts(self) -> Facts:
+        """What the file says of itself, read again only when the file has changed.
+
+        Raises:
+            NpzError: if it is not a file that can be used.
+        """
+        from fedprivacy.data.npz import facts
+
+        return facts(self.path)
+
+    @property
+    def population(self) -> int:
+        """The number of clients, from the file's headers and user column.
+
+        Raises:
+            NpzError: if it is not a file that can be used.
+        """
+        return self.count(self.facts.records, self.facts.users)

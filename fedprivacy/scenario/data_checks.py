@@ -1,0 +1,210 @@
+"""What must hold between the keys of the data section, and between them and the data file.
+
+Of a file only headers, labels, users and names are read here, and its records where these may be
+NaN: so a mistake in the data is told with all others, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
+from fedprivacy.scenario.findings import Finding, Path, literal
+from fedprivacy.scenario.words import missing
+
+if TYPE_CHECKING:
+    from fedprivacy.scenario.checks import Values
+
+MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
+
+
+def choices_have_their_keys(v: Values) -> Iterator[Finding]:
+    for choice, ways in KEYS_OF.items():
+        chosen = v[f"data.{choice}"]
+        if chosen is None:
+            continue
+        for key in ways[chosen]:
+            if not v.given(f"data.{key}"):
+                found = missing(("data", key), Npz.model_fields[key])
+                yield replace(found, what=f'missing: {choice} "{chosen}" needs it')
+        for key in sorted(foreign_keys(choice, chosen)):
+            if v.given(f"data.{key}"):
+                homes = " or ".join(f"{choice} = {literal(way)}" for way, keys in ways.items() if key in keys)
+                what = f"has no effect with {choice} = {literal(chosen)}"
+                yield Finding(("data", key), what, f"Remove it, or set {homes}.")
+
+
+def file_is_usable(v: Values) -> Iterator[Finding]:
+    path = v["data.path"]
+    if v["data.name"] == "npz" and path is not None and v.facts is None:
+        from fedprivacy.data.npz import NpzError, facts
+
+        try:
+            facts(path)
+        except NpzError as error:
+            for what, remedy in error.wrongs:
+                yield Finding(("data", "path"), what, remedy, literal(path))
+
+
+def columns_are_there(v: Values) -> Iterator[Finding]:
+    facts = v.facts
+    if v["data.columns"] is not None and v["data.without"] is not None:
+        what = "given together with columns, but each says which are used"
+        yield Finding(("data", "without"), what, "Keep one of them.")
+    if facts is None:
+        return
+    from fedprivacy.data.columns import unknown
+
+    for key in ("columns", "without"):
+        listed = v[f"data.{key}"] or ()
+        if listed and len(facts.features) > 1:
+            what = f"records have the shape {facts.features}, which has no columns"
+            yield Finding(("data", key), what, "Remove it.")
+            continue
+        for position, what, remedy in unknown(listed, facts.feature_names, facts.features[0]):
+            yield Finding(("data", key, position), what, remedy, literal(listed[position]))
+    if len(facts.features) == 1 and not used_columns(v) and not v["data.columns"]:
+        yield Finding(("data", "without"), "leaves no column", "Name fewer.")
+
+
+def used_columns(v: Values) -> tuple[int, ...]:
+    """The places of the columns that are used, of those that are there."""
+    from fedprivacy.data.columns import chosen
+
+    assert v.facts is not None
+    return chosen(v["data.columns"], v["data.without"], v.facts.feature_names, v.facts.features[0])
+
+
+def no_value_is_missing(v: Values) -> Iterator[Finding]:
+    facts = v.facts
+    if facts is None or v["data.missing"] != "error":
+        return
+    from fedprivacy.data.npz import NpzError, unusable_columns
+
+    path: str = v["data.path"]
+    try:
+        bad = unusable_columns(path)
+    except NpzError as error:  # headers are whole, records are not
+        for what, remedy in error.wrongs:
+            yield Finding(("data", "path"), what, remedy, literal(path))
+        return
+    table = len(facts.features) == 1
+    used = sorted(set(used_columns(v)) & set(bad) if table else bad)
+    if not used:
+        return
+    what, zero = (
+        "values are missing (NaN, infinite or beyond float32)",
+        'set missing = "zero": 0 after scaling',
+    )
+    if not table:
+        yield Finding(("data", "path"), f"{what} at {len(used)} places of a record", f"S{zero[1:]}.")
+        return
+    names = [facts.feature_names[at] if facts.feature_names else at for at in used]
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    where = f"in column{'s' if len(names) > 1 else ''} {', '.join(map(str, names[:8]))}{more}"
+    remedy = f"Leave out what lacks values (without = {literal(names[:8])}), or {zero}."
+    yield Finding(("data", "path"), f"{what} {where}", remedy)
+
+
+def labels_fit_classes(v: Values) -> Iterator[Finding]:
+    facts, given = v.facts, v["data.classes"]
+    if facts is None:
+        return
+    named, classes = len(facts.class_names), facts.classes(given)
+    if given is not None and named and given != named:
+        what = f"the file names {named} classes"
+        yield Finding(("data", "classes"), what, f"Remove it, or set {named}.", literal(given))
+        return
+    key = "path" if given is None else "classes"
+    for part, top in (("y_train", facts.top_label), ("y_test", facts.top_test_label)):
+        if top >= classes:
+            source = "that the file names" if named else "there are" if given else "of the training labels"
+            what = f"{part} has the label {top}, but the {classes} classes {source} are 0 to {classes - 1}"
+            remedy = "Correct the labels." if named else f"Set classes = {top + 1}, or correct the labels."
+            yield Finding(("data", key), what, remedy)
+
+
+def scaling_can_be_done(v: Values) -> Iterator[Finding]:
+    if v["data.scaling"] == "public" and v.private is not None and v.private == v.owners:
+        what = 'scaling "public" needs records that no client owns, to take mean and deviation from'
+        yield Finding(("data", "public_fraction"), what, "Set public_fraction = 0.1.")
+    if v["data.scaling"] != "bounds":
+        return
+    lows, highs = _numbers(v["data.low"]), _numbers(v["data.high"])
+    table = v.facts is None or len(v.facts.features) == 1
+    for key, bounds in (("low", lows), ("high", highs)):
+        if isinstance(v[f"data.{key}"], list | tuple) and v.width and (not table or len(bounds) != v.width):
+            what = f"{len(bounds)} numbers for {v.width} columns" if table else "records have no columns"
+            yield Finding(("data", key), what, "Give one number, or one for each column that is used.")
+            return
+    for at, (low, high) in enumerate(zip(*_alike(lows, highs), strict=False)):
+        if low >= high:
+            path: Path = ("data", "high", at) if len(highs) > 1 else ("data", "high")
+            yield Finding(path, f"must be above low = {low:g}", "low becomes 0, high 1.", literal(high))
+            return
+
+
+def _numbers(bound: Any) -> tuple[float, ...]:
+    if bound is None:
+        return ()
+    return tuple(bound) if isinstance(bound, list | tuple) else (bound,)
+
+
+def _alike(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Both as long as the longer: a single number holds for all columns."""
+    return (one * len(other) if len(one) == 1 else one), (other * len(one) if len(other) == 1 else other)
+
+
+def users_are_there(v: Values) -> Iterator[Finding]:
+    name = v["data.name"]
+    if v["data.partition"] != "by-user" or name is None or (name == "npz" and v.facts is None):
+        return
+    if v.facts is None or v.facts.users is None:
+        what = "the file has no array user_train" if v.facts else f'the data set "{name}" has no users'
+        yield Finding(("data", "partition"), what, 'Use "iid" or "one-per-example".', literal("by-user"))
+
+
+def enough_records(v: Values) -> Iterator[Finding]:
+    clients, each, private = v["data.clients"], v["data.records_per_client"], v.private
+    if private == 0:
+        noun = "users" if v["data.partition"] == "by-user" else "training records"
+        yield Finding(
+            ("data", "public_fraction"),
+            f"leaves none of {v.owners} {noun} to clients",
+            "Make it smaller.",
+            literal(v["data.public_fraction"]),
+        )
+    elif private is None:
+        return
+    elif v["data.partition"] in ("iid", "dirichlet") and clients is not None and clients > private:
+        what = f"more clients than the {private} records that they can own"
+        yield Finding(("data", "clients"), what, f"At most {private}.", literal(clients))
+    elif v["data.partition"] == "fixed-records" and each is not None and each > private:
+        what = f"more than the {private} records that clients can own"
+        yield Finding(("data", "records_per_client"), what, f"At most {private}.", literal(each))
+
+
+def data_fits_memory(v: Values) -> Iterator[Finding]:
+    features, records, test = v["data.features"], v["data.records"], v["data.test_records"]
+    if features and records and test and (records + test) * features > MAX_NUMBERS:
+        yield Finding(
+            ("data", "records"),
+            f"with {features} features these are more than {MAX_NUMBERS:,} numbers",
+            "Take fewer records or features.",
+            literal(records),
+        )
+
+
+DATA_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
+    choices_have_their_keys,
+    file_is_usable,
+    columns_are_there,
+    no_value_is_missing,
+    labels_fit_classes,
+    scaling_can_be_done,
+    users_are_there,
+    enough_records,
+    data_fits_memory,
+)
