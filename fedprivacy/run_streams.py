@@ -10,7 +10,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 
 # Neither words about a run, nor when it is measured, nor what it is compared with, change it.
-_WITHOUT_EFFECT = ("name", "description", "tuning", "seed", "evaluation", "compare")
+_WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed", "evaluation", "compare")
 
 
 def run_streams(scenario: Scenario, people: Population) -> Streams:
