@@ -94,7 +94,7 @@ def _check_name(name: str) -> None:
         raise InputError(f"{name[:200]!r}: not a name. Letters, digits and hyphens make one, at most 64.")
     if name in ready():
         raise InputError(
-            f"{name}: the name of a ready scenario, which `fedprivacy run {name}` would start. Choose another."
+            f"{name}: the name of a ready scenario, which `fedprivacy run {name}` starts. Choose another."
         )
 
 
@@ -192,7 +192,7 @@ class _Draft:
         until = min((line for line in self.headers if line > start), default=len(self.rows) + 1)
         noted = [row for row in self.rows[start : until - 1] if row.startswith("#")]
         given = set(table)
-        for key in options.kind.keys():
+        for key in options.kind.keys():  # noqa: SIM118
             if any(row.startswith((f"# {key} = ", f"# [{section}.{key}]")) for row in noted):
                 given.add(key)
         ends = [end for line, (_, end) in self.entries.items() if start < line < until]

@@ -63,7 +63,7 @@ def test_every_key_of_every_kind_is_shown_and_given_keys_are_explained(text: str
         for found in re.finditer(r"(?ms)^(?:# )?\[(\w+)\].*?(?=^(?:# )?\[\w+\]|\Z)", new_text)
     }
     for section, kind in KINDS.items():
-        for key in kind.keys():
+        for key in kind.keys():  # noqa: SIM118
             shown = rf"(?m)^(# |#    with |# Or )?{key} = |^(# )?\[compare\.{key}\]"
             assert re.search(shown, blocks[section] if section != "compare" else new_text), (section, key)
     for row in new_text.splitlines():
