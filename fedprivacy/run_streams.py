@@ -12,7 +12,7 @@ from fedprivacy.seeds import Streams
 # What older versions did not have: without it a run goes on with the noise that it began with.
 _OFF_AT_ZERO = ("momentum", "weight_decay", "proximal")
 # Neither words about a run, nor when it is measured, nor what it is compared with, change it.
-_WITHOUT_EFFECT = ("name", "description", "tuning", "seed", "evaluation", "compare")
+_WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed", "evaluation", "compare")
 
 
 def run_streams(scenario: Scenario, people: Population, code: str = "") -> Streams:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,9 +71,7 @@ class RunDirectory:
             run = cls(path)
             run.write("scenario.toml", scenario)
         except OSError as error:
-            raise InputError(
-                f"--out {parent}: {error.strerror}. Choose a folder that you may write to."
-            ) from error
+            raise _unwritable(parent, error) from error
         return run
 
     @classmethod
@@ -149,6 +148,31 @@ class RunDirectory:
             if checkpoint is not None:
                 return checkpoint
         return None
+
+
+def check_out(parent: Path) -> None:
+    """Tries whether run directories can be made in a folder, and leaves nothing behind.
+
+    Raises:
+        InputError: if not; asked before the work that would be lost.
+    """
+    made: list[Path] = []
+    try:
+        for folder in reversed([parent, *parent.parents]):
+            if not folder.exists():
+                folder.mkdir()
+                made.append(folder)
+        made.append(Path(tempfile.mkdtemp(dir=parent)))
+    except OSError as error:
+        raise _unwritable(parent, error) from error
+    finally:
+        for folder in reversed(made):
+            folder.rmdir()
+
+
+def _unwritable(parent: Path, error: OSError) -> InputError:
+    what = error.strerror if parent.is_dir() or not parent.exists() else "not a folder"
+    return InputError(f"--out {parent}: {what}. Choose a folder that you may write to.")
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -22,19 +23,22 @@ app = typer.Typer(
     name="fedprivacy",
     help="Simulate federated learning with differential privacy, and say who is protected from whom.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 budget_app = typer.Typer(help="Epsilon to noise and back, for a mechanism.", no_args_is_help=True)
 app.add_typer(budget_app, name="budget")
 
-Source = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a ready one.")
-]
-OptionalSource = Annotated[
-    str | None, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a ready one.")
-]
+
+def _complete(incomplete: str) -> list[str]:
+    from scenarios.ready import complete
+
+    return complete(incomplete)
+
+
+_SOURCE: Any = {"metavar": "SCENARIO", "help": "A scenario file, or the name of a ready one."}
+Source = Annotated[str, typer.Argument(**_SOURCE, autocompletion=_complete)]
+OptionalSource = Annotated[str | None, typer.Argument(**_SOURCE, autocompletion=_complete)]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -86,17 +90,22 @@ def run(
     SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
     """
     from fedprivacy.errors import InputError
+    from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
     from scenarios.display import show_run, watching
 
     _check_engine(engine)
+    _check_seed(seed)
     if (scenario is None) == (resume is None):
-        raise InputError("give a SCENARIO to start, or --resume RUN to go on with one.")
+        raise InputError(
+            "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
+            "or else --resume RUN to go on with one."
+        )
     if resume is not None and (set_ or seed is not None or out is not None):
         raise InputError(
             "--resume: a run goes on with its own scenario, where it is; leave out --set, --seed and --out."
         )
-    # The scenario is read before torch is: a mistake is answered at once.
+    # The scenario is read before torch is, and the folder tried: a mistake is answered at once.
     if resume is not None:
         rounds = _rounds_of(resume)
         from scenarios import runner
@@ -107,6 +116,7 @@ def run(
         assert scenario is not None
         asked = _read(scenario, set_, seed)
         permit(asked.model, allow_code)
+        check_out(out or RUNS)
         from scenarios import runner
 
         with watching(asked.server.rounds) as on_round:
@@ -123,8 +133,7 @@ def compare(
     seed: Seed = None,
     engine: Engine = "embedded",
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, max=1024, help="Processes that run cells side by side; default: one a core."),
+        int | None, typer.Option(help="Processes that run cells side by side; default: one a core.")
     ] = None,
     out: Out = None,
     allow_code: AllowCode = False,
@@ -134,15 +143,19 @@ def compare(
 
     SCENARIO is a scenario file, or the name of a ready one. --seed N compares seeds N, N+1, ...
     """
+    from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
     from scenarios.display import counting, show_comparison
 
     _check_engine(engine)
+    _check_workers(workers)
     asked = _read(scenario, set_, None)
+    _check_seed(seed, len(asked.compare.seeds))
     if seed is not None:
         seeds = list(range(seed, seed + len(asked.compare.seeds)))
         asked = _read(scenario, [*(set_ or []), f"compare.seeds={seeds}"], seed)
     permit(asked.model, allow_code)
+    check_out(out or RUNS)
     from scenarios.compare import compare as run_comparison
 
     with counting() as on_run:
@@ -192,16 +205,41 @@ def budget_gaussian(
 
 @app.command()
 def scenarios(json_: Json = False) -> None:
-    """List the scenarios that are ready to run."""
-    from fedprivacy.scenario import Scenario
+    """Say what each ready scenario is for, how long it takes and what it needs."""
     from scenarios.display import show_scenarios
-    from scenarios.ready import ready
+    from scenarios.ready import described, ready
 
-    found = {name: Scenario.read(path) for name, path in ready().items()}
-    listed = [
-        {"name": name, "description": s.description, "clients": s.population} for name, s in found.items()
-    ]
+    listed = [described(name, file) for name, file in ready().items()]
     _print({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of your scenario.")],
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="SCENARIO",
+            help="The scenario to start from: a ready one, or a file.",
+            autocompletion=_complete,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file to write.", show_default="NAME.toml")
+    ] = None,
+) -> None:
+    """Write a scenario file of your own, with every key explained.
+
+    It is a copy of another scenario under a new NAME, its comments kept, and the keys that it leaves
+    out are written as comments with their defaults.
+    """
+    from scenarios.new import new as write_new
+    from scenarios.ready import find
+
+    file = out or Path(f"{name}.toml")
+    command = write_new(name, find(from_), from_, file)
+    print(f"Wrote {file}. Start it with: {command}")
 
 
 @app.command()
@@ -226,15 +264,27 @@ def main() -> None:
     """Runs the command; what a user did wrong ends without a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        sys.exit(app(prog_name="fedprivacy", standalone_mode=False) or 0)
     except KeyboardInterrupt:  # before typer is at work; within a command it exits with 130 itself
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        print(_words(error), file=sys.stderr)
         sys.exit(error.exit_code)
     except FedPrivacyError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def _words(error: click.ClickException) -> str:
+    """A wrong option or argument in the form of all messages: where, what, what to do."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context else "fedprivacy"
+    said = error.format_message().strip().rstrip(".")
+    # Newer versions of click guess too, so typer's guess stands there twice.
+    said = re.sub(r"( Did you mean [^?]+\?)\1$", r"\1", said)
+    said = said.replace("a valid integer", "a whole number").replace("a valid float", "a number")
+    end = "" if said.endswith(("?", "?)")) else "."
+    return f"{where}: {said[:1].lower()}{said[1:]}{end} `{where} --help` says what there is."
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -265,6 +315,22 @@ def _check_engine(engine: str) -> None:
 
     if engine != "embedded":
         raise InputError(f"--engine {engine}: unknown engine. This version has: embedded.")
+
+
+def _check_seed(seed: int | None, seeds: int = 1) -> None:
+    from fedprivacy.errors import InputError
+    from fedprivacy.scenario.base import MAX_SEED
+
+    most = MAX_SEED - seeds + 1
+    if seed is not None and not 0 <= seed <= most:
+        raise InputError(f"--seed {seed}: must be a whole number from 0 to {most}.")
+
+
+def _check_workers(workers: int | None) -> None:
+    from fedprivacy.errors import InputError
+
+    if workers is not None and not 1 <= workers <= 1024:
+        raise InputError(f"--workers {workers}: must be from 1 to 1024; leave it out for one a core.")
 
 
 def _command() -> str:

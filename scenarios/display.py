@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -102,8 +103,14 @@ def caution(document: Mapping[str, Any]) -> str:
 
 
 def show_scenarios(document: Mapping[str, Any]) -> None:
-    """The ready scenarios, one a row."""
-    table = Table("scenario", "clients", "what it shows")
+    """The ready scenarios, one a row: what each is for, how long it takes, what it needs."""
+    table = Table("scenario", "takes", "clients", "what it is for", show_lines=True)
     for entry in document["scenarios"]:
-        table.add_row(entry["name"], f"{entry['clients']:,}", entry["description"])
-    Console(highlight=False).print(table)
+        lines = [entry["purpose"], entry["command"]]
+        if not entry["data_is_here"]:
+            lines.append(f"Needs {entry['data']}, which is not here: --set data.path=FILE says where it is.")
+        clients = "-" if entry["clients"] is None else f"{entry['clients']:,}"
+        table.add_row(entry["name"], entry["duration"], clients, escape("\n".join(lines)))
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("A file of your own to change: fedprivacy new NAME --from SCENARIO", soft_wrap=True)

@@ -1,10 +1,14 @@
-"""The scenarios that come with the package, by name."""
+"""The scenarios that come with the package: by name, and what each is for."""
 
 from __future__ import annotations
 
 import difflib
+import re
+import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from fedprivacy.errors import InputError
 
@@ -40,3 +44,69 @@ def find(name_or_path: str) -> Path:
         f"{name_or_path[:200]!r}: no ready scenario and no file.{guess} "
         f"Ready: {', '.join(known)}. Or give the path of a .toml file."
     )
+
+
+def complete(incomplete: str) -> list[str]:
+    """What a shell may complete a SCENARIO to: ready names, then scenario files and folders."""
+    names = [name for name in ready() if name.startswith(incomplete)]
+    folder = Path(incomplete).parent if not incomplete.endswith("/") else Path(incomplete)
+    start = incomplete[: incomplete.rfind("/") + 1]
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        entries = []
+    shown = [entry for entry in entries if entry.suffix == ".toml" or entry.is_dir()]
+    paths = [start + entry.name + ("/" if entry.is_dir() else "") for entry in shown]
+    return names + [path for path in paths if path.startswith(incomplete) and not _hidden(path, incomplete)]
+
+
+def _hidden(path: str, incomplete: str) -> bool:
+    return Path(path).name.startswith(".") and not Path(incomplete).name.startswith(".")
+
+
+def described(name: str, file: Path) -> dict[str, Any]:
+    """What a ready scenario is for, how long it takes and what it needs, for a list.
+
+    Args:
+        name: Its name.
+        file: Its file.
+
+    Returns:
+        `purpose` is the first sentence of the description. `clients` is None where the data that
+        would tell is missing; `data` is the path of that data, None where nothing has to be brought.
+    """
+    from fedprivacy.scenario import Scenario
+
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    data = tables["data"].get("path")
+    here = data is None or Path(data).exists()
+    try:
+        clients = Scenario.read(file).population
+    except InputError:
+        if here:
+            raise
+        clients = None
+    return {
+        "name": name,
+        "purpose": first_sentence(tables["description"]),
+        "description": tables["description"],
+        "duration": tables["duration"],
+        "command": f"fedprivacy {starts_with(tables)} {name}",
+        "clients": clients,
+        "data": data,
+        "data_is_here": here,
+    }
+
+
+def starts_with(tables: Mapping[str, Any]) -> str:
+    """The command that a scenario is made for: one with a `[compare]` of its own is compared."""
+    return "compare" if "compare" in tables else "run"
+
+
+def first_sentence(text: str) -> str:
+    """The text up to the first full stop that a capital letter follows.
+
+    >>> first_sentence("Epsilon 1.5, say. Then more.")
+    'Epsilon 1.5, say.'
+    """
+    return re.split(r"(?<=[.?!])\s+(?=[A-Z])", text.strip(), maxsplit=1)[0]

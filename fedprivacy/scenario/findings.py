@@ -52,8 +52,11 @@ class Places:
         """The finding as the user reads it, with its line or its `--set`."""
         value = f" = {finding.shown}" if finding.shown else ""
         for override in reversed(self.overrides):
-            if finding.path[: len(override.path)] == override.path:
-                rest = dotted(finding.path) + value + ": " if finding.path != override.path else ""
+            around = override.path[: len(finding.path)] == finding.path and finding.path not in (
+                self.lines or {}
+            )
+            if around or finding.path[: len(override.path)] == override.path:
+                rest = dotted(finding.path) + value + ": " if len(finding.path) > len(override.path) else ""
                 return Problem(f"--set {override.label}", rest + finding.what, finding.remedy)
         return Problem(
             dotted(finding.path) + value, finding.what, finding.remedy, self.file, self.line(finding.path)

@@ -13,7 +13,7 @@ from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import Finding, dotted, literal, wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, SHARED, Kind
 from fedprivacy.scenario.sections import TRUSTS
-from fedprivacy.scenario.words import explain, missing, unknown_key, wrong_name
+from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,13 @@ def inspect(tables: Tables) -> Inspection:
         found.extend(wrong)
         prefix = f"{section}." if section else ""
         valid.update({prefix + key: value for key, value in values.items()})
-        broken.update(prefix + key for key in table if key not in values)
+        known = kind.keys(kind.variant(table))
+        broken.update(prefix + key for key in {*table, *meant(table, known)} if key not in values)
         return part
 
-    head = take("", HEAD, {key: value for key, value in tables.items() if key not in KINDS})
+    above = {key: value for key, value in tables.items() if key not in KINDS}
+    head = take("", HEAD, above)
+    misspelt = meant(above, [*HEAD.keys(), *(name for name in KINDS if name not in tables)])
     if head is not None:
         parts |= dict(head)
     for section, kind in KINDS.items():
@@ -55,7 +58,7 @@ def inspect(tables: Tables) -> Inspection:
                 wrong_type((section,), table, "a section", f"Write [{section}] on a line of its own.")
             )
         elif not table and section not in tables and kind.required:
-            found.append(_missing_section(section, kind))
+            found += [] if section in misspelt else [_missing_section(section, kind)]
         elif (part := take(section, kind, table)) is not None:
             parts[section] = part
     found += checks.findings(checks.Values(valid, frozenset(broken)))
@@ -89,10 +92,11 @@ def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, 
     base = (section,) if section else ()
     variant = kind.variant(table)
     found: list[Finding] = []
+    misspelt = meant(table, kind.keys(variant))
     if variant is None:
         if kind.tag in table:
             found.append(wrong_name((*base, kind.tag), table[kind.tag], list(kind.variants), kind.noun))
-        else:
+        elif kind.tag not in misspelt:
             some = " or ".join(literal(name) for name in kind.variants)
             found.append(Finding((*base, kind.tag), "missing", f"Add {kind.tag} = {some}."))
     for key in table:
@@ -114,10 +118,11 @@ def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, 
             wrong = {finding.path[len(base)] for finding in explained}
             if variant is None:
                 explained = [finding for finding in explained if finding.path[len(base)] in known]
+            explained = [finding for finding in explained if finding.path[len(base)] not in misspelt]
             said = {(finding.path, finding.what) for finding in found}
             found += [finding for finding in explained if (finding.path, finding.what) not in said]
         for key, field in cls.model_fields.items():
-            if key not in wrong and (variant is not None or key in known):
+            if key not in wrong | misspelt and (variant is not None or key in known):
                 values[key] = known.get(key, field.get_default())
     if kind.tag and variant is not None:
         values[kind.tag] = variant

@@ -40,6 +40,7 @@ class Head(Section):
         examples=["my-scenario"],
     )
     description: str = Field("", description="What the scenario shows, for its reader.")
+    duration: str = Field("", description="How long it takes and on what machine, for its reader.")
     tuning: str = Field("", description="How the hyperparameters were chosen; the report prints it.")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="The root of all randomness of a run, such as 1.")
 

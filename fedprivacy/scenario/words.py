@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.findings import Finding, Path, literal, suggestion, wrong_type
+from fedprivacy.scenario.findings import Finding, Path, closest, literal, suggestion, wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS
 
 # Words that a later version will know.
@@ -107,6 +107,12 @@ def wrong_name(path: Path, given: Any, known: Sequence[str], noun: str) -> Findi
             path, "a reserved word, not available in this version", RESERVED[given], literal(given)
         )
     return Finding(path, f"unknown {noun}", suggestion(given, known, quoted=True), literal(given))
+
+
+def meant(table: Mapping[str, Any], known: Sequence[str]) -> set[str]:
+    """The keys that a table lacks and has misspelt: the misspelling is told, their absence is not."""
+    near = {closest(key, known) for key in table if key not in known}
+    return {key for key in near if key is not None and key not in table}
 
 
 def unknown_key(section: str, key: str, known: Sequence[str]) -> Finding:

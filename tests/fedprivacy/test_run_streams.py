@@ -66,7 +66,7 @@ def test_changed_data_has_other_noise(make_scenario) -> None:
 @pytest.mark.parametrize(
     "same",
     [
-        ("name=other", "description=words", "tuning=words"),
+        ("name=other", "description=words", "duration=words", "tuning=words"),
         ("evaluation.every=2",),
         ("compare.seeds=[7]",),
         ("federation={observe='each', timeout=5.0, hosts=2, chunk_size=3}",),

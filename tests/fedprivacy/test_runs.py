@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.runs import Checkpoint, RunDirectory, read_document
+from fedprivacy.runs import Checkpoint, RunDirectory, check_out, read_document
 
 
 @pytest.fixture
@@ -91,3 +91,14 @@ def test_no_number_in_a_document_is_outside_json(directory: RunDirectory) -> Non
 def test_a_folder_without_a_run_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a run directory"):
         RunDirectory.open(tmp_path)
+
+
+def test_trying_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check_out(tmp_path / "a" / "b")
+    check_out(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    for wrong, what in ((tmp_path / "file", "not a folder"), (tmp_path / "file" / "x", "Not a directory")):
+        with pytest.raises(InputError, match=f"--out {wrong}: {what}. Choose a folder"):
+            check_out(wrong)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import signal
@@ -34,7 +35,7 @@ def small(tmp_path: Path, base_text: str) -> Path:
 def test_help_is_instant_and_names_every_command() -> None:
     done = fedprivacy("--help")
     assert done.returncode == 0
-    for name in ("run", "compare", "budget", "scenarios", "report"):
+    for name in ("run", "compare", "budget", "scenarios", "new", "report"):
         assert name in done.stdout
     loaded = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import scenarios.cli"],
@@ -88,8 +89,20 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),
         (["budget", "gaussian", "--epsilon", "1", "--delta", "2"], "--delta 2.0"),
         (["budget", "gaussian", "--epsilon", "1", "--adjacency", "any"], "must be one of replace-one"),
-        (["run", "digits", "--no-such-option"], "No such option"),
-        (["no-such-command"], "No such command"),
+        (["run", "digits", "--no-such-option"], "fedprivacy run: no such option"),
+        (["no-such-command"], "fedprivacy: no such command 'no-such-command'"),
+        (["rnu", "digits"], "no such command 'rnu'. Did you mean 'run'? `fedprivacy --help`"),
+        (["scenarios", "more"], "got unexpected extra argument (more). `fedprivacy scenarios --help`"),
+        (["run", "digits", "--seed", "-1"], "--seed -1: must be a whole number from 0 to"),
+        (["run", "digits", "--seed", "x"], "'x' is not a whole number. `fedprivacy run --help`"),
+        (["compare", "digits", "--seed", str(2**63 - 1)], f"from 0 to {2**63 - 3}."),
+        (["run", "digits", "--set", "a.b=1"], "--set a.b=1: unknown key."),
+        (["compare", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
+        (["compare", "digits", "--out", "/dev/null"], "--out /dev/null: not a folder"),
+        (["new", "mine"], "fedprivacy new: missing option '--from'"),
+        (["new", "a b", "--from", "digits"], "'a b': not a name"),
+        (["new", "mine", "--from", "digitz"], "Did you mean digits?"),
+        (["new", "mine", "--from", "digits", "--out", "no/where.toml"], "no/where.toml: No such file"),
     ],
 )
 def test_what_is_wrong_is_said_with_exit_code_2_and_nothing_is_written(args, message, tmp_path: Path) -> None:
@@ -122,10 +135,65 @@ def test_budget_goes_both_ways_and_says_it_in_words() -> None:
         assert part in words
 
 
-def test_scenarios_lists_what_is_ready() -> None:
+def test_scenarios_says_what_each_is_for_and_how_long_it_takes() -> None:
     listed = json.loads(fedprivacy("scenarios", "--json").stdout)["scenarios"]
-    assert [entry["name"] for entry in listed] == ["digits", "local-vs-central", "synthetic-million"]
-    assert fedprivacy("scenarios").returncode == 0
+    assert {"digits", "local-vs-central", "synthetic-million"} <= {entry["name"] for entry in listed}
+    shown = " ".join(fedprivacy("scenarios").stdout.replace("│", " ").split())
+    for entry in listed:
+        assert entry["name"] in shown
+        assert entry["command"].split()[0] == "fedprivacy"
+        assert "cores" in entry["duration"]
+
+
+def test_new_writes_a_file_that_runs_and_never_writes_over_one(tmp_path: Path) -> None:
+    done = fedprivacy("new", "mine", "--from", "digits", cwd=tmp_path)
+    assert done.stdout == "Wrote mine.toml. Start it with: fedprivacy run mine.toml\n"
+    written = (tmp_path / "mine.toml").read_text()
+    again = fedprivacy("new", "mine", "--from", "digits", cwd=tmp_path)
+    assert again.returncode == 2
+    assert again.stderr.startswith("mine.toml: exists already")
+    assert (tmp_path / "mine.toml").read_text() == written
+    run = fedprivacy("run", "mine.toml", "--set", "server.rounds=1", "--json", cwd=tmp_path)
+    assert json.loads(run.stdout)["name"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("fedprivacy run dig", ["digits"]),
+        ("fedprivacy compare local", ["local-vs-central"]),
+        ("fedprivacy new mine --from syn", ["synthetic-million"]),
+        ("fedprivacy run m", ["mine.toml"]),
+        ("fedprivacy compa", ["compare"]),
+    ],
+)
+def test_the_shell_completes_commands_and_scenarios(words: str, expected: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").touch()
+    (tmp_path / "more.txt").touch()
+    done = subprocess.run(
+        COMMAND, cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=ENVIRONMENT | {
+            "_FEDPRIVACY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
+        },
+    )  # fmt: skip
+    assert done.stdout.split() == expected
+
+
+def test_the_completion_script_calls_the_command_by_its_name() -> None:
+    shown = fedprivacy("--show-completion", "bash").stdout
+    assert "complete -o default -F _fedprivacy_completion fedprivacy" in shown
+
+
+def test_the_terminal_and_the_report_say_the_same_finding(small: Path, tmp_path: Path) -> None:
+    only = "compare={epsilons=[2.0], seeds=[1, 2]}"
+    done = fedprivacy("compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--set", only)
+    (path,) = (tmp_path / "runs").iterdir()
+    document = json.loads((path / "run.json").read_text())
+    page = html.unescape((path / "report.html").read_text())
+    assert document["finding"] in done.stdout
+    assert document["finding"] in page
+    for cell in document["cells"]:
+        assert f"{cell['accuracy']['mean']:.3f}" in done.stdout
 
 
 def test_compare_takes_a_seed(small: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
-from scenarios.ready import find, ready
+from scenarios.ready import complete, described, find, first_sentence, ready
 
 
 def test_what_is_ready() -> None:
@@ -21,6 +21,7 @@ def test_each_is_valid_described_and_named_as_its_file(name: str) -> None:
     scenario = Scenario.read(ready()[name])
     assert scenario.name == name
     assert len(scenario.description) > 40
+    assert "core" in scenario.duration
     assert Scenario.from_text(scenario.to_toml()) == scenario
     for trust in scenario.compare.trusts:
         scenario.cell(trust, None if trust == "none" else 1.0, 1)
@@ -71,3 +72,40 @@ def test_neither_a_name_nor_a_path(name: str, guess: str) -> None:
         f"{name[:200]!r}: no ready scenario and no file.{guess} Ready: {', '.join(ready())}. "
         "Or give the path of a .toml file."
     )
+
+
+@pytest.mark.parametrize("name", sorted(ready()))
+def test_what_it_is_for_is_one_sentence(name: str) -> None:
+    entry = described(name, ready()[name])
+    assert entry["purpose"].endswith(".")
+    assert entry["description"].startswith(entry["purpose"])
+    assert 40 < len(entry["purpose"]) < 250
+    compared = "[compare]" in ready()[name].read_text()
+    assert entry["command"] == f"fedprivacy {'compare' if compared else 'run'} {name}"
+
+
+def test_data_that_is_missing_here_is_named(tmp_path: Path) -> None:
+    """Whether or not a scenario can be read without its data: the list needs none."""
+    file = tmp_path / "far.toml"
+    missing = tmp_path / "far.npz"
+    file.write_text(f'description = "Far."\nduration = "1 s"\n[data]\nname = "npz"\npath = "{missing}"\n')
+    entry = described("far", file)
+    assert (entry["data"], entry["data_is_here"], entry["clients"]) == (str(missing), False, None)
+
+
+def test_first_sentence() -> None:
+    assert first_sentence("What costs 2.5 at most? That. ") == "What costs 2.5 at most?"
+    assert first_sentence("One, e.g. this") == "One, e.g. this"
+
+
+def test_completion_of_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name in ("mine.toml", "sub/own.toml", "notes.txt", ".hidden.toml"):
+        (tmp_path / name).touch()
+    assert complete("") == [*ready(), "mine.toml", "sub/"]
+    assert complete("sub/") == ["sub/own.toml"]
+    assert complete("sub/o") == ["sub/own.toml"]
+    assert complete(".h") == [".hidden.toml"]
+    assert complete(f"{tmp_path}/m") == [f"{tmp_path}/mine.toml"]
+    assert complete("nowhere/") == []

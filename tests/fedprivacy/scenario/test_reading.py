@@ -931,3 +931,45 @@ def test_a_rate_beyond_the_accountants_is_refused() -> None:
     )
     with pytest.raises(ScenarioError, match=r"sampling.rate = 1e-13: below 1e-12"):
         Scenario.from_text(text)
+
+
+def test_a_misspelt_key_is_told_once_and_not_also_as_missing() -> None:
+    text = """
+nam = "x"
+[dat]
+name = "digits"
+[model]
+nme = "logistic"
+[server]
+roundz = 3
+[sampling]
+name = "poisson"
+rte = 0.5
+[privacy]
+trust = "central"
+clip_norm = 1.0
+epsilo = 2.0
+"""
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_text(text)
+    assert [(p.key, p.remedy) for p in caught.value.problems] == [
+        ("nam", "Did you mean name?"),
+        ("dat", "Did you mean data?"),
+        ("model.nme", "Did you mean name?"),
+        ("server.roundz", "Did you mean rounds?"),
+        ("sampling.rte", "Did you mean rate?"),
+        ("privacy.clip_norm", "Did you mean clipping_norm?"),
+        ("privacy.epsilo", "Did you mean epsilon?"),
+    ]
+
+
+def test_a_default_is_not_judged_in_place_of_the_key_that_was_misspelt(base_text: str) -> None:
+    text = base_text.replace("delta = 1e-3", "detla = 1e-7").replace("records = 60\n", "records = 600_000\n")
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_text(text.replace('partition = "iid"\nclients = 12\n', ""))
+    assert [p.key for p in caught.value.problems] == ["privacy.detla"]
+
+
+def test_a_key_set_into_an_unknown_section_is_told_at_its_option(base_text: str) -> None:
+    with pytest.raises(ScenarioError, match=r"^--set serve\.rounds=3: unknown key\. Did you mean server\?$"):
+        Scenario.from_text(base_text, overrides=["serve.rounds=3"])

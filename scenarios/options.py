@@ -1,0 +1,108 @@
+"""Every key that a scenario may have, as comments for somebody who edits a file.
+
+All of it is read from the schema: the description of a field, its default, the words that it may be.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.findings import literal
+from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
+from fedprivacy.scenario.words import names
+
+COLUMN, WIDTH = 32, 110  # where comments begin and end
+
+
+class Options:
+    """The keys of one section, of the kind that a scenario has.
+
+    Args:
+        scenario: The whole scenario, which knows every default.
+        section: The section's name, or "" for the keys above the first section.
+    """
+
+    def __init__(self, scenario: Scenario, section: str) -> None:
+        self.kind: Kind = KINDS[section] if section else HEAD
+        tables = scenario.tables()
+        self.values: dict[str, Any] = tables[section] if section else tables
+        variant = self.kind.variant(self.values)
+        assert variant is not None  # the scenario is valid
+        self.variant = variant
+        self.cls = self.kind.variants[variant]
+
+    def about(self, key: str) -> str:
+        """What a key of this kind of section means, or nothing if it is not one."""
+        if key == self.kind.tag:
+            return _first_line(self.cls)
+        field = self.cls.model_fields.get(key)
+        return "" if field is None else _about(field)
+
+    def unset(self, given: set[str]) -> list[str]:
+        """The keys that a file does not give, each commented out with the value that it has then.
+
+        Args:
+            given: The keys that it gives.
+        """
+        rows = []
+        for key in self.kind.keys(self.variant):
+            if key in given:
+                continue
+            value, about = self.values.get(key), self.about(key)
+            field = self.cls.model_fields[key]
+            if field.get_default() == {}:
+                rows += commented(f"# [compare.{key}]", about)
+            elif value is None:
+                rows += commented(f"# {key} = {_example(field)}", f"Not set. {about}")
+            else:
+                rows += commented(f"# {key} = {literal(value)}", about)
+        return rows
+
+    def others(self) -> list[str]:
+        """The other kinds of this section, with the keys that only they have."""
+        own = set(self.kind.keys(self.variant))
+        rows = []
+        for name, cls in self.kind.variants.items():
+            if name == self.variant:
+                continue
+            rows += commented(f"# Or {self.kind.tag} = {literal(name)}", _first_line(cls))
+            for key, field in cls.model_fields.items():
+                if key not in own and key != self.kind.tag:
+                    needed = "Needed. " if field.is_required() and field.examples else ""
+                    rows += commented(f"#    with {key} = {_example(field)}", needed + _about(field))
+        return rows
+
+
+def commented(code: str, comment: str) -> list[str]:
+    """A row with a comment beside it, which goes on below where it is long."""
+    if not comment:
+        return [code]
+    first, *more = textwrap.wrap(comment, WIDTH - max(COLUMN, len(code) + 1) - 2) or [""]
+    rest = textwrap.wrap(" ".join(more), WIDTH - COLUMN - 2)
+    margin = "#" if code.startswith("#") else ""
+    return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]
+
+
+def _about(field: FieldInfo) -> str:
+    # An example helps in an error message; here the value stands beside it.
+    about = re.sub(r", such as (\[.*\]|\S+)\.$", ".", field.description or "")
+    words = [] if field.get_default() == {} else list(dict.fromkeys(map(literal, names(field.annotation))))
+    return about + (f" One of {', '.join(words)}." if len(words) > 1 else "")
+
+
+def _example(field: FieldInfo) -> str:
+    if field.examples:
+        return literal(field.examples[0])
+    default = None if field.is_required() else field.get_default()
+    return "..." if default is None else literal(default)
+
+
+def _first_line(cls: type[Section]) -> str:
+    return (inspect.getdoc(cls) or "").partition("\n")[0]

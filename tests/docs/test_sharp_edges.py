@@ -1,0 +1,134 @@
+"""docs/sharp-edges.md: every number on the page is computed here again."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import dp_accounting
+import pytest
+from dp_accounting.dp_event import RepeatAndSelectDpEvent
+from dp_accounting.rdp import RdpAccountant
+
+from fedprivacy.accounting.statement import printed
+from scenarios.budget import ADJACENCIES, GaussianQuestion, gaussian_budget
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "sharp-edges.md").read_text()
+FLAT = " ".join(PAGE.split())
+POISSON = {"rounds": 100, "sampling_rate": 0.1}
+
+
+@cache
+def noise(**asked: float) -> float:
+    return float(gaussian_budget(GaussianQuestion(**asked))["noise_multiplier"])
+
+
+@cache
+def cost(**asked: float | str) -> float:
+    return float(gaussian_budget(GaussianQuestion(**asked))["epsilon"])
+
+
+def selected(shape: float) -> float:
+    """Epsilon of the best of a random number of tries (mean 10) of one release at epsilon 2."""
+    accountant = RdpAccountant()
+    # Under replace-one a noise multiplier m is a Gaussian of sensitivity 1 and standard deviation m / 2.
+    once = dp_accounting.GaussianDpEvent(noise(epsilon=2.0) / 2)
+    accountant.compose(RepeatAndSelectDpEvent(once, 10, shape))
+    return float(accountant.get_epsilon(1e-5))
+
+
+def facts() -> list[str]:
+    """What the page says with numbers, each made of numbers that are computed."""
+    said = []
+    for epsilon in (1, 2, 4, 8):
+        sure = 100 * math.exp(epsilon) / (1 + math.exp(epsilon))
+        digits = 4 if epsilon == 8 else 3
+        said.append(f"| {epsilon} | {printed(math.exp(epsilon), digits)} | {printed(sure, digits)} % |")
+    changes = {
+        "add-remove": "a client is there or not",
+        "zero-out": "a client's update is zero or not",
+        "replace-one": "a client's records become any others",
+    }
+    for adjacency in ADJACENCIES:
+        given = {"noise_multiplier": 2.248, "adjacency": adjacency}
+        amplified, plain = cost(**given, **POISSON), cost(**given, rounds=100)
+        row = f"| `{adjacency}`: {changes[adjacency]} | {printed(amplified, 3)} | {printed(plain, 3)} |"
+        said.append(row)
+    one = noise(epsilon=2.0, **POISSON)
+    two, three = (printed(cost(noise_multiplier=one, rounds=100 * n, sampling_rate=0.1), 3) for n in (2, 3))
+    said.append(
+        "The noise that makes 100 rounds at rate 0.1 cost epsilon 2 (replace-one, delta = 1e-5) makes 200 "
+        f"rounds, or two such runs on the same people, cost {two}, and three runs {three}."
+    )
+    fixed = noise(epsilon=2.0, rounds=100, cohort=100, population=1000)
+    said.append(
+        "for epsilon 2 under replace-one with 100 of 1000 clients it takes a noise multiplier of "
+        f"{printed(fixed, 3)}, Poisson sampling at rate 0.1 takes {printed(one, 3)}."
+    )
+    single = noise(epsilon=2.0)
+    said += [
+        "One release of Gaussian noise at epsilon 2 (delta = 1e-5), tried with 10 settings:",
+        "| nothing is tried: one run | 2 |",
+        f"a logarithmic distribution of mean 10, only the best is shown | {printed(selected(0), 3)} |",
+        f"a geometric distribution of mean 10 | {printed(selected(1), 3)} |",
+        f"| all 10 are looked at | {printed(cost(noise_multiplier=single, rounds=10), 3)} |",
+    ]
+    share = 1000 / (1000 + 9 * 10)
+    said += [
+        "Take 10 clients, one with 1000 records and nine with 10 each, and updates clipped to 1.",
+        f"replacing the large client moves the mean by at most {2 / 10:g}.",
+        f"With weights by records it moves it by {printed(2 * share, 3)}.",
+        "Noise made for epsilon 2 in one release would then be worth epsilon "
+        f"{printed(cost(noise_multiplier=single / (share * 10)), 3)}",
+    ]
+    return said
+
+
+# Numbers that say what is asked, names of papers and formulas: nothing that could be computed.
+GIVEN = (
+    "Noise of standard deviation 2.248 x C on the sum of updates clipped to C, 100 rounds, delta = 1e-5:",
+    "Poisson sampling, rate 0.1, cohort secret",
+    "from 50 % before",
+    "At epsilon 8 the guarantee alone",
+    "by 2C when it turns round",
+    "a report with many cells of epsilon 2 has shown its reader more than epsilon 2 of each client",
+    "*Not delta = 0.*",
+    "delta = 1/(number of clients)",
+    "[arXiv:2110.03620](https://arxiv.org/abs/2110.03620)",
+    "(Mironov 2012)",
+)
+
+
+@pytest.mark.parametrize("fact", facts())
+def test_the_page_says_what_the_accountants_say(fact: str) -> None:
+    assert fact in FLAT
+
+
+def test_no_other_number_stands_on_the_page() -> None:
+    rest = FLAT
+    for known in sorted([*facts(), *GIVEN], key=len, reverse=True):
+        assert known in rest
+        rest = rest.replace(known, " ")
+    rest = re.sub(r"fedprivacy budget gaussian --noise-multiplier 2\.248 --rounds 100\b[^f]*", " ", rest)
+    assert re.findall(r".{0,40}\d.{0,20}", rest) == []
+
+
+def test_its_commands_are_those_of_its_table() -> None:
+    options = {"--noise-multiplier": "noise_multiplier", "--rounds": "rounds",
+               "--sampling-rate": "sampling_rate", "--adjacency": "adjacency"}  # fmt: skip
+    found = re.findall(r"(?m)^    fedprivacy budget gaussian (.*)$", PAGE)
+    assert len(found) == 4
+    for line in found:
+        words = line.split()
+        asked = {options[name]: value for name, value in zip(words[::2], words[1::2], strict=True)}
+        numbers = {key: value if key == "adjacency" else float(value) for key, value in asked.items()}
+        epsilon = cost(**{**numbers, "rounds": int(numbers["rounds"])})
+        assert f"| {printed(epsilon, 3)} |" in PAGE
+
+
+def test_it_is_linked() -> None:
+    for name in ("README.md", "CONTRIBUTING.md"):
+        assert "docs/sharp-edges.md" in (ROOT / name).read_text()
