@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.comparison import INTERVAL, finding, interval
+from fedprivacy.comparison import INTERVAL, finding, interval, mean_curve, mean_per_class
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.record import OPERATOR_ONLY, SEEDS, TUNING_UNSTATED, peak_memory_mb, versions
@@ -167,6 +167,8 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         "accuracies": accuracies,
         **{key: privacy[key] for key in ("noise_multiplier", "clipping_norm", "sampling", "guarantees")},
         "rounds": len(runs[0]["rounds"]),
+        "curve": mean_curve([run["rounds"] for run in runs]),
+        "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
         "training": runs[0]["scenario"]["training"],
         "server": runs[0]["scenario"]["server"],
         "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),
