@@ -26,6 +26,40 @@ def interval(values: Sequence[float]) -> dict[str, float | None]:
     return {"mean": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
 
 
+def mean_curve(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The learning curve of a cell: the mean accuracy over seeds, of the rounds that all have evaluated.
+
+    Args:
+        rounds: The rounds of each seed's run.
+
+    Returns:
+        `round` (the first is 1) and `accuracy`, from the first to the last.
+
+    >>> mean_curve([[{"round": 0, "accuracy": 0.25}], [{"round": 0, "accuracy": 0.75}]])
+    [{'round': 1, 'accuracy': 0.5}]
+    """
+    runs = [{one["round"]: one["accuracy"] for one in run if one["accuracy"] is not None} for run in rounds]
+    shared = sorted(set.intersection(*map(set, runs)))
+    return [{"round": at + 1, "accuracy": float(np.mean([run[at] for run in runs]))} for at in shared]
+
+
+def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[dict[str, Any]] | None:
+    """The accuracy within each class, as the mean over seeds; None where a run was not evaluated.
+
+    Args:
+        runs: `final.per_class` of each seed's run; they have the same held-out records.
+    """
+    known = [run for run in runs if run is not None]
+    if len(known) < len(runs):
+        return None
+    means = []
+    for classes in zip(*known, strict=True):
+        accuracies = [one["accuracy"] for one in classes]
+        mean = None if None in accuracies else float(np.mean(accuracies))
+        means.append({**classes[0], "accuracy": mean})
+    return means
+
+
 def finding(cells: Sequence[Mapping[str, Any]]) -> str:
     """What local costs against central, in one sentence with numbers.
 

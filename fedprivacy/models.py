@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -106,16 +108,51 @@ def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
     }
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a model does on held-out records.
+
+    Args:
+        loss: The mean cross-entropy.
+        correct: How many records of each class it names rightly.
+        records: How many records each class has.
+    """
+
+    loss: float
+    correct: tuple[int, ...]
+    records: tuple[int, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """The share of all records that it names rightly."""
+        return sum(self.correct) / sum(self.records)
+
+    def per_class(self) -> list[dict[str, Any]]:
+        """The accuracy within each class, as the document holds it; null where a class has no record."""
+        return [
+            {"class": number, "label": None, "accuracy": right / count if count else None, "records": count}
+            for number, (right, count) in enumerate(zip(self.correct, self.records, strict=True))
+        ]
+
+
 @torch.no_grad()
 def evaluate(
     module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.int64]
-) -> tuple[float, float]:
-    """Accuracy and mean cross-entropy of flat weights on records, in blocks of bounded memory."""
+) -> Evaluation:
+    """Accuracy, also within each class, and mean cross-entropy of flat weights on records.
+
+    Args:
+        module: A module to (batch, classes) logits; its own weights are not used.
+        weights: The flat weights, shape (parameters,).
+        x: Records, shape (records, *features), taken in blocks of bounded memory.
+        y: Their labels, int64 in [0, classes), shape (records,).
+    """
     parameters = unflatten(module, torch.from_numpy(weights))
-    correct, loss = 0, 0.0
+    correct, loss = np.empty(len(y), dtype=bool), 0.0
     for start in range(0, len(y), 8192):
         labels = torch.from_numpy(y[start : start + 8192])
         logits = torch.func.functional_call(module, parameters, torch.from_numpy(x[start : start + 8192]))
-        correct += int((logits.argmax(dim=1) == labels).sum())
+        correct[start : start + 8192] = (logits.argmax(dim=1) == labels).numpy()
         loss += float(nn.functional.cross_entropy(logits.double(), labels, reduction="sum"))
-    return correct / len(y), loss / len(y)
+    right, records = (np.bincount(part, minlength=logits.shape[1]).tolist() for part in (y[correct], y))
+    return Evaluation(loss / len(y), tuple(right), tuple(records))

@@ -19,6 +19,7 @@ from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
+from fedprivacy.models import Evaluation
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
@@ -75,6 +76,7 @@ class RunRecord:
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
         self._candidates = None if candidates is None else [one.to_json() for one in candidates]
+        self.per_class: list[dict[str, Any]] | None = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self.command, self.started, self._seconds = command, now, 0.0
         if earlier is not None:
@@ -88,6 +90,7 @@ class RunRecord:
         """Goes on after a checkpoint: its rounds, its ledger."""
         self.rounds = self.directory.keep_events(checkpoint.rounds)
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
+        self.per_class = checkpoint.facts.get("per_class")
 
     def begin(self) -> None:
         """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
@@ -95,16 +98,22 @@ class RunRecord:
             self.directory.keep_events(0)
         self._write("running", None, self.ledger.in_advance())
 
-    def commit(self, event: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+    def commit(
+        self, event: dict[str, Any], tensors: Mapping[str, NDArray[Any]], quality: Evaluation | None
+    ) -> None:
         """Writes a finished round: its event, then the checkpoint that covers it.
 
         Args:
             event: The round's line: round, cohort, accuracy, loss, seconds and operator-only counts.
             tensors: What the next round starts from: weights, optimizer and node state.
+            quality: The evaluation that the round ended with, if it did.
         """
         self.rounds.append(event)
+        if quality is not None:
+            self.per_class = quality.per_class()
         self.directory.append_event(event)
         own, facts = self.ledger.state()
+        facts["per_class"] = self.per_class  # the last evaluation may lie rounds back
         self.directory.save_checkpoint(Checkpoint(event["round"] + 1, {**tensors, **own}, facts))
         if self.on_round:
             self.on_round(event)
@@ -146,7 +155,7 @@ class RunRecord:
             "code_digest": self.code or None,
             "plan": plan.to_json(),
             "rounds": self.rounds,
-            "final": {"accuracy": last["accuracy"], "loss": last["loss"]},
+            "final": {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": self.per_class},
             "privacy": {
                 **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
                 "mechanism": None if plan.mechanism is None else plan.mechanism.name,
@@ -211,11 +220,11 @@ def round_event(
     failures: int,
     refusals: int,
     first_failure: str | None,
-    quality: tuple[float, float] | None,
+    quality: Evaluation | None,
     seconds: float,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null."""
-    accuracy, loss = quality or (None, None)
+    accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     event: dict[str, Any] = {
         "round": number,
         "cohort": cohort,

@@ -15,7 +15,7 @@ from typing import Any
 
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
-from fedprivacy.comparison import INTERVAL, finding, interval
+from fedprivacy.comparison import INTERVAL, finding, interval, mean_curve, mean_per_class
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
@@ -190,6 +190,8 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
             for key in ("noise_multiplier", "noise", "clipping_norm", "sampling", "guarantees")
         },
         "rounds": len(runs[0]["rounds"]),
+        "curve": mean_curve([run["rounds"] for run in runs]),
+        "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
         "training": runs[0]["scenario"]["training"],
         "server": runs[0]["scenario"]["server"],
         "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),

@@ -118,6 +118,7 @@ def _play(
         if record.plan.trust == "local":
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
+        quality = evaluate(module, federation.model, x, y) if due else None
         event = round_event(
             number,
             cohort=len(cohort),
@@ -125,10 +126,10 @@ def _play(
             failures=total.failed,
             refusals=total.refused,
             first_failure=total.first_failure,
-            quality=evaluate(module, federation.model, x, y) if due else None,
+            quality=quality,
             seconds=seconds,
         )
-        record.commit(event, {**federation.state(), **view.states()})
+        record.commit(event, {**federation.state(), **view.states()}, quality)
 
 
 def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:

@@ -36,10 +36,11 @@ def render(document: Mapping[str, Any]) -> str:
         InputError: the schema or kind is unknown, or a field is not what its schema says.
     """
     result = read(document)
+    apart = {name: bool(document.get(name)) for name in ("error", "command")}
     if isinstance(result, CompareDocument):
-        page = compare.page(result, error=bool(document.get("error")))
+        page = compare.page(result, **apart)
     elif isinstance(result, RunDocument):
-        page = run.page(result, error=bool(document.get("error")))
+        page = run.page(result, **apart)
     else:
         raise InputError(f"report: no page for {type(result).__name__}.")
     operator = operator_section(document)

@@ -53,12 +53,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in two shapes (for wide and narrow windows), with the table of the same figures."""
+    """A picture in two shapes (for wide and narrow windows), with tables of the same figures."""
 
     wide: str
     narrow: str
     caption: str
-    table: Table
+    tables: Sequence[Table]
     kind: ClassVar[str] = "picture"
 
 
@@ -93,28 +93,6 @@ class Tiles:
 
 
 @dataclass(frozen=True)
-class Card:
-    """One observer and what protects from it; the items are what that rests on."""
-
-    title: str
-    subtitle: str
-    headline: str
-    terms: str
-    tone: str
-    text: str
-    items: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Cards:
-    """Cards below each other; `items_heading` names their lists."""
-
-    cards: Sequence[Card]
-    items_heading: str
-    kind: ClassVar[str] = "cards"
-
-
-@dataclass(frozen=True)
 class Facts:
     """Names and values."""
 
@@ -138,7 +116,7 @@ class Code:
     kind: ClassVar[str] = "code"
 
 
-Block = Table | Picture | Text | Finding | Tiles | Cards | Facts | Items | Code
+Block = Table | Picture | Text | Finding | Tiles | Facts | Items | Code
 
 
 @dataclass(frozen=True)

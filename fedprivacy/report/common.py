@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import tomli_w
 
@@ -12,6 +12,7 @@ from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 from fedprivacy.report.documents import Document
 
+T = TypeVar("T")
 OPERATOR_ID = "operator-only"
 MAX_ROWS = 400  # rows of a folded table; above, evenly spaced ones, and the page says so
 
@@ -25,8 +26,14 @@ def status(document: Document, done: int, planned: int | None, what: str, *, err
     return Text(text, "status stopped", OPERATOR_ID if error else "", "What the error said (operator only)")
 
 
-def closing(document: Document) -> list[Section]:
-    """Notes, performance, the complete scenario, the command and the versions: what there is of them."""
+def closing(document: Document, *, command: bool, runs: Sequence[Block | Details] = ()) -> list[Section]:
+    """Notes, performance, how to reproduce it, the versions: what there is of them.
+
+    Args:
+        document: Of any kind.
+        command: Whether the operator-only section holds the command that reproduces it.
+        runs: Where the runs are stored, if they are others than the document's own.
+    """
     sections = []
     if document.notes:
         sections.append(Section("notes", "Notes", [Items(document.notes)]))
@@ -34,11 +41,8 @@ def closing(document: Document) -> list[Section]:
     if speed:
         sections.append(Section("performance", "Performance", [Facts(speed)]))
     again: list[Block | Details] = []
-    if document.command:
-        again += [
-            Text("On the same machine and torch build, this gives the same figures:"),
-            Code(document.command),
-        ]
+    if command:
+        again.append(Text(words.COMMAND_ELSEWHERE, link=OPERATOR_ID, link_text="For the operator only"))
     facts = [
         ("Started", document.started or ""),
         ("Stored in", document.path or ""),
@@ -46,8 +50,11 @@ def closing(document: Document) -> list[Section]:
     ]
     known = [(name, value) for name, value in facts if value]
     again += [Facts(known)] if known else []
+    again += runs
     if document.scenario:
-        again.append(Details("The complete scenario (TOML)", [Code(toml(document.scenario))]))
+        again.append(
+            Details("The complete scenario without its seeds (TOML)", [Code(toml(document.scenario))])
+        )
     if again:
         sections.append(Section("reproduce", "How to reproduce it", again))
     return sections
@@ -107,6 +114,17 @@ def plain(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def spaced(items: Sequence[T], most: int) -> list[T]:
+    """The first, the last and evenly spaced ones between, at most so many.
+
+    >>> spaced([1, 2, 3, 4, 5], 3)
+    [1, 3, 5]
+    """
+    if len(items) <= most:
+        return list(items)
+    return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]
 
 
 def sampled(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

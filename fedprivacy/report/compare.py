@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fedprivacy.report import common, plots, protection, words
+from fedprivacy.report import candidates, classes, common, curves, plots, protection, words
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -22,12 +22,13 @@ from fedprivacy.report.blocks import (
 from fedprivacy.report.documents import Cell, CompareDocument
 
 
-def page(document: CompareDocument, *, error: bool = False) -> Page:
+def page(document: CompareDocument, *, error: bool = False, command: bool = False) -> Page:
     """The page without its operator-only section.
 
     Args:
         document: The comparison, without its operator-only fields.
         error: Whether the operator-only section holds an error's text.
+        command: Whether it holds the command that reproduces the comparison.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -42,11 +43,18 @@ def page(document: CompareDocument, *, error: bool = False) -> Page:
             caution=words.caution(document.trusts),
         )
     )
+    cells = [
+        protection.Protected(trust, cell.epsilon, cell.guarantees)
+        for trust in document.trusts
+        for cell in document.of(trust)
+    ]
     sections = [
-        Section("figures", "The figures", _figures(document)),
-        Section("guarantees", "Who is protected from whom", protection.compared(document)),
+        Section("guarantees", "Who is protected from whom", protection.blocks(cells)),
+        *curves.of_comparison(document),
+        *candidates.of_comparison(document),
+        *classes.of_comparison(document),
         Section("settings", "Settings per trust model", [_settings(document)]),
-        *common.closing(document),
+        *common.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
         title=f"{document.name}: accuracy against privacy",
@@ -84,25 +92,16 @@ def _picture(document: CompareDocument) -> Picture | None:
     stands_with = words.terms(document.guarantees())
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, mean over the seeds."
     label = f"epsilon (smaller is more private); {stands_with}" if stands_with else ""
-    title = f"Line chart of accuracy against epsilon ({stands_with or 'no guarantee'}). "
-    title += " ".join(_said(one) for one in series)
+    title = "Line chart of accuracy against epsilon"
+    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(one) for one in series)
     bottom, _ = plots.accuracy_range([value for one in series for p in one.points for value in p.extent])
     return Picture(
-        wide=plots.frontier(series, label, title),
-        narrow=plots.frontier(series, label, title, narrow=True),
+        wide=plots.frontier(series, label, title, spoken),
+        narrow=plots.frontier(series, label, title, spoken, narrow=True),
         caption=measured
         + (f" Bars and band: {document.interval}." if document.interval else "")
         + words.cut_axis(bottom),
-        table=Table(
-            measured + (f" Epsilon stands at {stands_with}." if stands_with else ""),
-            ("Trust model", "Against whom", "Epsilon", "Accuracy"),
-            [
-                (one.label, one.reach, _target(point.epsilon), words.accuracy(point.mean))
-                for one in series
-                for point in one.points
-            ],
-            numeric=frozenset({2, 3}),
-        ),
+        tables=[_figures(document)],
     )
 
 
@@ -115,7 +114,8 @@ def _said(one: plots.Series) -> str:
     return f"{one.label} ({one.reach}): {words.listed(figures)}."
 
 
-def _figures(document: CompareDocument) -> list[Block | Details]:
+def _figures(document: CompareDocument) -> Table:
+    """Every cell's figures, and the cells that have none."""
     rows: list[Sequence[Value] | Group] = []
     for trust in document.trusts:
         cells = document.of(trust)
@@ -123,32 +123,34 @@ def _figures(document: CompareDocument) -> list[Block | Details]:
         rows.append(Group(words.trust(trust), words.reach(found) if found else ""))
         rows += [_figure_row(cell) for cell in cells]
         missing = set(document.targets(trust)) - {cell.epsilon for cell in cells}
-        rows += [(_target(e), "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)]
+        rows += [(words.target(e), "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)]
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
     if document.interval:
         caption += f" Interval: {document.interval}."
     stands_with = words.terms(document.guarantees())
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named above its rows."
-    head = ("Epsilon", "Mean", "Interval", "Each seed")
-    blocks: list[Block | Details] = [Table(caption, head, rows, numeric=frozenset({1, 2, 3}))]
-    stored = [(words.trust(c.trust), _target(c.epsilon), run) for c in document.cells for run in c.runs]
-    if stored:
-        where = "Folders beside this page. Epsilon stands for the same as in the figures above."
-        table = Table(where, ("Trust model", "Epsilon", "Folder"), stored)
-        blocks.append(Details("Where each run is stored", [table]))
-    return blocks
+    return Table(caption, ("Epsilon", "Mean", "Interval", "Each seed"), rows, numeric=frozenset({1, 2, 3}))
 
 
-def _target(epsilon: float | None) -> str:
-    """The epsilon that a cell was asked for."""
-    return "none" if epsilon is None else words.number(epsilon)
+def _stored(document: CompareDocument) -> list[Block | Details]:
+    """Where each run of the comparison is."""
+    stored = [
+        (words.trust(cell.trust), words.target(cell.epsilon), run)
+        for cell in document.cells
+        for run in cell.runs
+    ]
+    if not stored:
+        return []
+    where = "Folders beside this page. Epsilon is the one asked for, and stands for the same as above."
+    table = Table(where, ("Trust model", "Epsilon", "Folder"), stored)
+    return [Details("Where each run is stored", [table])]
 
 
 def _figure_row(cell: Cell) -> Sequence[Value]:
     ends = [words.accuracy(end, unit="") for end in cell.accuracy.interval or ()]
     return (
-        _target(cell.epsilon),
+        words.target(cell.epsilon),
         words.accuracy(cell.accuracy.mean, unit=""),
         " to ".join(ends) or "—",
         ", ".join(words.accuracy(value, unit="") for value in cell.accuracies) or "—",

@@ -21,6 +21,11 @@ TRUST_ORDER = ("none", "central", "distributed", "local")
 
 # Operator-only by nature, whether or not a document remembers to say so.
 ALWAYS_OPERATOR_ONLY = (
+    "command",  # it holds the seed, and who knows the seed of a simulation knows its noise
+    "seed",
+    "scenario.seed",
+    "scenario.compare.seeds",
+    "cells[].seeds",
     "error",
     "rounds[].cohort",
     "rounds[].zeroed",
@@ -77,13 +82,44 @@ class Figures(_Part):
         return self.low, self.high
 
 
+class Candidate(_Part):
+    """A mechanism that was considered; its errors are per coordinate of a round's average update."""
+
+    mechanism: str
+    noise: str = ""
+    predicted_error: float | None = None
+    measured_error: float | None = None
+    chosen: bool = False
+    reason: str | None = None
+
+
+class ClassAccuracy(_Part):
+    """How well held-out records of one class are named."""
+
+    number: int | str = Field(alias="class")
+    label: str | None = None
+    accuracy: float | None = None
+    records: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The class as a person would call it."""
+        return self.label or str(self.number)
+
+
+class Evaluated(_Part):
+    """A point of a learning curve: the mean over seeds after a round."""
+
+    round: int
+    accuracy: float = Field(allow_inf_nan=False)
+
+
 class Cell(_Part):
     """One trust model at one target epsilon, over the paired seeds."""
 
     trust: str
     mechanism: str | None = None
     epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
-    seeds: tuple[int, ...] = ()
     accuracy: Figures = Figures()
     accuracies: tuple[float | None, ...] = ()
     noise_multiplier: float | None = None
@@ -93,6 +129,9 @@ class Cell(_Part):
     training: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
     guarantees: tuple[Guarantee, ...] = ()
+    candidates: tuple[Candidate, ...] | None = None
+    curve: tuple[Evaluated, ...] | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
     runs: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -116,6 +155,7 @@ class Final(_Part):
 
     accuracy: float | None = None
     loss: float | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
 
 
 class Privacy(_Part):
@@ -132,6 +172,7 @@ class Privacy(_Part):
     sampling: Any = None
     max_participations: int | None = None
     guarantees: tuple[Guarantee, ...] = ()
+    candidates: tuple[Candidate, ...] | None = None
 
 
 class Performance(_Part):
@@ -149,7 +190,6 @@ class Document(_Part):
     path: str | None = None
     status: str = "finished"
     error: str | None = None
-    command: str | None = None
     started: str | None = None
     versions: dict[str, Any] = Field(default_factory=dict)
     scenario: dict[str, Any] = Field(default_factory=dict)
@@ -170,7 +210,6 @@ class Document(_Part):
 class RunDocument(Document):
     """A federated run."""
 
-    seed: int | None = None
     rounds: tuple[Round, ...] = ()
     final: Final | None = None
     privacy: Privacy = Privacy()
@@ -201,6 +240,10 @@ class CompareDocument(Document):
     def of(self, trust: str) -> list[Cell]:
         """The cells of a trust model, from the strictest epsilon on."""
         return sorted((c for c in self.cells if c.trust == trust), key=lambda cell: cell.epsilon or 0.0)
+
+    def widest(self) -> list[Cell]:
+        """The cell of each trust model at its largest epsilon: where the noise disturbs least."""
+        return [cells[-1] for trust in self.trusts if (cells := self.of(trust))]
 
     def guarantees(self, trust: str | None = None) -> list[Guarantee]:
         """The guarantees of one trust model, or of all."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedprivacy.report import common, words
-from fedprivacy.report.blocks import Block, Details, Facts, Items, Section, Table, Text
+from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 from fedprivacy.report.documents import operator_only, select
 
 FIELDS = {
@@ -17,6 +17,9 @@ FIELDS = {
     "first_failure": "What the first failing client said",
     "refusals": "Clients that refused",
     "error": "Error",
+    "seed": "Seed",
+    "scenario.seed": "Seed of the scenario",
+    "scenario.compare.seeds": "Seeds compared",
     "seconds": "Seconds",
     "clients_per_second": "Clients trained per second",
     "peak_memory_mb": "Peak memory, MB",
@@ -42,20 +45,24 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
             elsewhere.append(f"{label(field)} ({inner} of the {record})")
             continue
         values = select(document, path)
-        if not values:
+        if not values or path == "command":
             continue
         if "[]." in path:
             series.setdefault(path.rpartition(".")[0], []).append((field, values))
         else:
             singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
-    if not singles and not series and not elsewhere:
+    command = str(document.get("command") or "")
+    if not singles and not series and not elsewhere and not command:
         return None
     blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]
+    blocks += [Text(words.COMMAND_CAUTION), Code(command)] if command else []
     blocks += [Facts(singles)] if singles else []
     for parent, columns in series.items():
         blocks += _series(parent, columns, document)
     if elsewhere:
-        blocks += [Text("Fields of this kind in the stored records, not shown here:"), Items(elsewhere)]
+        blocks.append(
+            Details("Fields of this kind in the stored records, not shown here", [Items(elsewhere)])
+        )
     return Section(common.OPERATOR_ID, "For the operator only", blocks, operator=True)
 
 
@@ -81,10 +88,12 @@ def _series(
         blocks.append(Table(caption, head, summary, numeric=frozenset({1, 2, 3, 4})))
     paths = [f"{parent}.{field}" for field, _ in columns]
     rows = [
-        (name, *(common.plain(found[0]) if (found := select(one, path)) else "—" for path in paths))
+        (name, *(", ".join(map(common.plain, select(one, path))) or "—" for path in paths))
         for name, one in _elements(parent, document)
     ]
-    table = common.sampled("", (element.capitalize(), *(label(field) for field, _ in columns)), rows)
+    table = common.sampled(
+        f"Each {element} by itself.", (element.capitalize(), *(label(field) for field, _ in columns)), rows
+    )
     blocks.append(Details(f"Every {element}", [table]))
     return blocks
 

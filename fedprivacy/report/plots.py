@@ -1,4 +1,4 @@
-"""The pictures of a report: accuracy against epsilon, and learning curves.
+"""Accuracy against epsilon, and what all pictures of a report have in common: looks and axes.
 
 Colours are Okabe and Ito's, which colour-blind eyes tell apart; each trust model also has its own
 marker, line style and label, so that a print in grey says the same.
@@ -64,27 +64,14 @@ class Series:
         return tuple(sorted((p for p in self.points if p.epsilon), key=lambda p: p.epsilon or 0.0))
 
 
-@dataclass(frozen=True)
-class Curve:
-    """One measure by round; a share is shown in percent."""
-
-    label: str
-    rounds: tuple[int, ...]
-    values: tuple[float, ...]
-    share: bool = False
-
-    def said(self, value: float) -> str:
-        """One of its values in words."""
-        return words.accuracy(value) if self.share else words.number(value, 3)
-
-
-def frontier(series: Sequence[Series], x_label: str, title: str, *, narrow: bool = False) -> str:
+def frontier(series: Sequence[Series], x_label: str, title: str, said: str, *, narrow: bool = False) -> str:
     """Accuracy against epsilon, a line per trust model; without privacy a level with its band.
 
     Args:
         series: One for each trust model that has a result.
         x_label: What stands under the axis: epsilon with all that belongs to it.
-        title: The picture in words.
+        title: What kind of picture it is.
+        said: The picture in words.
         narrow: Whether to draw it for a phone (the labels above instead of at the lines' ends).
 
     Returns:
@@ -98,39 +85,24 @@ def frontier(series: Sequence[Series], x_label: str, title: str, *, narrow: bool
         else:
             drawn = svg.figure(920, 460)
             axes = svg.place(drawn, left=50, top=44, right=250, bottom=58)
-        _accuracy_axis(axes, [value for one in series for p in one.points for value in p.extent])
+        extents = [value for one in series for p in one.points for value in p.extent]
+        accuracy_axis(axes, accuracy_range(extents))
         epsilons = sorted({p.epsilon for one in series for p in one.private if p.epsilon})
         _epsilon_axis(axes, epsilons, labels=6 if narrow else 10)
         axes.set_xlabel(x_label.replace("; ", "\n") if narrow else x_label.replace("; ", ", "), labelpad=8)
-        _heading(axes, "Accuracy (higher is better)", shift=-44)
+        heading(axes, "Accuracy (higher is better)", shift=-44)
         for one in series:
             _draw(axes, one)
         if narrow:
             _legend(drawn, series)
         else:
             _direct_labels(axes, series)
-        return svg.write(drawn, "frontier-narrow" if narrow else "frontier-wide", title)
+        return svg.write(drawn, "frontier-narrow" if narrow else "frontier-wide", title, said)
 
 
-def learning(
-    curves: Sequence[Curve], trust: str, planned: int | None, title: str, *, narrow: bool = False
-) -> str:
-    """A panel for each measure by round; rounds that were planned but not run stay empty.
-
-    Returns:
-        Inline SVG.
-    """
-    with svg.style():
-        count = len(curves)
-        drawn = svg.figure(360, 270 * count) if narrow else svg.figure(920, 320)
-        for index, curve in enumerate(curves):
-            if narrow:
-                axes = svg.place(drawn, 46, 270 * index + 40, 58, 270 * (count - index - 1) + 52)
-            else:
-                step = 920 / count
-                axes = svg.place(drawn, 50 + step * index, 40, 920 - step * (index + 1) + 66, 52)
-            _panel(axes, curve, LOOKS.get(trust, LOOKS["none"])[0], "-" if index == 0 else "--", planned)
-        return svg.write(drawn, "learning-narrow" if narrow else "learning-wide", title)
+def look(trust: str) -> tuple[str, str, Any]:
+    """The colour, marker and line style of a trust model."""
+    return LOOKS.get(trust, LOOKS["none"])
 
 
 def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
@@ -142,8 +114,9 @@ def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
     return max(0.0, math.floor((low - pad) * 20) / 20), min(1.0, math.ceil((high + pad) * 20) / 20)
 
 
-def _accuracy_axis(axes: Axes, values: Sequence[float]) -> None:
-    axes.set_ylim(*accuracy_range(values))
+def accuracy_axis(axes: Axes, shown: tuple[float, float]) -> None:
+    """The vertical axis in percent, from the first share shown to the last."""
+    axes.set_ylim(*shown)
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g} %"))
 
@@ -167,7 +140,7 @@ def _epsilon_axis(axes: Axes, epsilons: Sequence[float], labels: int) -> None:
 
 
 def _draw(axes: Axes, one: Series) -> None:
-    color, marker, line = LOOKS.get(one.trust, LOOKS["none"])
+    color, marker, line = look(one.trust)
     for level in (p for p in one.points if not p.epsilon):
         if level.interval:
             axes.axhspan(*level.interval, color=color, alpha=0.14, linewidth=0)
@@ -194,15 +167,37 @@ def _label_height(one: Series, width: int) -> float:
     return LINE * len(_label(one, width)) + 8
 
 
-def _direct_labels(axes: Axes, series: Sequence[Series]) -> None:
-    """Each line's name at its right end, pushed down where two would overlap."""
+def spread(axes: Axes, labels: Sequence[tuple[float, float, Any]]) -> list[tuple[float, float, Any]]:
+    """Labels for the right end of lines, from the top down, pushed down where two would overlap.
+
+    Args:
+        axes: With its limits set.
+        labels: For each the value that it belongs to, its height in pixels, and what to write.
+
+    Returns:
+        The same with the value replaced by pixels above the bottom of the axes.
+    """
     bottom, top = axes.get_ylim()
     height = axes.get_window_extent().height
-    ends = [(height * (one.end.mean - bottom) / (top - bottom), one) for one in series]
     ceiling = height + 10
-    for y, one in sorted(ends, key=lambda pair: -pair[0]):
-        y = min(y + 4, ceiling)
-        ceiling = y - _label_height(one, WIDE)
+    placed = []
+    for value, tall, what in sorted(labels, key=lambda label: -label[0]):
+        y = min(height * (value - bottom) / (top - bottom) + 4, ceiling)
+        ceiling = y - tall
+        placed.append((y, tall, what))
+    # What was pushed below the axes makes the others move up.
+    floor = 0.0
+    for index in reversed(range(len(placed))):
+        y, tall, what = placed[index]
+        y = max(y, floor)
+        placed[index], floor = (y, tall, what), y + (placed[index - 1][1] if index else 0.0)
+    return placed
+
+
+def _direct_labels(axes: Axes, series: Sequence[Series]) -> None:
+    """Each line's name at its right end."""
+    ends = [(one.end.mean, _label_height(one, WIDE), one) for one in series]
+    for y, _, one in spread(axes, ends):
         for index, text in enumerate(_label(one, WIDE)):
             axes.annotate(
                 text, xy=(1, 0), xycoords="axes fraction", xytext=(14, y - LINE * index),
@@ -216,7 +211,7 @@ def _legend(drawn: Figure, series: Sequence[Series]) -> None:
     width, height = drawn.get_size_inches() * 72
     y = 12.0
     for one in series:
-        color, marker, line = LOOKS.get(one.trust, LOOKS["none"])
+        color, marker, line = look(one.trust)
         drawn.add_artist(
             Line2D(
                 [4 / width, 44 / width], [1 - y / height] * 2, color=color, linestyle=line, marker=marker,
@@ -231,37 +226,13 @@ def _legend(drawn: Figure, series: Sequence[Series]) -> None:
 
 def _label_font(one: Series, index: int) -> dict[str, Any]:
     if index == 0:
-        return {"color": LOOKS.get(one.trust, LOOKS["none"])[0], "fontsize": 14, "fontweight": "bold"}
+        return {"color": look(one.trust)[0], "fontsize": 14, "fontweight": "bold"}
     return {"color": svg.MUTED, "fontsize": 12}
 
 
-def _heading(axes: Axes, text: str, shift: float) -> None:
+def heading(axes: Axes, text: str, shift: float, color: str = svg.MUTED, *, bold: bool = False) -> None:
     """What the vertical axis shows, set level above it."""
     axes.annotate(
         text, xy=(0, 1), xycoords="axes fraction", xytext=(shift, 16), textcoords="offset pixels",
-        color=svg.MUTED, fontsize=13, annotation_clip=False,
+        color=color, fontsize=13, fontweight="bold" if bold else "normal", annotation_clip=False,
     )  # fmt: skip
-
-
-def _panel(axes: Axes, curve: Curve, color: str, line: str, planned: int | None) -> None:
-    done = curve.rounds[-1]
-    _heading(axes, curve.label, shift=-44)
-    marker = "o" if len(curve.rounds) <= 25 else ""
-    axes.plot(
-        curve.rounds, curve.values, color=color, linestyle=line, marker=marker, markersize=5, clip_on=False
-    )
-    axes.set_xlim(0, max(planned or 0, done, 1))
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_xlabel("Round", labelpad=6)
-    if curve.share:
-        _accuracy_axis(axes, curve.values)
-    else:
-        axes.set_ylim(bottom=min(0.0, *curve.values))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-    last = curve.values[-1]
-    axes.annotate(
-        curve.said(last), xy=(done, last), xytext=(8, 0), textcoords="offset pixels", va="center",
-        color=svg.INK, fontweight="bold", annotation_clip=False,
-    )  # fmt: skip
-    if planned and done < planned:
-        axes.axvline(done, color=svg.MUTED, linestyle=":", linewidth=1.25)

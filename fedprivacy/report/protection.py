@@ -1,4 +1,4 @@
-"""Who is protected from whom: the guarantees of a run as cards, those of a comparison as tables.
+"""Who is protected from whom: a row for each trust model, a column for each observer.
 
 Every epsilon that is printed here stands with its delta, unit, adjacency and observer.
 """
@@ -6,101 +6,99 @@ Every epsilon that is printed here stands with its delta, unit, adjacency and ob
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fedprivacy.report import words
-from fedprivacy.report.blocks import Block, Card, Cards, Details, Entry, Items, Table, Text
-from fedprivacy.report.documents import CompareDocument, Guarantee
+from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
+from fedprivacy.report.documents import Guarantee
 
 OBSERVERS = ("server", "participant", "outsider")
 # Above it the bound on the odds (e^20, 5e8) says nothing that anybody would call protection.
 USEFUL_EPSILON = 20.0
+LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest
 ROUNDED = "Epsilons and factors are rounded up, never down."
 
 
-def cards(guarantees: Sequence[Guarantee]) -> list[Block | Details]:
-    """The guarantees of one run, one card for each observer."""
+@dataclass(frozen=True)
+class Protected:
+    """What was guaranteed under one trust model, at the epsilon that was asked for (None: no privacy)."""
+
+    trust: str
+    target: float | None
+    guarantees: Sequence[Guarantee]
+
+
+def blocks(cells: Sequence[Protected]) -> list[Block | Details]:
+    """The guarantees of a run (one cell) or of a comparison, as tables."""
+    guarantees = [g for cell in cells for g in cell.guarantees]
     if not guarantees:
-        return [Text("This record states no guarantee for anyone.")]
-    blocks: list[Block | Details] = [Cards([_card(g) for g in guarantees], "Provided that")]
-    if any(g.holds for g in guarantees):
-        blocks.append(Text(ROUNDED, "note"))
-    sentences = [g.words for g in guarantees if g.words]
-    if sentences:
-        blocks.append(Details("The guarantees as sentences, to quote", [Items(sentences)]))
-    return blocks
-
-
-def compared(document: CompareDocument) -> list[Block | Details]:
-    """The guarantees of a comparison: an observer in each row, a trust model in each column."""
-    guarantees = document.guarantees()
-    trusts = [trust for trust in document.trusts if document.guarantees(trust)]
-    if not trusts:
-        return [Text("No cell of this comparison has a result, so no guarantee is stated.")]
-    stands_with = words.terms(guarantees)
-    caption = "Is a client protected from this observer?"
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observer of its row."
+        return [Text("Nothing here has a result that states a guarantee for anyone.")]
+    trusts = list(dict.fromkeys(cell.trust for cell in cells if cell.guarantees))
     found = dict.fromkeys(g.observer for g in guarantees)
     observers = [*(name for name in OBSERVERS if name in found), *(n for n in found if n not in OBSERVERS)]
+    stands_with = words.terms(guarantees)
+    shown: list[Block | Details] = [_matrix(cells, trusts, observers, stands_with)]
+    held = {g.epsilon for g in guarantees if g.epsilon is not None and g.holds}
+    epsilons = sorted({cell.target for cell in cells if cell.target} or held)
+    if epsilons:
+        changes = dict.fromkeys((g.adjacency, g.unit) for g in guarantees if g.holds)
+        change = words.listed((words.change(*one) for one in changes), "or")
+        factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
+        shown.append(Text(words.how_to_read(factors, change, stands_with)))
+    assumed = [(words.trust(t), lines) for t in trusts if (lines := _assumptions(_of(cells, t)))]
+    if assumed:
+        caption = "What the guarantees rest on: they hold provided that all of this is so."
+        shown.append(Table(caption, ("Trust model", "Provided that"), assumed, stacked=True))
+    if len(cells) > len(trusts):
+        shown.append(Details("Each epsilon that was asked for", [_each(cells, observers, stands_with)]))
+    shown.append(Details("Every guarantee as a sentence, to quote", [_sentences(cells)]))
+    return shown
+
+
+def _of(cells: Sequence[Protected], trust: str) -> list[Guarantee]:
+    return [g for cell in cells if cell.trust == trust for g in cell.guarantees]
+
+
+def _matrix(
+    cells: Sequence[Protected], trusts: Sequence[str], observers: Sequence[str], stands_with: str
+) -> Table:
+    caption = "Is a client protected from this observer?"
+    if stands_with:
+        caption += f" Epsilon stands at {stands_with}, against the observer of its column."
+    seen = [f"{words.capital(words.observer(o))} {words.SEES[o]}." for o in observers if o in words.SEES]
     rows = [
         (
-            Entry(f"From {words.observer(observer)}", words.SEES.get(observer, "")),
-            *(_protection(document, trust, observer) for trust in trusts),
+            Entry(words.trust(trust), words.WHO_ADDS_NOISE.get(trust, "")),
+            *(_protection(_of(cells, trust), trust, observer) for observer in observers),
         )
-        for observer in observers
+        for trust in trusts
     ]
-    head = ["A client is protected …", *map(words.trust, trusts)]
-    blocks: list[Block | Details] = [Table(caption, head, rows, stacked=True)]
-    assumed = [
-        (words.trust(trust), lines) for trust in trusts if (lines := _assumptions(document.guarantees(trust)))
-    ]
-    if assumed:
-        head = ["Trust model", "The guarantees hold provided that"]
-        blocks.append(Table("", head, assumed, stacked=True))
-    epsilons = sorted({cell.epsilon for cell in document.cells if cell.epsilon})
-    if stands_with and epsilons:
-        blocks.append(Text(words.how_to_read(epsilons, stands_with)))
-    blocks.append(Details("Every guarantee, one by one", [_one_by_one(document, trusts)]))
-    return blocks
+    head = ("Trust model", *(f"From {words.observer(name)}" for name in observers))
+    return Table(" ".join([caption, *seen]), head, rows, stacked=True)
 
 
-def _card(g: Guarantee) -> Card:
-    title = words.capital(words.observer(g.observer))
-    sees = words.SEES.get(g.observer, "")
-    if not g.holds:
-        return Card(title, sees, words.NO_GUARANTEE, "", "bad", words.meaning(g))
-    terms = [words.terms([g]), words.sampling(g.sampling) if g.sampling else ""]
-    terms.append(f"{g.rounds:,} rounds" if g.rounds is not None else "")
-    terms.append(f"{g.accountant} accountant" if g.accountant else "")
-    return Card(
-        title=title,
-        subtitle=sees,
-        headline=f"epsilon {words.epsilon(g.epsilon)}",
-        terms="; ".join(filter(None, terms)),
-        tone=_tone([g]),
-        text=words.meaning(g),
-        items=g.assumptions,
-    )
-
-
-def _protection(document: CompareDocument, trust: str, observer: str) -> Entry:
+def _protection(guarantees: Sequence[Guarantee], trust: str, observer: str) -> Entry:
     """What one trust model guarantees against one observer, over all its epsilons."""
-    found = [g for g in document.guarantees(trust) if g.observer == observer]
+    found = [g for g in guarantees if g.observer == observer]
     why = words.WHY.get((trust, observer), "")
     if not found:
         return Entry("Not stated")
     if not any(g.holds for g in found):
         return Entry(words.NO_GUARANTEE, why, "bad")
     if not all(g.holds for g in found):
-        return Entry("Only in part: see every guarantee below", why, "bad")
-    values = words.listed(dict.fromkeys(words.epsilon(g.epsilon) for g in found))
-    tone = _tone(found)
-    return Entry("Protected" if tone else "Bounded", f"epsilon {values}. {why}".strip(), tone)
+        return Entry("Only in part: see each epsilon below", why, "bad")
+    useful = all((g.epsilon or 0.0) <= USEFUL_EPSILON for g in found)
+    said = f"epsilon {_range(found)}"
+    # No tick of approval where an epsilon allows more than it forbids.
+    return Entry(words.capital(said), why, "good") if useful else Entry(f"Bounded only: {said}", why)
 
 
-def _tone(found: Sequence[Guarantee]) -> str:
-    """No tick of approval where an epsilon allows more than it forbids."""
-    return "good" if all((g.epsilon or 0.0) <= USEFUL_EPSILON for g in found) else ""
+def _range(found: Sequence[Guarantee]) -> str:
+    """All epsilons of the guarantees, or between what they lie."""
+    values = sorted({g.epsilon or 0.0 for g in found})
+    if len(values) > LISTED:
+        return f"{words.epsilon(values[0])} to {words.epsilon(values[-1])}"
+    return words.listed(dict.fromkeys(map(words.epsilon, values)))
 
 
 def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
@@ -115,18 +113,35 @@ def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _one_by_one(document: CompareDocument, trusts: Sequence[str]) -> Table:
+def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str) -> Table:
+    """Each cell of a comparison in a row of its own."""
+    rows: list[Sequence[Value] | Group] = []
+    trust = None
+    for cell in cells:
+        if cell.trust != trust:
+            trust = cell.trust
+            rows.append(Group(words.trust(trust)))
+        against = {g.observer: g for g in cell.guarantees}
+        spent = [words.epsilon(against[o].epsilon) if o in against else "—" for o in observers]
+        rows.append((words.target(cell.target), *spent))
+    caption = f"{ROUNDED} Epsilon stands at {stands_with}, against the observer of its column."
+    head = ("Epsilon asked for", *(f"From {words.observer(name)}" for name in observers))
+    return Table(caption, head, rows)
+
+
+def _sentences(cells: Sequence[Protected]) -> Table:
     rows = [
         (
-            words.trust(trust),
+            words.trust(cell.trust),
             words.capital(words.observer(g.observer)),
             words.epsilon(g.epsilon),
             f"delta {words.number(g.delta)}\n{g.unit}, {g.adjacency}" if g.holds else "—",
             g.words or words.meaning(g),
             (g.accountant or "—") if g.holds else "—",
         )
-        for trust in trusts
-        for g in document.guarantees(trust)
+        for cell in cells
+        for g in cell.guarantees
     ]
-    head = ("Trust model", "Observer", "Epsilon", "At", "In words", "Accountant")
-    return Table(ROUNDED, head, rows)
+    stands_with = words.terms([g for cell in cells for g in cell.guarantees])
+    caption = ROUNDED + (f" Epsilon stands at {stands_with}, against its observer." if stands_with else "")
+    return Table(caption, ("Trust model", "Observer", "Epsilon", "At", "In words", "Accountant"), rows)

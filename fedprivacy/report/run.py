@@ -5,37 +5,62 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fedprivacy.report import common, plots, protection, words
-from fedprivacy.report.blocks import Block, Details, Facts, Page, Picture, Section, Text, Tiles
+from fedprivacy.report import candidates, classes, common, learning, plots, protection, words
+from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.documents import RunDocument
 
 
-def page(document: RunDocument, *, error: bool = False) -> Page:
+def page(document: RunDocument, *, error: bool = False, command: bool = False) -> Page:
     """The page without its operator-only section.
 
     Args:
         document: The run, without its operator-only fields.
         error: Whether the operator-only section holds an error's text.
+        command: Whether it holds the command that reproduces the run.
     """
-    lead: list[Block | Details] = [
-        common.status(document, _done(document), _planned(document), "rounds", error=error),
-        Tiles(_tiles(document)),
-    ]
+    lead: list[Block | Details] = []
+    if document.status != "finished":
+        lead.append(common.status(document, _done(document), _planned(document), "rounds", error=error))
     picture = _picture(document)
-    lead.append(picture or Text("There is no learning curve: no round of this run was evaluated."))
-    sections = [
-        Section("guarantees", "Who is protected from whom", protection.cards(document.privacy.guarantees)),
-        Section("privacy", "Privacy settings", [Facts(_privacy(document))]),
-    ]
-    settings = _settings(document)
-    if settings:
-        sections.append(Section("settings", "Settings", [Facts(settings)]))
+    lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
+    lead += [_finding(document), Tiles(_tiles(document))]
+    trust = _trust(document)
+    cells = [protection.Protected(trust, None, document.privacy.guarantees)]
+    settings = [*_privacy(document), *_settings(document)]
     return Page(
         title=document.name,
         eyebrow="Federated run",
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
-        sections=[*sections, *common.closing(document)],
+        sections=[
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells)),
+            *candidates.of_run(document),
+            *classes.of_run(document, trust),
+            Section("settings", "Settings", [Facts(settings)]),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _finding(document: RunDocument) -> Finding:
+    """What the model reaches, and against whom at which epsilon, in one sentence."""
+    done, guarantees = _done(document), document.privacy.guarantees
+    accuracy = document.final.accuracy if document.final else None
+    reached = "No round was evaluated"
+    if accuracy is not None:
+        on = words.evaluated_on(document.evaluated_on)
+        reached = f"After {done:,} rounds the model reaches {words.accuracy(accuracy)} on {on}"
+    against: dict[str, list[str]] = {}
+    for g in guarantees:
+        said = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
+        against.setdefault(said, []).append(words.observer(g.observer))
+    spent = [f"{said} against {words.listed(who)}" for said, who in against.items()]
+    stands_with = words.terms(guarantees)
+    return Finding(
+        text="; ".join([reached, *spent]) + ".",
+        terms=f"Epsilon stands at {stands_with}." if stands_with else "",
+        heading="Against whom",
+        caution=words.caution([_trust(document)]),
     )
 
 
@@ -76,7 +101,7 @@ def _picture(document: RunDocument) -> Picture | None:
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
             rounds, values = zip(*finite, strict=True)
-            curves.append(plots.Curve(said, rounds, values, share=name == "accuracy"))
+            curves.append(learning.Curve(said, rounds, values, share=name == "accuracy"))
     if not curves:
         return None
     rows = [
@@ -85,7 +110,8 @@ def _picture(document: RunDocument) -> Picture | None:
         if one.accuracy is not None or one.loss is not None
     ]
     on = words.evaluated_on(document.evaluated_on)
-    title = "Line chart of the evaluations by round. " + " ".join(
+    title = "Line chart of the evaluations by round"
+    spoken = " ".join(
         f"{curve.label}: {curve.said(curve.values[0])} in round {curve.rounds[0]}, "
         f"{curve.said(curve.values[-1])} in round {curve.rounds[-1]}."
         for curve in curves
@@ -93,11 +119,11 @@ def _picture(document: RunDocument) -> Picture | None:
     planned, done = _planned(document), _done(document)
     stopped = f" It stopped at the dotted line, of {planned:,} rounds." if planned and done < planned else ""
     return Picture(
-        wide=plots.learning(curves, _trust(document), planned, title),
-        narrow=plots.learning(curves, _trust(document), planned, title, narrow=True),
+        wide=learning.learning(curves, _trust(document), planned, title, spoken),
+        narrow=learning.learning(curves, _trust(document), planned, title, spoken, narrow=True),
         caption=f"Accuracy and loss of the global model on {on}, by round.{stopped}"
         + "".join(words.cut_axis(plots.accuracy_range(c.values)[0]) for c in curves if c.share),
-        table=common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),
+        tables=[common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows)],
     )
 
 
@@ -126,7 +152,7 @@ def _noise(multiplier: float | None) -> str:
 
 def _settings(document: RunDocument) -> list[tuple[str, str]]:
     sections = ("data", "model", "training", "server", "federation", "evaluation")
-    facts = [("Seed", str(document.seed))] if document.seed is not None else []
+    facts = []
     for name in sections:
         part = document.scenario.get(name)
         if isinstance(part, Mapping) and part:

@@ -83,13 +83,14 @@ def place(drawn: Figure, left: float, top: float, right: float, bottom: float) -
     return drawn.add_axes(box)
 
 
-def write(drawn: Figure, name: str, title: str) -> str:
+def write(drawn: Figure, name: str, title: str, said: str) -> str:
     """The figure as one `<svg>` element to be put into an HTML page.
 
     Args:
         drawn: The figure, made within `style()`.
         name: Unique on the page; every id of the picture begins with it.
-        title: What the picture shows, for those who cannot see it.
+        title: What kind of picture it is, and of what.
+        said: What it shows, for those who cannot see it.
     """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
@@ -102,8 +103,9 @@ def write(drawn: Figure, name: str, title: str) -> str:
     body = re.sub(r'xlink:href="#', f'href="#{name}-', body).replace("url(#", f"url(#{name}-")
     for placeholder, variable in _VARIABLES.items():
         body = re.sub(rf"(fill|stroke): {placeholder}\b", rf"\1: var({variable})", body)
-    alt = html.escape(title)
     return (
         f'<svg class="{name}" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'role="img" aria-label="{alt}"><title>{alt}</title>{body.strip()}</svg>'
+        f'role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{html.escape(title)}</title>'
+        f'<desc id="{name}-desc">{html.escape(said)}</desc>{body.strip()}</svg>'
     )

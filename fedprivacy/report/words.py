@@ -18,9 +18,9 @@ NO_GUARANTEE = "No guarantee"
 OBSERVERS = {"server": "the server", "participant": "other participants", "outsider": "outsiders"}
 
 SEES = {
-    "server": "Sees every message that it receives.",
-    "participant": "See the global models that they are sent.",
-    "outsider": "See the final model.",
+    "server": "sees every message that it receives",
+    "participant": "see the global models that they are sent",
+    "outsider": "see the final model",
 }
 
 TRUSTS = {"none": "No noise", "central": "Central", "local": "Local", "distributed": "Distributed"}
@@ -61,6 +61,17 @@ OPERATOR_CAUTION = (
     "These values depend on the participants' data and no mechanism has charged the privacy budget for them. "
     "They lie outside every claim that this page makes for participants and outsiders. "
     "They are for whoever operates the server: remove this section before the page is passed on."
+)
+
+COMMAND_CAUTION = (
+    "The exact command gives the same figures on the same machine and torch build. It stands here since it "
+    "holds the seed, and seeds are for the operator: who knows the seed of a simulation knows its noise, and "
+    "against them no guarantee holds."
+)
+
+COMMAND_ELSEWHERE = (
+    "The exact command that gives these figures again holds the seed. Who knows the seed of a simulation "
+    "knows its noise, so the command stands in the part for the operator only, at the end of a complete copy."
 )
 
 
@@ -130,6 +141,20 @@ def trust(name: str) -> str:
     return TRUSTS.get(name, capital(name))
 
 
+def target(epsilon: float | None) -> str:
+    """The epsilon that a cell was asked for."""
+    return "none" if epsilon is None else number(epsilon)
+
+
+def cell(trust_model: str, epsilon: float | None) -> str:
+    """A cell of a comparison.
+
+    >>> cell("local", 4.0), cell("none", None)
+    ('Local, epsilon 4', 'No noise')
+    """
+    return trust(trust_model) + ("" if epsilon is None else f", epsilon {number(epsilon)}")
+
+
 def terms(guarantees: Iterable[Guarantee]) -> str:
     """What every epsilon stands with: its delta, unit and adjacency, each combination once.
 
@@ -184,12 +209,12 @@ def factor(value: float) -> str:
     return epsilon(math.exp(value)) if value <= 20 else f"e^{epsilon(value)}"
 
 
-def how_to_read(epsilons: Sequence[float], stands_with: str) -> str:
-    """What epsilon means, with the factor for each epsilon of the page."""
+def how_to_read(epsilons: Sequence[float], changes: str, stands_with: str) -> str:
+    """What epsilon means, with the factor for these epsilons."""
     factors = [f"{factor(value)} at epsilon {epsilon(value)}" for value in epsilons]
     return (
-        "How to read epsilon: a change of one protected unit changes the probability of anything that the "
-        "observer can see by a factor of at most e to the power epsilon, plus delta. Smaller is stronger. "
+        f"How to read epsilon: {changes} changes the probability of anything that the observer can see by a "
+        "factor of at most e to the power epsilon, plus delta. Smaller is stronger. "
         f"The factor is {listed(factors)} ({stands_with}, against the observers named here)."
     )
 

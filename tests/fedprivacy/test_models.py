@@ -37,10 +37,25 @@ def test_evaluate_agrees_with_torch() -> None:
     module = build(MLP, (3,), 2, seed=1)
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((20_000, 3)).astype(np.float32), rng.integers(0, 2, 20_000)
-    accuracy, loss = evaluate(module, flat_weights(module), x, y)
+    found = evaluate(module, flat_weights(module), x, y)
     logits = module(torch.from_numpy(x)).detach()
-    assert accuracy == pytest.approx(float((logits.argmax(1).numpy() == y).mean()))
-    assert loss == pytest.approx(float(nn.functional.cross_entropy(logits, torch.from_numpy(y))), rel=1e-5)
+    assert found.accuracy == pytest.approx(float((logits.argmax(1).numpy() == y).mean()))
+    right = [((logits.argmax(1).numpy() == y) & (y == label)).sum() for label in (0, 1)]
+    assert found.correct == tuple(right)
+    assert found.records == ((y == 0).sum(), (y == 1).sum())
+    assert found.loss == pytest.approx(
+        float(nn.functional.cross_entropy(logits, torch.from_numpy(y))), rel=1e-5
+    )
+
+
+def test_a_class_without_records_has_no_accuracy() -> None:
+    module = build(Logistic(name="logistic"), (2,), 3, seed=1)  # at zero it names every record class 0
+    x, y = np.ones((4, 2), dtype=np.float32), np.array([0, 0, 0, 1])
+    assert evaluate(module, flat_weights(module), x, y).per_class() == [
+        {"class": 0, "label": None, "accuracy": 1.0, "records": 3},
+        {"class": 1, "label": None, "accuracy": 0.0, "records": 1},
+        {"class": 2, "label": None, "accuracy": None, "records": 0},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedprivacy.blueprint import blueprint
-from fedprivacy.comparison import finding, interval
+from fedprivacy.comparison import finding, interval, mean_curve, mean_per_class
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from scenarios.compare import cells_of, compare
@@ -55,6 +56,10 @@ def test_the_document_of_a_comparison(asked, tmp_path: Path) -> None:
         assert cell["accuracy"]["low"] <= cell["accuracy"]["mean"] <= cell["accuracy"]["high"]
         runs = [json.loads((path / run / "run.json").read_text()) for run in cell["runs"]]
         assert [run["final"]["accuracy"] for run in runs] == cell["accuracies"]
+        last = cell["curve"][-1]
+        assert (last["round"], last["accuracy"]) == (cell["rounds"], pytest.approx(cell["accuracy"]["mean"]))
+        for at, one in enumerate(cell["per_class"]):
+            assert one["accuracy"] == np.mean([run["final"]["per_class"][at]["accuracy"] for run in runs])
         for guarantee in cell["guarantees"]:
             expected = {"none": [], "central": ["participant", "outsider"]}.get(cell["trust"])
             protected = expected is None or guarantee["observer"] in expected
@@ -107,3 +112,18 @@ def test_the_finding_says_what_local_costs_in_numbers() -> None:
     )
     assert "Central reaches 90.0 % at epsilon 1" in finding(cells[:2])
     assert finding([]) == "No cell of the comparison has finished."
+
+
+def test_a_mean_curve_has_the_rounds_that_all_seeds_have_evaluated() -> None:
+    one = [{"round": 0, "accuracy": 0.2}, {"round": 1, "accuracy": None}, {"round": 2, "accuracy": 0.6}]
+    two = [{"round": 1, "accuracy": 0.3}, {"round": 2, "accuracy": 0.8}]
+    assert mean_curve([one, two]) == [{"round": 3, "accuracy": pytest.approx(0.7)}]
+    assert mean_curve([one, []]) == []
+
+
+def test_classes_have_no_mean_where_a_seed_has_none() -> None:
+    classes = [{"class": 0, "label": None, "accuracy": 0.5, "records": 2}]
+    empty = [{"class": 0, "label": None, "accuracy": None, "records": 0}]
+    assert mean_per_class([classes, None]) is None
+    assert mean_per_class([empty, empty]) == empty
+    assert mean_per_class([classes, [{**classes[0], "accuracy": 1.0}]])[0]["accuracy"] == 0.75

@@ -34,6 +34,10 @@ def test_the_record_of_a_run_is_complete(make_scenario, tmp_path: Path) -> None:
     assert (document["kind"], document["status"], document["error"]) == ("run", "finished", None)
     assert [event["round"] for event in document["rounds"]] == [0, 1, 2]
     assert document["final"]["accuracy"] == document["rounds"][-1]["accuracy"]
+    classes = document["final"]["per_class"]
+    right = sum(one["accuracy"] * one["records"] for one in classes)
+    assert (len(classes), sum(one["records"] for one in classes)) == (2, 50)  # all of the held-out records
+    assert right / 50 == pytest.approx(document["final"]["accuracy"])
     assert document == json.loads((path / "run.json").read_text())
     lines = (path / "events.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == document["rounds"]
@@ -69,6 +73,21 @@ def test_evaluation_every_n_rounds_and_at_the_end(make_scenario, tmp_path: Path)
     assert evaluated == [1, 3, 4]
 
 
+def test_a_resumed_run_knows_the_classes_of_its_last_evaluation(make_scenario, tmp_path: Path) -> None:
+    def stop(event: dict) -> None:
+        if event["round"] == 2:  # evaluated was round 1
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(make_scenario("server.rounds=5", "evaluation.every=2"), tmp_path, on_round=stop)
+    (path,) = tmp_path.iterdir()
+    left = json.loads((path / "run.json").read_text())
+    kept = RunDirectory(path).load_checkpoint().facts["per_class"]
+    assert left["final"]["per_class"] == kept
+    right = sum(one["accuracy"] * one["records"] for one in kept)
+    assert right / 50 == pytest.approx(left["rounds"][1]["accuracy"])
+
+
 class Stop(Exception):
     """A fault in the middle of a run."""
 
@@ -96,6 +115,7 @@ def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, ov
     assert resumed["ledger"] == whole["ledger"]
     strip = [[{k: v for k, v in e.items() if k != "seconds"} for e in d["rounds"]] for d in (resumed, whole)]
     assert strip[0] == strip[1]
+    assert resumed["final"] == whole["final"]
 
 
 class Killed(BaseException):

@@ -1,0 +1,75 @@
+"""The mechanisms that were considered for a privacy budget, with the error that each would cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fedprivacy.report import words
+from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Value
+from fedprivacy.report.documents import Candidate, CompareDocument, RunDocument
+
+ERROR = (
+    "Error: the mean squared error per coordinate of one round's average update, in units of the squared "
+    "clipping norm. Smaller is better."
+)
+
+
+def of_run(document: RunDocument) -> list[Section]:
+    """The candidates of one run; no section where it names none."""
+    found = document.privacy.candidates
+    return _section([_table([(None, found)], "")]) if found else []
+
+
+def of_comparison(document: CompareDocument) -> list[Section]:
+    """The candidates of each trust model at its largest epsilon, and of every cell below."""
+    named = [
+        (Group(words.cell(cell.trust, cell.epsilon), words.reach(cell.guarantees)), cell.candidates, cell)
+        for trust in document.trusts
+        for cell in document.of(trust)
+        if cell.candidates
+    ]
+    if not named:
+        return []
+    stands_with = words.terms(document.guarantees())
+    widest = [(group, found) for group, found, cell in named if cell in document.widest()]
+    every = [(group, found) for group, found, _ in named]
+    blocks: list[Block | Details] = [_table(widest or every, stands_with)]
+    if widest and len(every) > len(widest):
+        blocks.append(Details("The candidates at every epsilon", [_table(every, stands_with)]))
+    return _section(blocks)
+
+
+def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], stands_with: str) -> Table:
+    """Candidates with their errors, the least predicted error first, below the heading of their cell.
+
+    The column of measured errors is there only where something was measured.
+    """
+    measured = any(one.measured_error is not None for _, found in groups for one in found)
+    rows: list[Sequence[Value] | Group] = []
+    for group, found in groups:
+        rows += [group] if group else []
+        rows += [_row(one, measured) for one in sorted(found, key=_error)]
+    head = ["Mechanism", "Noise", "Predicted error", *(["Measured error"] if measured else []), "Choice"]
+    caption = ERROR + (f" Epsilon stands at {stands_with}." if stands_with else "")
+    return Table(caption, head, rows, numeric=frozenset({2, 3} if measured else {2}), stacked=True)
+
+
+def _section(blocks: list[Block | Details]) -> list[Section]:
+    return [Section("candidates", "Mechanisms that were considered", blocks)]
+
+
+def _error(one: Candidate) -> float:
+    known = one.predicted_error is not None and math.isfinite(one.predicted_error)
+    return one.predicted_error or 0.0 if known else math.inf
+
+
+def _row(one: Candidate, measured: bool) -> Sequence[Value]:
+    errors = [one.predicted_error, *([one.measured_error] if measured else [])]
+    if one.chosen:
+        choice = Entry("Chosen", one.reason or "", "good")
+    elif one.reason:
+        choice = Entry("Not possible", one.reason)
+    else:
+        choice = Entry("Not chosen")
+    return (one.mechanism, one.noise or "—", *(words.number(error, 3) for error in errors), choice)

@@ -1,0 +1,175 @@
+"""The accuracy within each class: whom a model serves badly, and what noise does to it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from fedprivacy.report import plots, svg, words
+from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
+from fedprivacy.report.documents import ClassAccuracy, CompareDocument, RunDocument
+
+DRAWN = 20  # classes that a picture has room for
+SHIFT = 0.16  # of a row, between the marks of two models: none covers another
+NAME, NAME_NARROW = 16, 11  # characters of a class in the picture; the table has all
+ROW, HEAD = 30, 26  # pixels of a class, and of a line above them
+AVERAGE = "An average over all records hides this spread."
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one model reaches on each class."""
+
+    trust: str
+    label: str
+    classes: Sequence[ClassAccuracy]
+
+    def of(self, name: str) -> float | None:
+        """The accuracy on the class of this name; None where it is not known."""
+        found = (c.accuracy for c in self.classes if c.name == name)
+        accuracy = next(found, None)
+        return accuracy if accuracy is not None and math.isfinite(accuracy) else None
+
+
+def of_run(document: RunDocument, trust: str) -> list[Section]:
+    """The classes of one run; no section where they were not evaluated apart."""
+    found = document.final.per_class if document.final else None
+    if not found:
+        return []
+    where = (
+        f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, at the last evaluation."
+    )
+    return _section([Column(trust, "Accuracy", found)], where, [])
+
+
+def of_comparison(document: CompareDocument) -> list[Section]:
+    """The classes under each trust model at its largest epsilon, and under every cell below."""
+    every = {
+        id(cell): Column(cell.trust, words.cell(cell.trust, cell.epsilon), cell.per_class)
+        for trust in document.trusts
+        for cell in document.of(trust)
+        if cell.per_class
+    }
+    if not every:
+        return []
+    where = f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, mean over the seeds"
+    stands_with = words.terms(document.guarantees())
+    epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+    widest = [column for cell in document.widest() if (column := every.get(id(cell)))]
+    more: list[Block | Details] = []
+    if len(every) > len(widest):
+        table = _table(list(every.values()), f"{where}.{epsilon}")
+        more.append(Details("The classes at every epsilon", [table]))
+    shown = widest or list(every.values())
+    return _section(shown, f"{where}, each trust model at its largest epsilon.{epsilon}", more)
+
+
+def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Details]) -> list[Section]:
+    table = _table(columns, where)
+    blocks: list[Block | Details] = [Text(f"{_worst(columns)} {AVERAGE}")]
+    if 2 <= len(table.rows) <= DRAWN:
+        title = "Dot chart of the accuracy within each class"
+        said = f"{where} {_worst(columns)}"
+        wide, narrow = (_draw(columns, title, said, narrow=narrow) for narrow in (False, True))
+        blocks.append(Picture(wide, narrow, where, [table]))
+    else:
+        blocks.append(Details(f"All {len(table.rows):,} classes", [table]))
+    return [Section("classes", "Accuracy within each class", [*blocks, *more])]
+
+
+def _names(columns: Sequence[Column]) -> dict[str, int | None]:
+    """The classes in the order of the document, with their held-out records."""
+    return {one.name: one.records for column in columns for one in column.classes}
+
+
+def _table(columns: Sequence[Column], caption: str) -> Table:
+    rows = [
+        (
+            name,
+            "—" if records is None else f"{records:,}",
+            *(words.accuracy(column.of(name)) for column in columns),
+        )
+        for name, records in _names(columns).items()
+    ]
+    head = ("Class", "Held-out records", *(column.label for column in columns))
+    return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
+
+
+def _worst(columns: Sequence[Column]) -> str:
+    """Under each model the class that fares worst, and the one that fares best."""
+    said = []
+    for column in columns:
+        known = [(value, name) for name in _names([column]) if (value := column.of(name)) is not None]
+        if known:
+            (low, worst), (high, best) = min(known), max(known)
+            said.append(
+                f"{column.label}: from {words.accuracy(low)} (class {worst}) to {words.accuracy(high)} "
+                f"(class {best})."
+            )
+    return " ".join(said)
+
+
+def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> str:
+    """A row for each class, a mark for each model, a line from the worst to the best."""
+    names = list(_names(columns))
+    several = len(columns) > 1
+    lines = (len(columns) if narrow else 1) if several else 0
+    width, top = (360.0, 12.0 + HEAD * lines) if narrow else (920.0, 12.0 + HEAD * lines)
+    with svg.style():
+        drawn = svg.figure(width, top + ROW * len(names) + 52)
+        axes = svg.place(drawn, left=110 if narrow else 150, top=top, right=20, bottom=52)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(visible=True, axis="x")
+        axes.yaxis.set_major_locator(FixedLocator(range(len(names))))
+        axes.yaxis.set_major_formatter(
+            FuncFormatter(lambda y, _: _short(names[round(y)], NAME_NARROW if narrow else NAME))
+        )
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:.0f} %"))
+        axes.set_xlabel("Accuracy within the class", labelpad=6)
+        for row, name in enumerate(names):
+            known = [value for column in columns if (value := column.of(name)) is not None]
+            if several and len(known) > 1:
+                axes.plot([min(known), max(known)], [row] * 2, color=svg.GRID, linewidth=5, zorder=1)
+        for place, column in enumerate(columns):
+            shift = SHIFT * (place - (len(columns) - 1) / 2)
+            at = [
+                (value, row + shift)
+                for row, name in enumerate(names)
+                if (value := column.of(name)) is not None
+            ]
+            color, marker = _mark(column.trust)
+            axes.plot(
+                [x for x, _ in at], [y for _, y in at], linestyle="", color=color, marker=marker,
+                markersize=10, markeredgecolor=svg.PAPER, clip_on=False,
+            )  # fmt: skip
+        if several:
+            _legend(drawn, columns, narrow=narrow)
+        return svg.write(drawn, "classes-narrow" if narrow else "classes-wide", title, said)
+
+
+def _legend(drawn: Figure, columns: Sequence[Column], *, narrow: bool) -> None:
+    """The marks in words, above the picture."""
+    width, height = drawn.get_size_inches() * 72
+    for index, column in enumerate(columns):
+        x, line = (10.0, index) if narrow else (20.0 + (width - 20) / len(columns) * index, 0)
+        y = 1 - (12 + HEAD * line) / height
+        color, marker = _mark(column.trust)
+        drawn.add_artist(Line2D([x / width], [y], color=color, marker=marker, markersize=10, linestyle=""))
+        label = textwrap.shorten(column.label, 40, placeholder="…")
+        drawn.text((x + 14) / width, y, label, va="center", color=color, fontsize=14, fontweight="bold")
+
+
+def _mark(trust: str) -> tuple[str, str]:
+    color, marker, _ = plots.look(trust)
+    return color, marker or "^"
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
