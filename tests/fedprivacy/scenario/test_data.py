@@ -238,10 +238,12 @@ def test_a_mistake_in_the_data(case: str) -> None:
 
 
 def test_the_file_s_mistakes_come_with_all_others_and_once_for_all_cells() -> None:
-    data = 'name = "npz"\npath = "m.npz"\nclients = 3\npartitoin = "iid"\n[compare]\nlocal = {privacy = {clip = 1}}'
+    data = (
+        'name = "npz"\npath = "m.npz"\nclients = 3\nclassses = 3\n[compare]\nlocal = {privacy = {clip = 1}}'
+    )
     said = complaints(data, "federation.hosts=21", "evaluation.on=public")
     assert len(said) == 6
-    for words in ("values are missing", "data.clients", "Did you mean partition", "hosts", "public", "clip"):
+    for words in ("values are missing", "data.clients", "Did you mean classes", "hosts", "public", "clip"):
         assert sum(words in line for line in said) >= 1, words
 
 
