@@ -100,7 +100,8 @@ def _fleet(source: str, allow_code: bool) -> Fleet:
 
 
 def _fleet_of_run(context: Context) -> Fleet:
-    # A node that was started with a scenario of its own serves no other plan, whoever submits the run.
+    # A node that was started with a scenario of its own serves no other plan, whoever submits the run. Its
+    # budgets are those of one Flower run: who submits another begins anew.
     own = context.node_config.get("scenario")
     return _fleet(str(own or context.run_config["scenario"]), code_allowed(context.run_config))
 

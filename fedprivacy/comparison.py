@@ -60,6 +60,24 @@ def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[d
     return means
 
 
+def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """The guarantees of a cell: for each observer that of the seed where it is weakest.
+
+    Args:
+        runs: The guarantees of each seed's run; an epsilon of None is no guarantee.
+    """
+    worst: dict[str, Mapping[str, Any]] = {}
+    for guarantee in (one for run in runs for one in run):
+        known = worst.get(guarantee["observer"])
+        if known is None or _far(guarantee) > _far(known):
+            worst[guarantee["observer"]] = guarantee
+    return list(worst.values())
+
+
+def _far(guarantee: Mapping[str, Any]) -> float:
+    return math.inf if guarantee["epsilon"] is None else float(guarantee["epsilon"])
+
+
 def finding(cells: Sequence[Mapping[str, Any]]) -> str:
     """What local costs against central, in one sentence with numbers.
 

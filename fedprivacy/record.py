@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy import __version__
-from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
@@ -25,7 +25,11 @@ from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
 
 # Who knows the seed knows the noise of a simulation.
-SEEDS = ("seed", "scenario.seed", "command")
+# Who can guess the seed, or the data, can try a guess against a digest.
+SEEDS = (
+    *("seed", "scenario.seed", "scenario.compare.seeds", "command"),
+    *("scenario_digest", "noise_key"),
+)
 # What depends on the data and is not charged. Speed is here since it gives away the cohorts.
 OPERATOR_ONLY = (
     *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
@@ -53,7 +57,7 @@ class RunRecord:
         on_round: Called with each round's event, for progress displays.
         held: Whether the clients hold a plan of their own (`Ledger`).
         candidates: The local mechanisms that the plan's was chosen from.
-        code: What tells the code of the model from other code, "" for a model by name (`Blueprint`).
+        noise_key: What tells the noise of this run from that of others (`run_streams`).
     """
 
     def __init__(
@@ -67,10 +71,10 @@ class RunRecord:
         on_round: OnRound | None = None,
         held: bool = True,
         candidates: Sequence[Candidate] | None = None,
-        code: str = "",
+        noise_key: str = "",
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
-        self.code = code
+        self.noise_key = noise_key
         self.ledger = Ledger(plan, held=held)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
@@ -152,7 +156,7 @@ class RunRecord:
             "versions": versions(),
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
-            "code_digest": self.code or None,
+            "noise_key": self.noise_key,
             "plan": plan.to_json(),
             "rounds": self.rounds,
             "final": {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": self.per_class},
@@ -178,6 +182,26 @@ class RunRecord:
         }
 
 
+def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:
+    """The document of a run that can no longer close it itself: its process was ended.
+
+    Args:
+        document: As the run last wrote it.
+        status: "interrupted" by the user, or "failed": then a fault that may depend on the data ended it.
+        error: What ended it.
+    """
+    ledger = document["ledger"]
+    if status == "failed":
+        claims = [
+            claim if claim["event"] is None else {**claim, "assumptions": [*claim["assumptions"], BROKEN_OFF]}
+            for claim in ledger["claims"]
+        ]
+        ledger = {**ledger, "claims": claims}
+    stated = [guarantee.to_json() for guarantee in guarantees(ledger)]
+    privacy = {**document["privacy"], "guarantees": stated}
+    return {**document, "status": status, "error": error, "ledger": ledger, "privacy": privacy}
+
+
 def scenario_digest(directory: RunDirectory) -> str:
     """Tells whether a run directory still holds the scenario that its run began with."""
     text = (directory.path / "scenario.toml").read_bytes()
@@ -187,10 +211,12 @@ def scenario_digest(directory: RunDirectory) -> str:
 def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
     """The document of a run that can be gone on with, and the plan that it began with.
 
-    The plan is not calibrated again: what was released before was released under this one.
+    The plan is not calibrated again: what was released before was released under this one. A round that is
+    played again has the same noise, so all else has to be the same too.
 
     Raises:
-        InputError: if the directory holds no run, or its scenario is not the one that it began with.
+        InputError: if the directory holds no run, or its scenario or the versions are not those that it
+            began with, or its clients were elsewhere.
     """
     document = directory.document()
     if document.get("kind") != "run":
@@ -201,13 +227,27 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
         changed = document["scenario_digest"] != scenario_digest(directory)
         plan = Plan.from_json(document["plan"])
         document["status"], document["command"], document["started"], document["performance"]["seconds"]
-        Ledger(plan).covers(document["ledger"])
+        document["noise_key"], Ledger(plan).covers(document["ledger"])
+        held, began = document["ledger"]["held"], document["versions"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{directory.path}/run.json: damaged, {error} is missing.") from error
     if changed:
         raise InputError(
             f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
             "scenario; start a new one from the changed file."
+        )
+    if not held:
+        raise InputError(
+            f"{directory.path}: made by `flwr run`, whose clients kept their own state; it cannot be gone on "
+            "with here. Start a new one."
+        )
+    other = [
+        f"{name} {began.get(name)} (here {now})" for name, now in versions().items() if began.get(name) != now
+    ]
+    if other:
+        raise InputError(
+            f"{directory.path}: begun with {', '.join(other)}. A run goes on with the versions that it began "
+            "with; install those, or start a new one."
         )
     return document, plan
 

@@ -9,8 +9,6 @@ from fedprivacy.data.population import Population
 from fedprivacy.scenario import Code, Scenario
 from fedprivacy.seeds import Streams
 
-# What older versions did not have: without it a run goes on with the noise that it began with.
-_OFF_AT_ZERO = ("momentum", "weight_decay", "proximal")
 # Neither words about a run, nor when it is measured, nor what it is compared with, change it.
 _WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed", "evaluation", "compare")
 
@@ -31,12 +29,11 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     settings["data"].pop("path", None)  # the digest says what the data are, wherever they lie
     if code:
         settings["code"] = code
-    for option in _OFF_AT_ZERO:
-        if not settings["training"][option]:
-            del settings["training"][option]
     # How a cohort is cut has no effect but where one draw stands for a chunk; who then looks at each
     # update instead of their sum looks at the same run.
     federation = settings.pop("federation")
+    # Who has answered when time is up is in the sum.
+    settings["timeout"] = federation["timeout"]
     if settings["privacy"].get("noise_draw") == "sum":
         settings["chunks"] = [federation["hosts"], federation["chunk_size"]]
     text = json.dumps([settings, people.digest], sort_keys=True)

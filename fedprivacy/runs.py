@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Mapping
@@ -57,14 +58,15 @@ class RunDirectory:
         self.path = path
 
     @classmethod
-    def create(cls, parent: Path, name: str, scenario: str, seed: int) -> RunDirectory:
-        """Makes `parent/<time>-<name>-<short hash>` with the complete scenario in it.
+    def create(cls, parent: Path, name: str, scenario: str) -> RunDirectory:
+        """Makes `parent/<time>-<name>-<short token>` with the complete scenario in it.
+
+        The token is random: a hash of the scenario would let whoever sees the name try out seeds.
 
         Raises:
             InputError: if it cannot be made or written.
         """
-        digest = hashlib.blake2b(f"{scenario}\n{seed}".encode(), digest_size=3).hexdigest()
-        stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{digest}"
+        stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{secrets.token_hex(3)}"
         try:
             parent.mkdir(parents=True, exist_ok=True)
             path = _unused(parent, stem)

@@ -15,19 +15,18 @@ from typing import Any
 
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
-from fedprivacy.comparison import INTERVAL, finding, interval, mean_curve, mean_per_class
+from fedprivacy.comparison import INTERVAL, finding, interval, mean_curve, mean_per_class, weakest
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
-from fedprivacy.record import OPERATOR_ONLY, SEEDS, TUNING_UNSTATED, peak_memory_mb, versions
+from fedprivacy.record import OPERATOR_ONLY, SEEDS, TUNING_UNSTATED, broken_off, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.runner import run
 
 OWN_OPERATOR_ONLY = (
-    "scenario.compare.seeds",
     "cells[].seeds",
     "cells[].seconds",
     "performance.clients_per_second",
@@ -35,8 +34,9 @@ OWN_OPERATOR_ONLY = (
     "error",
 )
 ONE_RUN_ALONE = (
-    "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen "
-    "several releases, and their costs add up."
+    "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen several "
+    "releases of the same people. No epsilon here covers them together: cells with one seed share their "
+    "cohorts, so that they can be compared in pairs, and may then cost more than the sum of their epsilons."
 )
 OnRun = Callable[[str, int, int], None]
 
@@ -120,7 +120,7 @@ def compare(
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True), scenario.seed)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True))
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     status, error = "failed", None
     try:
@@ -158,12 +158,12 @@ def compare(
 
 
 def _close_broken_runs(base: Path, status: str) -> None:
-    """Gives the runs whose process was ended the comparison's own status."""
+    """Gives the runs whose process was ended the comparison's own status; they charged their whole plan."""
     for path in base.glob("*/*/run.json"):
         run = RunDirectory(path.parent)
         document = run.document()
         if document["status"] == "running":
-            run.write_document(document | {"status": status, "error": "the comparison was broken off"})
+            run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 
 def results(cells: list[Cell], base: Path) -> dict[str, Any]:
@@ -185,10 +185,8 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         "seeds": [run["seed"] for run in runs],
         "accuracy": interval(accuracies),
         "accuracies": accuracies,
-        **{
-            key: privacy[key]
-            for key in ("noise_multiplier", "noise", "clipping_norm", "sampling", "guarantees")
-        },
+        **{key: privacy[key] for key in ("noise_multiplier", "noise", "clipping_norm", "sampling")},
+        "guarantees": weakest([run["privacy"]["guarantees"] for run in runs]),
         "rounds": len(runs[0]["rounds"]),
         "curve": mean_curve([run["rounds"] for run in runs]),
         "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),

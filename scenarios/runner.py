@@ -56,7 +56,7 @@ def run(
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
     candidates = candidates_of(scenario, fleet.model) if report else None
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     record = RunRecord(
         scenario,
         fleet.plan,
@@ -64,7 +64,7 @@ def run(
         command=command,
         on_round=on_round,
         candidates=candidates,
-        code=fleet.model.code,
+        noise_key=fleet.streams.run,
     )
     return _play(_grid_of(fleet), fleet, record, None, report)
 
@@ -75,7 +75,8 @@ def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = N
     A run that has finished is left as it is.
 
     Raises:
-        InputError: if `path` holds no run, or not the scenario or the code that it began with.
+        InputError: if `path` holds no run, or the scenario, data, code or versions are not those that it
+            began with.
     """
     directory = RunDirectory.open(path)
     earlier, plan = plan_to_resume(directory)
@@ -83,28 +84,20 @@ def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = N
         return earlier
     scenario = Scenario.read(path / "scenario.toml")
     fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
-    code = fleet.model.code
-    if code != (earlier.get("code_digest") or ""):
+    if fleet.streams.run != earlier["noise_key"]:
+        what = "the data or the code of its model" if fleet.model.code else "the data"
         raise InputError(
-            f"{path}: the code of its model changed since the run began. A run goes on with its own code; "
-            "start a new one with the changed code."
+            f"{path}: {what} changed since the run began. A run goes on with what it began with; "
+            "start a new one."
         )
     grid, checkpoint = _grid_of(fleet), directory.load_checkpoint()
-    record = RunRecord(scenario, fleet.plan, directory, earlier=earlier, on_round=on_round, code=code)
+    record = RunRecord(
+        scenario, fleet.plan, directory, earlier=earlier, on_round=on_round, noise_key=fleet.streams.run
+    )
     if checkpoint is not None:  # all of it is read before anything is written
-        _restore_nodes(grid, checkpoint, path)
+        grid.restore_node_states(checkpoint.tensors)
         record.restore(checkpoint)
     return _play(grid, fleet, record, checkpoint, True)
-
-
-def _restore_nodes(grid: EmbeddedGrid, checkpoint: Checkpoint, path: Path) -> None:
-    try:
-        grid.restore_node_states(checkpoint.tensors)
-    except InputError as error:
-        raise InputError(
-            f"{path}/checkpoint: {error} A run that `flwr run` made keeps them on its nodes and cannot be "
-            "gone on with here; start a new one."
-        ) from error
 
 
 def _grid_of(fleet: Fleet) -> EmbeddedGrid:
@@ -123,7 +116,7 @@ def _play(
         server_app(grid, context)
     except KeyboardInterrupt:
         path = record.directory.path
-        allow = " --allow-code" if record.code else ""
+        allow = " --allow-code" if fleet.model.code else ""
         print(
             f"Interrupted. Go on with: fedprivacy run --resume {shlex.quote(str(path))}{allow}",
             file=sys.stderr,

@@ -217,7 +217,7 @@ def _main(grid: Grid, context: Context) -> None:
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     out = Path(str(context.run_config["out"])).expanduser()
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(), scenario.seed)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     # The nodes read their plan from the same run config: they would follow whoever submits another.
     record = RunRecord(
         scenario,
@@ -226,7 +226,7 @@ def _main(grid: Grid, context: Context) -> None:
         command="flwr run .",
         held=False,
         candidates=candidates_of(scenario, model),
-        code=model.code,
+        noise_key=run_streams(scenario, people, model.code).run,
     )
     serve(grid, record, people, model)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")

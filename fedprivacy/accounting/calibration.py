@@ -16,6 +16,7 @@ from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
 from fedprivacy.errors import InputError
 
 _START = 32.0  # much noise: privacy loss distributions are small there, and quick
+_MOST = math.log(MAX_NOISE) - 1e-9  # its exponential is not above MAX_NOISE
 _TOLERANCE = 5e-5  # relative, in the noise multiplier
 _EXACT_TOLERANCE = 1e-10  # where an evaluation costs microseconds
 
@@ -87,12 +88,12 @@ def _bracket(cost: Callable[[float], float], target: float) -> tuple[float, floa
     high = math.log(_START)
     cost_high = cost(high)
     while cost_high > target:
-        high += math.log(4)
-        if high > math.log(MAX_NOISE):
+        if high >= _MOST:
             raise InputError(
                 f"epsilon = {target:g} cannot be reached by any noise: something else in the run "
                 "already costs more, or has no noise at all."
             )
+        high = min(high + math.log(4), _MOST)
         cost_high = cost(high)
     slope = -1.0
     while True:

@@ -18,7 +18,8 @@ OBSERVERS = ("server", "participant", "outsider")
 
 SIMULATED = (
     "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that the "
-    "observer does not know, and it sees this run alone (the same run played again has the same noise)"
+    "observer does not know; it sees this run alone, and each round once (what is played again, after a "
+    "break or from the start, has the same noise); and it does not measure when messages arrive"
 )
 SECRET_COHORT = "the cohort of each round stays secret"
 SERVER_TRUSTED = "the server is honest: it sees every update, adds the noise and releases nothing else"
@@ -65,7 +66,7 @@ class Ledger:
     def in_advance(self) -> Ledger:
         """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
         whole = Ledger(self.plan, held=self.held)
-        whole._in_advance, whole.rounds = True, self.plan.rounds
+        whole._in_advance, whole.rounds, whole.broken_off = True, self.plan.rounds, self.broken_off
         if whole.participations is not None:
             whole.participations += self.plan.answers
         return whole
@@ -73,7 +74,9 @@ class Ledger:
     def covers(self, stored: Mapping[str, Any]) -> bool:
         """Whether nothing that a stored ledger (`to_json`) has charged is missing here."""
         answers = max(map(int, stored.get("participations", {})), default=0)
-        return self.rounds >= stored["rounds"] and self._most >= answers
+        least = stored["least_shares"]
+        shares = least is None or (self.least_shares is not None and self.least_shares <= least)
+        return shares and self.rounds >= stored["rounds"] and self._most >= answers
 
     @property
     def _most(self) -> int:
@@ -132,6 +135,8 @@ class Ledger:
             "population": plan.population,
             "sampling": self._sampling_words(),
             "rounds": self.rounds,
+            "least_shares": self.least_shares,
+            "held": self.held,
             "claims": [claim for observer in OBSERVERS for claim in self._claims(observer)],
         }
         if self.participations is not None:

@@ -12,7 +12,7 @@ from fedprivacy.runs import Checkpoint, RunDirectory, check_out, read_document
 
 @pytest.fixture
 def directory(tmp_path: Path) -> RunDirectory:
-    return RunDirectory.create(tmp_path / "runs", "test", 'name = "test"\n', 1)
+    return RunDirectory.create(tmp_path / "runs", "test", 'name = "test"\n')
 
 
 def checkpoint(rounds: int) -> Checkpoint:
@@ -21,8 +21,8 @@ def checkpoint(rounds: int) -> Checkpoint:
     )
 
 
-def test_names_carry_time_name_and_hash_and_never_collide(tmp_path: Path) -> None:
-    made = [RunDirectory.create(tmp_path, "same", "text", 1).path for _ in range(3)]
+def test_names_carry_time_and_name_and_never_collide(tmp_path: Path) -> None:
+    made = [RunDirectory.create(tmp_path, "same", "text").path for _ in range(3)]
     assert len(set(made)) == 3
     assert all("-same-" in path.name for path in made)
     assert (made[0] / "scenario.toml").read_text() == "text"
@@ -69,7 +69,7 @@ def test_events_are_cut_back_to_what_a_checkpoint_covers(directory: RunDirectory
 def test_a_folder_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"--out .*file.* Choose a folder"):
-        RunDirectory.create(tmp_path / "file" / "runs", "test", "", 1)
+        RunDirectory.create(tmp_path / "file" / "runs", "test", "")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99, "kind": "run"}'])

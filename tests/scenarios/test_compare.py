@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedprivacy.accounting.statement import check_record
 from fedprivacy.blueprint import blueprint
-from fedprivacy.comparison import finding, interval, mean_curve, mean_per_class
+from fedprivacy.comparison import finding, interval, mean_curve, mean_per_class, weakest
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
-from scenarios.compare import cells_of, compare
+from scenarios.compare import _close_broken_runs, cells_of, compare
+from scenarios.runner import run
 
 SMALL = ("compare={epsilons=[1.0, 8.0], seeds=[1, 2]}",)
 
@@ -79,6 +81,38 @@ def test_an_interrupted_comparison_says_how_far_it_came(asked, tmp_path: Path) -
     assert left["status"] == "interrupted"
     assert sum(len(cell["seeds"]) for cell in left["cells"]) == 4
     assert (path / "report.html").exists()
+
+
+@pytest.mark.parametrize("status", ["interrupted", "failed"])
+def test_a_run_whose_process_was_ended_is_closed_with_what_it_charged(
+    make_scenario, tmp_path: Path, status: str
+) -> None:
+    def kill(event: dict) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        run(make_scenario(), tmp_path / "central", on_round=kill)
+    _close_broken_runs(tmp_path, status)
+    (path,) = (tmp_path / "central").iterdir()
+    document = json.loads((path / "run.json").read_text())
+    assert (document["status"], document["error"]) == (status, "the comparison was broken off")
+    check_record(document, "run.json")
+    for guarantee in document["privacy"]["guarantees"]:
+        if guarantee["epsilon"] is not None:
+            assert "charged in advance" in guarantee["words"]
+            assert ("broke off" in guarantee["words"]) == (status == "failed")
+
+
+class Killed(BaseException):
+    """Nothing in the code catches it: what is on disk is what a killed process leaves."""
+
+
+def test_a_cell_states_the_guarantees_of_its_weakest_seed() -> None:
+    def stated(*epsilons: float | None) -> list[dict]:
+        return [{"observer": o, "epsilon": e} for o, e in zip(("server", "outsider"), epsilons, strict=True)]
+
+    assert weakest([stated(1.0, 0.5), stated(2.0, 0.25)]) == stated(2.0, 0.5)
+    assert weakest([stated(None, 0.5), stated(2.0, 0.25)]) == stated(None, 0.5)
 
 
 def test_what_cannot_be_accounted_is_refused_before_the_first_run(make_scenario, tmp_path: Path) -> None:

@@ -9,14 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import Context, RecordDict
 
+from clients.app import app as client_app
 from clients.fleet import Fleet
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
+from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.runner import resume, run
+from server.app import app as server_app
 
 REQUIRED = {"schema", "kind", "name", "seed", "path", "versions", "scenario", "rounds", "final", "privacy"}
 LOCAL = ("privacy.trust=local", "privacy.max_participations=3", "sampling={name='poisson', rate=0.6}")
@@ -174,8 +178,8 @@ def test_a_resume_that_is_refused_leaves_the_record_as_it_is(make_scenario, tmp_
     directory = RunDirectory(path)
     checkpoint = directory.load_checkpoint()
     tensors = {name: array for name, array in checkpoint.tensors.items() if not name.startswith("node/")}
-    directory.save_checkpoint(replace(checkpoint, tensors=tensors))  # as `flwr run` leaves it
-    with pytest.raises(InputError, match=r"checkpoint: .*flwr run"):
+    directory.save_checkpoint(replace(checkpoint, tensors=tensors))
+    with pytest.raises(InputError, match=r"the checkpoint does not hold the states of all nodes"):
         resume(path)
     assert (path / "run.json").read_bytes() == before
     (path / "events.jsonl").write_text("")
@@ -217,6 +221,65 @@ def test_a_run_whose_scenario_was_changed_cannot_be_resumed(make_scenario, tmp_p
     (path / "scenario.toml").write_text(text.replace("noise_multiplier = 2.0", "noise_multiplier = 20.0"))
     with pytest.raises(InputError, match="changed since the run began"):
         resume(path)
+
+
+def test_a_run_that_flowers_own_engine_began_cannot_be_gone_on_with_here(
+    make_scenario, tmp_path: Path
+) -> None:
+    """Its clients were handed their plan, and ours would say that they hold their own."""
+    asked = make_scenario(*LOCAL)
+    config = {"scenario": asked.to_toml(), "out": str(tmp_path), "allow-code": False}
+    grid = EmbeddedGrid(client_app, [{}], run_config=config)
+    context = Context(
+        run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config=config
+    )
+    server_app(grid, context)
+    (path,) = tmp_path.iterdir()
+    document = json.loads((path / "run.json").read_text())
+    for guarantee in document["privacy"]["guarantees"]:
+        assert "by the plan that came with the run" in " ".join(guarantee["assumptions"])
+    embedded = run(asked, tmp_path / "embedded", report=False)
+    assert document["noise_key"] == embedded["noise_key"]
+    assert [e["loss"] for e in document["rounds"]] == [e["loss"] for e in embedded["rounds"]]
+    (path / "run.json").write_text(json.dumps(document | {"status": "running"}))
+    for checkpoint in (path / "checkpoint").iterdir():
+        checkpoint.unlink()
+    with pytest.raises(InputError, match="made by `flwr run`"):
+        resume(path)
+
+
+def test_a_run_whose_data_or_versions_changed_cannot_be_resumed(
+    make_scenario, tmp_path: Path, monkeypatch
+) -> None:
+    """A round that is played again has the same noise: on other data it would show the difference."""
+    asked = make_scenario()
+    path = killed_after(asked, tmp_path, 1)
+    people = population(asked.data)
+    changed = replace(people, dataset=replace(people.dataset, y=1 - people.dataset.y))
+    monkeypatch.setattr("scenarios.runner.population", lambda options: changed)
+    with pytest.raises(InputError, match="the data changed since the run began"):
+        resume(path)
+    monkeypatch.undo()
+    document = json.loads((path / "run.json").read_text())
+    document["versions"]["torch"] = "1.0"
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"begun with torch 1\.0 \(here "):
+        resume(path)
+
+
+def test_two_runs_that_differ_release_other_noise(make_scenario, tmp_path: Path) -> None:
+    """Both clip to nothing to speak of, so that what they release is their noise."""
+    noise_alone = ("privacy.noise_multiplier=1e6", "server.rounds=1")
+    for trust in ("central", "local"):
+        asked = (f"privacy.trust={trust}", *noise_alone)
+        first, same, other = (
+            weights(
+                run(make_scenario(*asked, f"training.learning_rate={rate}"), tmp_path, report=False)["path"]
+            )
+            for rate in (0.5, 0.5, 0.25)
+        )
+        assert np.array_equal(first, same)
+        assert not np.allclose(first, other, rtol=0.01)
 
 
 def test_a_resumed_run_keeps_the_plan_that_it_began_with(make_scenario, tmp_path: Path, monkeypatch) -> None:

@@ -175,12 +175,21 @@ def test_a_printed_epsilon_is_rounded_up_and_never_down() -> None:
 @pytest.mark.parametrize("plan", [CENTRAL, replace(LOCAL, max_participations=4)])
 def test_a_run_under_way_is_charged_for_its_whole_plan(plan: Plan) -> None:
     """A process that is killed writes no more: what its record says must hold whenever that happens."""
-    before, whole = by_observer(Ledger(plan).in_advance()), by_observer(played(plan, plan.rounds))
+    before, whole = by_observer(Ledger(plan).in_advance()), by_observer(played(plan, 4))
     for observer, guarantee in before.items():
         if guarantee.epsilon is not None:
             assert guarantee.epsilon == pytest.approx(plan.spent().epsilon)
-            assert guarantee.epsilon <= whole[observer].epsilon or plan.trust == "local"
+            assert guarantee.epsilon >= whole[observer].epsilon
             assert "charged in advance" in guarantee.words
+
+
+def test_what_is_charged_in_advance_rests_on_what_the_ledger_does() -> None:
+    ledger = Ledger(LOCAL, held=False)
+    ledger.broken_off = True
+    for guarantee in by_observer(ledger.in_advance()).values():
+        said = " ".join(guarantee.assumptions)
+        assert "whoever submits the run is honest" in said
+        assert "broke off" in said
 
 
 def test_a_ledger_covers_another_that_charged_no_more() -> None:
@@ -192,6 +201,14 @@ def test_a_ledger_covers_another_that_charged_no_more() -> None:
     asked = played(LOCAL, 3)
     asked.ask(EVERYBODY[:1])  # and broken off
     assert not played(LOCAL, 3).covers(asked.to_json())
+
+
+def test_a_round_that_is_played_again_without_its_fault_does_not_cover_the_noise_that_was_missing() -> None:
+    whole, short = played(LOCAL, 3), played(LOCAL, 2)
+    short.ask(EVERYBODY)
+    short.release(EVERYBODY, len(EVERYBODY) - 1)
+    assert not whole.covers(short.to_json())
+    assert short.covers(whole.to_json())
 
 
 @pytest.mark.parametrize("plan", [CENTRAL, LOCAL])
