@@ -1,7 +1,7 @@
 """What is done to records before anyone trains on them: columns, scaling, missing values.
 
-"none", "per-record" and "bounds" use nothing but the record and the scenario, and "public" nothing
-but records that no client owns: none of them costs privacy.
+"none", "per-record", "per-image" and "bounds" use nothing but the record and the scenario, and "public"
+nothing but records that no client owns: none of them costs privacy.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from fedprivacy.data.npz import usable
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.model import square_image
 
 Block = NDArray[Any]
+COLUMN_SHARE = 2 / 3  # of the mean of a column of pixels; chosen on a development split of the digits
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Scaling:
     """How a block of records becomes what a model is trained on.
 
     Args:
-        how: "none", "per-record", "bounds" or "public".
+        how: "none", "per-record", "per-image", "bounds" or "public".
         columns: The columns that are used, in this order; None for all.
         fill: Whether a missing value becomes 0 after scaling, or is an error.
         low: "bounds": becomes 0. "public": becomes 0. One number, or one for each value of a record.
@@ -70,6 +72,8 @@ class Scaling:
     def _scaled(self, block: Block, there: NDArray[np.bool_] | None) -> NDArray[np.float32]:
         if self.how == "per-record":
             return per_record(block.astype(np.float32, copy=False), there)
+        if self.how == "per-image":
+            return per_image(block.astype(np.float32, copy=False), there)
         if self.how == "none":
             return block.astype(np.float32, copy=False)
         scaled = (block - self.low) / self.width
@@ -97,6 +101,30 @@ def per_record(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -
         centred = np.where(valid, flat - flat.sum(axis=1, keepdims=True, where=valid) / count, 0)
         deviation = np.sqrt((centred**2).sum(axis=1, keepdims=True) / count)
     return (centred / np.maximum(deviation, 1e-6)).reshape(x.shape).astype(np.float32)
+
+
+def per_image(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
+    """As `per_record`, with two thirds of the mean of each column of pixels taken away in between.
+
+    What pixels of a column have in common says little of what the image shows, and noise on updates
+    costs least where few directions carry all that is learnt. It uses nothing but the record.
+
+    Args:
+        x: Square images, shape (records, *features) as `square_image` takes them.
+        there: Where a value is not missing, same shape; the others count for nothing and stay 0.
+
+    Raises:
+        ValueError: if the records are no square images.
+    """
+    shape = square_image(x.shape[1:])
+    if shape is None:
+        raise ValueError(f"records of shape {x.shape[1:]} are no square images")
+    channels, side = shape
+    images = per_record(x, there).reshape(len(x), side, side, channels)
+    valid = np.ones_like(images, bool) if there is None else there.reshape(images.shape)
+    means = images.sum(axis=1, keepdims=True) / np.maximum(valid.sum(axis=1, keepdims=True), 1)
+    left = np.where(valid, images - np.float32(COLUMN_SHARE) * means, 0)
+    return per_record(left.reshape(x.shape).astype(np.float32), there)
 
 
 def moments(blocks: Iterable[Block]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -23,7 +23,7 @@ KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "dirichlet": ("clients", "alpha"),
         "fixed-records": ("records_per_client",),
     },
-    "scaling": {"none": (), "per-record": (), "bounds": ("low", "high"), "public": ("cut",)},
+    "scaling": {"none": (), "per-record": (), "per-image": (), "bounds": ("low", "high"), "public": ("cut",)},
 }
 
 
@@ -108,10 +108,11 @@ class _Data(Section):
         description="The share of the training records (by user: of the users) that no client owns, "
         "such as 0.1.",
     )
-    scaling: Literal["none", "per-record", "bounds", "public"] = Field(
+    scaling: Literal["none", "per-record", "per-image", "bounds", "public"] = Field(
         "none",
         description="What is done to records: nothing; each one's own mean subtracted and its own standard "
-        "deviation divided by; given bounds mapped to 0 and 1; or the mean and deviation of the public part.",
+        "deviation divided by; the same for square images, with most of the mean of each column of pixels "
+        "taken away too; given bounds mapped to 0 and 1; or the mean and deviation of the public part.",
     )
     low: Bound | None = Field(
         None,

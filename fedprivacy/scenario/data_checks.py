@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
 from fedprivacy.scenario.findings import Finding, Path, literal
+from fedprivacy.scenario.model import square_image
 from fedprivacy.scenario.words import missing
 
 if TYPE_CHECKING:
@@ -130,6 +131,10 @@ def scaling_can_be_done(v: Values) -> Iterator[Finding]:
     if v["data.scaling"] == "public" and v.private is not None and v.private == v.owners:
         what = 'scaling "public" needs records that no client owns, to take mean and deviation from'
         yield Finding(("data", "public_fraction"), what, "Set public_fraction = 0.1.")
+    images = v["data.name"] != "synthetic" and (v.features is None or square_image(v.features))
+    if v["data.scaling"] == "per-image" and not images:
+        what = f"needs square images, and the records of data set {literal(v['data.name'])} are none"
+        yield Finding(("data", "scaling"), what, 'Use "per-record".', literal("per-image"))
     if v["data.scaling"] != "bounds":
         return
     lows, highs = _numbers(v["data.low"]), _numbers(v["data.high"])

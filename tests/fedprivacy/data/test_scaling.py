@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedprivacy.data.scaling import Scaling, moments, per_record
+from fedprivacy.data.scaling import Scaling, moments, per_image, per_record
 from fedprivacy.errors import InputError
 
 X = np.random.default_rng(1).normal(1000, [1, 5, 20], size=(300, 3))
@@ -39,6 +39,28 @@ def test_bounds_become_zero_and_one_and_values_beyond_are_cut() -> None:
 def test_public_scaling_is_cut_at_the_given_deviations() -> None:
     scaled = Scaling("public", low=np.array([10.0]), width=np.array([2.0]), cut=3.0)
     assert scaled(np.array([[10], [12], [100], [-100]])).tolist() == [[0], [1], [3], [-3]]
+
+
+@pytest.mark.parametrize("shape", [(64,), (8, 8), (8, 8, 3)])
+def test_images_are_standardised_without_most_of_what_a_column_of_pixels_shares(shape) -> None:
+    x = np.random.default_rng(2).normal(5, 3, size=(20, *shape)).astype(np.float32)
+    images = x.reshape(20, 8, 8, -1).astype(np.float64)
+    for image, scaled in zip(images, per_image(x).reshape(20, 8, 8, -1), strict=True):
+        standard = (image - image.mean()) / image.std()
+        left = standard - 2 / 3 * standard.mean(axis=0)
+        assert scaled == pytest.approx((left - left.mean()) / left.std(), abs=1e-5)
+    assert np.array_equal(per_image(x[:3]), per_image(x)[:3])  # nothing but the record
+    assert np.all(per_image(np.ones_like(x)) == 0)
+
+
+def test_a_missing_pixel_counts_for_nothing() -> None:
+    x = np.random.default_rng(2).random((1, 4, 4), dtype=np.float32)
+    other, there = x.copy(), np.ones_like(x, bool)
+    other[0, 1, 2], there[0, 1, 2] = 9.0, False
+    assert np.array_equal(per_image(x, there), per_image(other, there))
+    assert per_image(x, there)[0, 1, 2] == 0
+    with pytest.raises(ValueError, match="no square images"):
+        per_image(np.ones((2, 3), np.float32))
 
 
 def test_columns_are_taken_in_the_given_order_before_scaling() -> None:

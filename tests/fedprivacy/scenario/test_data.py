@@ -257,6 +257,16 @@ def test_what_users_and_files_are_asked_of_other_data() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("data", "good"),
+    [('name = "digits"', True), ('name = "synthetic"', False), ('name = "npz"\npath = "d.npz"', False),
+     ('name = "npz"\npath = "p.npz"', True)],
+)  # fmt: skip
+def test_only_square_images_can_be_scaled_as_images(data: str, good: bool) -> None:
+    said = complaints(f'{data}\nscaling = "per-image"\nclients = 3')  # which is wrong in any case
+    assert any("data.scaling" in line and "needs square images" in line for line in said) == (not good)
+
+
 def test_another_choice_takes_its_keys_along() -> None:
     data = (
         'name = "npz"\npath = "d.npz"\npartition = "dirichlet"\nclients = 4\nalpha = 1\n'
