@@ -190,6 +190,7 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         "rounds": len(runs[0]["rounds"]),
         "curve": mean_curve([run["rounds"] for run in runs]),
         "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
+        "scaling": runs[0]["scenario"]["data"]["scaling"],
         "training": runs[0]["scenario"]["training"],
         "server": runs[0]["scenario"]["server"],
         "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),

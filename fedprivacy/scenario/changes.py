@@ -16,7 +16,7 @@ from typing import Any
 from fedprivacy.errors import Problem
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.findings import Override, Path
-from fedprivacy.scenario.kinds import KINDS, OVERLAID, SHARED
+from fedprivacy.scenario.kinds import KINDS, OVERLAID, shared
 
 Tables = dict[str, Any]
 # Two ways to say one thing: giving one takes the other away.
@@ -128,7 +128,7 @@ def cell(
         changes["privacy", "mechanism"] = mechanism
     laid = overlay(tables, trust) + (overlay(tables, "mechanism", mechanism) if mechanism else [])
     for section, key, value in laid:
-        if section != "privacy" or key not in SHARED:
+        if not shared(section, key):
             changes[section, key] = value
     privacy = base.get("privacy")
     if isinstance(privacy, dict):

@@ -11,7 +11,7 @@ from fedprivacy.scenario import changes, checks
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import Finding, dotted, literal, wrong_type
-from fedprivacy.scenario.kinds import HEAD, KINDS, SHARED, Kind
+from fedprivacy.scenario.kinds import HEAD, KINDS, Kind, shared
 from fedprivacy.scenario.sections import TRUSTS
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
@@ -165,21 +165,22 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     for place in places:
         trust, mechanism = (place[0], None) if len(place) == 1 else ("local", place[1])
         laid = {(section, key) for section, key, _ in changes.overlay(tables, *place)}
-        shared = sorted(("privacy", key) for key in SHARED if ("privacy", key) in laid)
-        for key_path in shared:
+        alike = sorted(path for path in laid if shared(*path))
+        for section, key in alike:
             what = "the comparison sets it, alike for all trust models"
-            remedy = "Remove it here: [privacy] and compare.epsilons say what is compared."
-            found.append(Finding(("compare", *place, *key_path), what, remedy))
+            says = "[privacy] and compare.epsilons say" if section == "privacy" else "[data] says"
+            remedy = f"Remove it here: {says} what is compared."
+            found.append(Finding(("compare", *place, section, key), what, remedy))
         if place not in listed and not laid:
             continue
         try:
             cell = inspect(changes.cell(tables, trust, None if trust == "none" else 1.0, mechanism=mechanism))
         except KeyError:  # a section that is no section, as `whole` says
             continue
-        touched = {section for section, _ in laid.difference(shared)}
+        touched = {section for section, _ in laid.difference(alike)}
         for finding in cell.findings:
             new = not any(finding.path[: len(path)] == path for path in known)
-            if finding.path[:2] in laid.difference(shared) or (new and finding.path[0] in touched):
+            if finding.path[:2] in laid.difference(alike) or (new and finding.path[0] in touched):
                 found.append(replace(finding, path=("compare", *place, *finding.path)))
             elif new:
                 where = dotted(finding.path) + (f" = {finding.shown}" if finding.shown else "")

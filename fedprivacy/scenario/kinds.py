@@ -76,6 +76,13 @@ KINDS: dict[str, Kind] = {
 HEAD = Kind({"": s.Head})
 
 # The sections that a trust model may have otherwise than the scenario.
-OVERLAID = ("training", "server", "sampling", "privacy")
-# What a comparison sets itself, or keeps the same in all its cells, so that they can be compared.
-SHARED = ("trust", "epsilon", "noise_multiplier", "delta", "unit", "adjacency")
+OVERLAID = ("data", "training", "server", "sampling", "privacy")
+_COMPARED = ("trust", "epsilon", "noise_multiplier", "delta", "unit", "adjacency")
+_SCALING = ("scaling", "low", "high", "cut")
+
+
+def shared(section: str, key: str) -> bool:
+    """Whether a comparison sets a key itself, or keeps it the same in all its cells: what is compared."""
+    if section == "data":  # the same records of the same clients, which each may scale as suits it
+        return key not in _SCALING
+    return section == "privacy" and key in _COMPARED

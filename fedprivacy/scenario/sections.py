@@ -120,7 +120,7 @@ class Evaluation(Section):
 
 
 # For each section a partial table: keys that replace the scenario's own under one trust model.
-Overlay = dict[Literal["training", "server", "sampling", "privacy"], dict[str, Any]]
+Overlay = dict[Literal["data", "training", "server", "sampling", "privacy"], dict[str, Any]]
 
 
 class Compare(Section):

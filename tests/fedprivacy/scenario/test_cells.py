@@ -216,8 +216,19 @@ seed = 3
         "The largest L2 norm of an update; the noise grows with it.",
         "my.toml:30: compare.local.privacy.delta: the comparison sets it, alike for all trust models. "
         "Remove it here: [privacy] and compare.epsilons say what is compared.",
-        "my.toml:31: compare.local.data: unknown key. Known here: training, server, sampling, privacy.",
+        "my.toml:32: compare.local.data.seed: the comparison sets it, alike for all trust models. "
+        "Remove it here: [data] says what is compared.",
     ]
+
+
+def test_a_trust_model_may_scale_the_same_records_in_its_own_way() -> None:
+    asked = Scenario.from_text(BASE + COMPARE + '[compare.none.data]\nscaling = "per-image"\n', "my.toml")
+    scaled = {
+        trust: asked.cell(trust, epsilon, 4).data for trust, epsilon in (("none", None), ("central", 3.0))
+    }
+    assert scaled["none"].scaling == "per-image"
+    assert scaled["central"] == asked.data
+    assert scaled["none"].model_copy(update={"scaling": asked.data.scaling}) == asked.data
 
 
 def test_a_mistake_of_the_scenario_is_not_told_again_for_each_cell() -> None:
