@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import Local
@@ -113,13 +114,21 @@ def described(plans: Mapping[str, Plan | str], dimension: int) -> list[Candidate
 def measured_error(mechanism: Local, dimension: int) -> float:
     """The error of drawn messages of random directions, as `Candidate.measured_error`; no data is used."""
     messages = max(20, min(2000, _MEASURED_NUMBERS // dimension))
-    total = 0.0
+    return float(message_errors(mechanism, dimension, messages).mean())
+
+
+def message_errors(mechanism: Local, dimension: int, messages: int) -> NDArray[np.float64]:
+    """Mean squared error per coordinate of each drawn message, in units of C^2, shape (messages,).
+
+    Each is of an update of norm C in a direction of its own.
+    """
+    errors = np.empty(messages)
     for number in range(messages):
         stream = Streams(0).stream("measured-error", member=number)
         update = stream.standard_normal(dimension)
         update *= mechanism.clipping_norm / np.linalg.norm(update)
-        total += float(np.mean((mechanism.randomise(update, stream) - update) ** 2))
-    return total / messages / mechanism.clipping_norm**2
+        errors[number] = np.mean((mechanism.randomise(update, stream) - update) ** 2)
+    return errors / mechanism.clipping_norm**2
 
 
 def _mechanism(plan: Plan) -> Local:

@@ -17,7 +17,9 @@ from fedprivacy.data.datasets import Dataset, load
 from fedprivacy.data.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
 from fedprivacy.data.scaling import Scaling, moments
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.data import Digits, Npz, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, Synthetic
+
+Options = Digits | Synthetic | Npz | FlwrDatasets
 
 
 @dataclass(frozen=True)
@@ -48,18 +50,18 @@ class Population:
         return self.dataset.x[self.partition.public], self.dataset.y[self.partition.public]
 
 
-def population(options: Digits | Synthetic | Npz) -> Population:
+def population(options: Options) -> Population:
     """Loads and deals the data of a scenario; the runs of a comparison share one copy.
 
     Raises:
         InputError: if a file is not what the scenario says of it.
     """
-    return _population(options, npz.stamp(options.path) if isinstance(options, Npz) else None)
+    return _population(options, npz.stamp(options.file) if isinstance(options, Npz | FlwrDatasets) else None)
 
 
 @lru_cache(maxsize=2)
-def _population(options: Digits | Synthetic | Npz, stamp: tuple[str, int, int] | None) -> Population:
-    if isinstance(options, Npz):
+def _population(options: Options, stamp: tuple[str, int, int] | None) -> Population:
+    if isinstance(options, Npz | FlwrDatasets):
         return _from_file(options)
     data = load(options)
     partition = _deal(options, data.y, None)
@@ -69,13 +71,13 @@ def _population(options: Digits | Synthetic | Npz, stamp: tuple[str, int, int] |
     return Population(replace(data, x=scaling(data.x), x_test=scaling(data.x_test)), partition)
 
 
-def _from_file(options: Npz) -> Population:
-    path, facts = options.path, options.facts
+def _from_file(options: Npz | FlwrDatasets) -> Population:
+    path, facts = options.file, options.facts
     y, y_test = (npz.array(path, name).astype(np.int64) for name in ("y_train", "y_test"))
     users = npz.array(path, "user_train") if options.partition == "by-user" else None
     partition = _deal(options, y, users)
     columns, names = None, facts.feature_names
-    if options.columns is not None or options.without is not None:
+    if isinstance(options, Npz) and (options.columns is not None or options.without is not None):
         columns = chosen(options.columns, options.without, names, facts.features[0])
         names = tuple(names[column] for column in columns) if names else ()
     is_public = np.zeros(len(y), dtype=bool)
@@ -95,12 +97,12 @@ def _from_file(options: Npz) -> Population:
 
 
 def _scaling(
-    options: Digits | Synthetic | Npz,
+    options: Options,
     columns: tuple[int, ...] | None,
     public: Callable[[], Iterable[NDArray[Any]]],
 ) -> Scaling:
     """The scaling of a scenario; `public` gives the used columns of the records that no client owns."""
-    fill = isinstance(options, Npz) and options.missing == "zero"
+    fill = isinstance(options, Npz | FlwrDatasets) and options.missing == "zero"
     plain = Scaling(options.scaling, columns, fill)
     if options.scaling == "bounds":
         low, high = np.array(options.low, np.float64), np.array(options.high, np.float64)
@@ -112,9 +114,7 @@ def _scaling(
     return plain
 
 
-def _deal(
-    options: Digits | Synthetic | Npz, labels: NDArray[np.int64], users: NDArray[Any] | None
-) -> Partition:
+def _deal(options: Options, labels: NDArray[np.int64], users: NDArray[Any] | None) -> Partition:
     records, fraction, seed = len(labels), options.public_fraction, options.seed
     if options.partition == "by-user" and users is not None:
         return by_user(users, public_fraction=fraction, seed=seed)

@@ -16,7 +16,9 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -52,7 +54,7 @@ def records(path: str, name: str, scaling: Scaling) -> NDArray[np.float32]:
             start += len(block)
         return x
     what = repr((stamp(path), name, scaling.key))
-    file = _folder() / f"{hashlib.blake2b(what.encode(), digest_size=16).hexdigest()}.npy"
+    file = folder() / f"{hashlib.blake2b(what.encode(), digest_size=16).hexdigest()}.npy"
     try:
         if not file.exists():
             _write(file, shape, scaled)
@@ -82,23 +84,34 @@ def mapped(file: Path) -> NDArray[np.float32]:
     return np.frombuffer(pages, np.float32, offset=offset).reshape(shape)
 
 
-def _folder() -> Path:
+def folder() -> Path:
+    """Where copies of data are kept."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "fedprivacy"
 
 
-def _write(file: Path, shape: tuple[int, ...], scaled: Iterator[NDArray[np.float32]]) -> None:
-    """Writes all blocks or nothing: another process sees the whole file or none."""
+@contextmanager
+def written(file: Path) -> Iterator[BinaryIO]:
+    """A new file that only its owner may read, all of it or nothing: others see the whole file or none.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, partial = tempfile.mkstemp(dir=file.parent, suffix=".partial")
     try:
         with open(handle, "wb") as opened:
-            npy.write_array_header_1_0(
-                opened, {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
-            )
-            for block in scaled:
-                opened.write(np.ascontiguousarray(block).data)
+            yield opened
         os.replace(partial, file)
     except BaseException:
         os.unlink(partial)
         raise
+
+
+def _write(file: Path, shape: tuple[int, ...], scaled: Iterator[NDArray[np.float32]]) -> None:
+    with written(file) as opened:
+        npy.write_array_header_1_0(
+            opened, {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
+        )
+        for block in scaled:
+            opened.write(np.ascontiguousarray(block).data)

@@ -13,7 +13,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fedprivacy.scenario.data import Digits, count_clients
-from fedprivacy.scenario.data_checks import DATA_CHECKS, data_fits_memory, used_columns
+from fedprivacy.scenario.data_checks import (
+    DATA_CHECKS,
+    data_fits_memory,
+    loaded_file,
+    read_facts,
+    used_columns,
+)
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
 
@@ -46,12 +52,20 @@ class Values:
     @cached_property
     def facts(self) -> Facts | None:
         """What the data file says of itself; None if the scenario has none, or none that can be used."""
-        from fedprivacy.data.npz import NpzError, facts
+        return None if isinstance(self.read, tuple) else self.read
 
-        try:
-            return facts(self["data.path"]) if self["data.name"] == "npz" and self["data.path"] else None
-        except NpzError:
-            return None
+    @cached_property
+    def read(self) -> Facts | tuple[Finding, ...] | None:
+        """What the data file says of itself, or what keeps it from being used; None where there is none."""
+        file = self.file
+        return file if file is None or isinstance(file, tuple) else read_facts(file, self["data.path"])
+
+    @cached_property
+    def file(self) -> str | tuple[Finding, ...] | None:
+        """The .npz file of the data, or what keeps it from being made; None where none is named."""
+        if self["data.name"] == "npz":
+            return self["data.path"] or None
+        return loaded_file(self) if self["data.name"] == "flwr-datasets" else None
 
     @property
     def records(self) -> int | None:

@@ -185,7 +185,48 @@ class Synthetic(_Data):
         return self.count(self.train_records)
 
 
-class Npz(_Data):
+class _File(_Data):
+    """Records of an .npz file; `facts` and `population` read no records."""
+
+    missing: Literal["error", "zero"] = Field(
+        "error",
+        description="A missing value (NaN, infinite or beyond float32) is an error, or 0 after scaling.",
+    )
+    classes: int | None = Field(
+        None,
+        ge=2,
+        le=10**6,
+        description="The number of classes; without it that of the data's names of classes, or else the "
+        "largest training label and one.",
+    )
+
+    @property
+    def file(self) -> str:
+        """The path of the .npz file."""
+        raise NotImplementedError
+
+    @property
+    def facts(self) -> Facts:
+        """What the file says of itself, read again only when the file has changed.
+
+        Raises:
+            NpzError: if it is not a file that can be used.
+        """
+        from fedprivacy.data.npz import facts
+
+        return facts(self.file)
+
+    @property
+    def population(self) -> int:
+        """The number of clients, from the file's headers and user column.
+
+        Raises:
+            NpzError: if it is not a file that can be used.
+        """
+        return self.count(self.facts.records, self.facts.users)
+
+
+class Npz(_File):
     """A numpy file with the arrays x_train, y_train, x_test, y_test, and user_train if users are clients."""
 
     name: Literal["npz"]
@@ -198,34 +239,60 @@ class Npz(_Data):
         None, description='The columns to keep, in this order, such as ["age", "income"].'
     )
     without: Columns | None = Field(None, description='The columns to leave out, such as ["divorced"].')
-    missing: Literal["error", "zero"] = Field(
-        "error",
-        description="A missing value (NaN, infinite or beyond float32) is an error, or 0 after scaling.",
+
+    @property
+    def file(self) -> str:
+        """The path of the .npz file."""
+        return self.path
+
+
+class FlwrDatasets(_File):
+    """A data set that flwr-datasets loads: of the Hugging Face Hub, or of a folder with tables or images."""
+
+    name: Literal["flwr-datasets"]
+    path: str = Field(
+        min_length=1,
+        description="A data set of the Hugging Face Hub by owner and name, or a folder, seen from where the "
+        "command runs.",
+        examples=["ylecun/mnist"],
     )
-    classes: int | None = Field(
+    subset: str | None = Field(
         None,
-        ge=2,
-        le=10**6,
-        description="The number of classes; without it that of the file's array classes, or else the largest "
-        "training label and one.",
+        min_length=1,
+        description="Which of its configurations, if there are several.",
+        examples=["mnist"],
+    )
+    revision: str | None = Field(
+        None,
+        min_length=1,
+        description="Which version on the Hub: a commit or a tag. Without it the newest when first loaded, "
+        "which is kept.",
+        examples=["main"],
+    )
+    train: str = Field("train", min_length=1, description="The split that is dealt out to clients.")
+    test: str = Field("test", min_length=1, description="The split of held-out records.")
+    inputs: tuple[str, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        description='The columns that make a record, such as ["image"]; without it all but label and user.',
+        examples=[["image"]],
+    )
+    label: str = Field(min_length=1, description="The column of the labels.", examples=["label"])
+    user: str | None = Field(
+        None,
+        min_length=1,
+        description='The column that says whose a record is, for partition "by-user".',
+        examples=["writer"],
     )
 
     @property
-    def facts(self) -> Facts:
-        """What the file says of itself, read again only when the file has changed.
+    def file(self) -> str:
+        """The path of the .npz file that the data set was made into, made now if it is not there.
 
         Raises:
-            NpzError: if it is not a file that can be used.
+            SourceError: if it cannot be loaded, or not be made into one.
         """
-        from fedprivacy.data.npz import facts
+        from fedprivacy.data.hub import Source, file
 
-        return facts(self.path)
-
-    @property
-    def population(self) -> int:
-        """The number of clients, from the file's headers and user column.
-
-        Raises:
-            NpzError: if it is not a file that can be used.
-        """
-        return self.count(self.facts.records, self.facts.users)
+        return file(Source.of(dict(self)))

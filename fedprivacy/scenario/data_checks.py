@@ -7,7 +7,7 @@ NaN: so a mistake in the data is told with all others, before anything is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
@@ -16,6 +16,7 @@ from fedprivacy.scenario.model import square_image
 from fedprivacy.scenario.words import missing
 
 if TYPE_CHECKING:
+    from fedprivacy.data.npz import Facts
     from fedprivacy.scenario.checks import Values
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
@@ -37,16 +38,36 @@ def choices_have_their_keys(v: Values) -> Iterator[Finding]:
                 yield Finding(("data", key), what, f"Remove it, or set {homes}.")
 
 
-def file_is_usable(v: Values) -> Iterator[Finding]:
-    path = v["data.path"]
-    if v["data.name"] == "npz" and path is not None and v.facts is None:
-        from fedprivacy.data.npz import NpzError, facts
+def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
+    """The .npz file of a data set that flwr-datasets loads, or why there is none.
 
-        try:
-            facts(path)
-        except NpzError as error:
-            for what, remedy in error.wrongs:
-                yield Finding(("data", "path"), what, remedy, literal(path))
+    None where a key that says what to load is missing or wrong by itself.
+    """
+    from fedprivacy.data.hub import Source, SourceError, file
+
+    keys = {field.name: v[f"data.{field.name}"] for field in fields(Source)}
+    needed = (keys["path"], keys["train"], keys["test"], keys["label"])
+    if None in needed or any(f"data.{key}" in v.broken for key in keys):
+        return None
+    try:
+        return file(Source.of(keys))
+    except SourceError as error:
+        return error.findings
+
+
+def read_facts(file: str, path: str) -> Facts | tuple[Finding, ...]:
+    """What an .npz file says of itself, or what keeps it from being used; `path` is the scenario's."""
+    from fedprivacy.data.npz import NpzError, facts
+
+    try:
+        return facts(file)
+    except NpzError as error:
+        return tuple(Finding(("data", "path"), *wrong, literal(path)) for wrong in error.wrongs)
+
+
+def file_is_usable(v: Values) -> Iterator[Finding]:
+    if isinstance(v.read, tuple):
+        yield from v.read
 
 
 def columns_are_there(v: Values) -> Iterator[Finding]:
@@ -85,8 +106,9 @@ def no_value_is_missing(v: Values) -> Iterator[Finding]:
     from fedprivacy.data.npz import NpzError, unusable_columns
 
     path: str = v["data.path"]
+    assert isinstance(v.file, str)  # there are facts
     try:
-        bad = unusable_columns(path)
+        bad = unusable_columns(v.file)
     except NpzError as error:  # headers are whole, records are not
         for what, remedy in error.wrongs:
             yield Finding(("data", "path"), what, remedy, literal(path))
@@ -105,7 +127,8 @@ def no_value_is_missing(v: Values) -> Iterator[Finding]:
     names = [facts.feature_names[at] if facts.feature_names else at for at in used]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     where = f"in column{'s' if len(names) > 1 else ''} {', '.join(map(str, names[:8]))}{more}"
-    remedy = f"Leave out what lacks values (without = {literal(names[:8])}), or {zero}."
+    out = f"without = {literal(names[:8])}" if v["data.name"] == "npz" else "name the others in inputs"
+    remedy = f"Leave out what lacks values ({out}), or {zero}."
     yield Finding(("data", "path"), f"{what} {where}", remedy)
 
 
@@ -164,7 +187,14 @@ def _alike(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[floa
 
 def users_are_there(v: Values) -> Iterator[Finding]:
     name = v["data.name"]
-    if v["data.partition"] != "by-user" or name is None or (name == "npz" and v.facts is None):
+    if v["data.partition"] != "by-user" or name is None:
+        return
+    if name == "flwr-datasets":
+        if not v.given("data.user"):
+            what = "no column says whose a record is"
+            yield Finding(("data", "partition"), what, "Name it: user = ...", literal("by-user"))
+        return
+    if name == "npz" and v.facts is None:
         return
     if v.facts is None or v.facts.users is None:
         what = "the file has no array user_train" if v.facts else f'the data set "{name}" has no users'

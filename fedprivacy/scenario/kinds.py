@@ -12,7 +12,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.data import Digits, Npz, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 
@@ -54,7 +54,11 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "data": Kind({"digits": Digits, "synthetic": Synthetic, "npz": Npz}, "name", "data set"),
+    "data": Kind(
+        {"digits": Digits, "synthetic": Synthetic, "npz": Npz, "flwr-datasets": FlwrDatasets},
+        "name",
+        "data set",
+    ),
     "model": Kind({"logistic": Logistic, "mlp": Mlp, "cnn": Cnn, "code": Code}, "name", "model"),
     "training": Kind({"": Training}, required=False),
     "server": Kind(

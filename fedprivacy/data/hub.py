@@ -1,0 +1,208 @@
+"""Data sets that flwr-datasets loads, each made once into an .npz file of the cache folder.
+
+From there on they are such files: the same checks, scaling and partitions hold for them, which is
+why flwr-datasets' own partitioners are not used. The file is a copy of private data, which only its
+owner may read; it may be deleted at any time.
+
+Nothing that is loaded runs code: datasets 4 has no loading scripts any more, and a format by name
+("pandas", which reads pickles of the current folder) is not accepted as a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import astuple, dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from fedprivacy.data import storage
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.findings import Finding, dotted, literal, suggestion
+
+if TYPE_CHECKING:
+    import datasets
+
+VERSION = 1  # of how files are made
+PATIENCE = 60.0  # seconds for which a failure stands: a scenario is checked several times over
+_failed: dict[tuple[Source, object], tuple[float, SourceError]] = {}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is loaded: the keys of the data section that say so."""
+
+    path: str
+    subset: str | None
+    revision: str | None
+    train: str
+    test: str
+    inputs: tuple[str, ...] | None
+    label: str
+    user: str | None
+
+    @classmethod
+    def of(cls, keys: Mapping[str, Any]) -> Self:
+        """The source that a data section names; what it lacks is None."""
+        found: dict[str, Any] = {field.name: keys.get(field.name) for field in fields(cls)}
+        inputs = found.pop("inputs")
+        return cls(**found, inputs=None if inputs is None else tuple(inputs))
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder here, not a data set of the Hub."""
+        return os.path.isdir(self.path)
+
+
+class SourceError(InputError):
+    """What keeps a data set from being used, each at its key of the data section."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(
+            "\n".join(f"{dotted(one.path)}: {one.what}. {one.remedy}".strip() for one in findings)
+        )
+
+
+def file(source: Source) -> str:
+    """The path of the .npz file of a data set, which is made if it is not there.
+
+    Files of a folder are looked at each time: if one changes, another .npz file is made.
+
+    Raises:
+        SourceError: if the data set cannot be loaded, or its columns are not what is needed.
+        InputError: if the cache folder cannot be written.
+    """
+    stamp = _stamp(source)
+    key = hashlib.blake2b(repr((VERSION, astuple(source), stamp)).encode(), digest_size=16).hexdigest()
+    made = storage.folder() / f"{key}.npz"
+    if made.exists():
+        return str(made)
+    until, error = _failed.get((source, stamp), (0.0, None))
+    if error is not None and time.monotonic() < until:
+        raise error
+    try:
+        _make(source, made)
+    except SourceError as error:
+        _failed[source, stamp] = time.monotonic() + PATIENCE, error
+        raise
+    except OSError as error:
+        raise InputError(
+            f"{made.parent}: {error.strerror or error}. It keeps the records of {source.path}: make room, or "
+            "set XDG_CACHE_HOME to another folder."
+        ) from error
+    return str(made)
+
+
+def _stamp(source: Source) -> object:
+    """Changes when a folder does."""
+    if not source.is_folder:
+        return None
+    top = Path(os.path.abspath(source.path))
+    found = ((path, path.stat()) for path in sorted(top.rglob("*")) if path.is_file())
+    return str(top), tuple((str(path), status.st_size, status.st_mtime_ns) for path, status in found)
+
+
+def _make(source: Source, made: Path) -> None:
+    if find_spec("flwr_datasets") is None:
+        what = "needs the extra: pip install 'fedprivacy[datasets]'"
+        raise SourceError([Finding(("data", "name"), what)])
+    from fedprivacy.data.hub_arrays import arrays, write
+
+    if os.path.isfile(source.path):
+        raise SourceError([_at("path", source.path, "a file, not a folder", "Name the folder around it.")])
+    if not source.is_folder and not re.fullmatch(r"[\w.-]+/[\w.-]+", source.path):
+        what = "no folder here, and not the name of a data set of the Hugging Face Hub"
+        raise SourceError([_at("path", source.path, what, 'Such names have an owner: "ylecun/mnist".')])
+    if source.is_folder and source.revision is not None:
+        raise SourceError([_at("revision", source.revision, "has no effect with a folder", "Remove it.")])
+    made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # What datasets makes of a folder is one more copy of private data: it goes when ours is there.
+    passing: AbstractContextManager[str | None] = (
+        tempfile.TemporaryDirectory(dir=made.parent) if source.is_folder else nullcontext()
+    )
+    with passing as cache:
+        train, test = _load(source, cache)
+        stored = arrays(source, train, test)
+        with storage.written(made) as opened:
+            write(opened, stored)
+
+
+def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """The two splits, their records in the order in which they are stored."""
+    # Flower would be told the name of the data set. It reads this when it is imported.
+    os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
+    import datasets
+    from flwr_datasets import FederatedDataset
+
+    def checked(splits: datasets.DatasetDict) -> datasets.DatasetDict:
+        found = [
+            _at(key, name, "no such split", suggestion(name, list(splits), quoted=True))
+            for key, name in (("train", source.train), ("test", source.test))
+            if name not in splits
+        ]
+        if source.train == source.test:
+            found = [_at("test", source.test, "the records of train", "Held-out records are needed.")]
+        if found:
+            raise SourceError(found)
+        return splits
+
+    logger = logging.getLogger("datasets")
+    before = logger.level, datasets.are_progress_bars_disabled()
+    logger.setLevel(logging.CRITICAL)  # what it logs as an error it also raises
+    datasets.disable_progress_bars()
+    try:
+        whole = FederatedDataset(
+            # A path beginning with / is never taken for a format or for a name on the Hub.
+            dataset=os.path.abspath(source.path) if source.is_folder else source.path,
+            subset=source.subset,
+            partitioners={},
+            shuffle=False,
+            preprocessor=checked,
+            revision=source.revision,
+            cache_dir=cache,
+        )
+        return whole.load_split(source.train), whole.load_split(source.test)
+    except SourceError:
+        raise
+    except Exception as error:  # each format raises errors of its own
+        raise SourceError([_explained(source, error)]) from error
+    finally:
+        logger.setLevel(before[0])
+        if not before[1]:
+            datasets.enable_progress_bars()
+
+
+def _explained(source: Source, error: Exception) -> Finding:
+    chain: list[BaseException] = [error]
+    while (inner := chain[-1].__cause__) is not None:
+        chain.append(inner)
+    said = str(chain[-1]).strip().split("\n")[0].rstrip(".") or type(error).__name__
+    if str(error).startswith(("BuilderConfig", "Config name is missing")):
+        names = re.search(r"\[.*\]", str(error))
+        what = "there are several" if source.subset is None else "no such subset"
+        return _at("subset", source.subset, what, f"Known here: {names[0] if names else 'none'}.")
+    if source.is_folder:
+        remedy = "Files of one format are needed, such as train.csv and test.csv, or images in train/LABEL."
+        return _at("path", source.path, f"the folder cannot be loaded ({said})", remedy)
+    from datasets.exceptions import DatasetNotFoundError
+
+    if isinstance(error, DatasetNotFoundError):
+        return _at("path", source.path, f"no such data set ({said})", "Correct it, or name a folder here.")
+    network = (ConnectionError, TimeoutError)
+    clients = ("httpx", "httpcore", "requests", "aiohttp")
+    if any(isinstance(one, network) or type(one).__module__.split(".")[0] in clients for one in chain):
+        what = f"the Hugging Face Hub cannot be reached ({said})"
+        return _at("path", source.path, what, "Try again with a network, or name a folder here.")
+    return _at("path", source.path, f"cannot be loaded ({said})", "Correct it, or name a folder here.")
+
+
+def _at(key: str, value: object, what: str, remedy: str) -> Finding:
+    return Finding(("data", key), what, remedy, "" if value is None else literal(value))
