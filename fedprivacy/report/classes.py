@@ -140,7 +140,7 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
             if several and len(known) > 1:
                 axes.plot([min(known), max(known)], [row] * 2, color=svg.GRID, linewidth=5, zorder=1)
         for place, column in enumerate(columns):
-            shift = SHIFT * (place - (len(columns) - 1) / 2)
+            shift = min(SHIFT, 0.8 / len(columns)) * (place - (len(columns) - 1) / 2)
             at = [
                 (value, row + shift)
                 for row, name in enumerate(rows)

@@ -89,10 +89,10 @@ def _shared(entries: Mapping[Arm, Entry]) -> Entry:
     first, *others = entries.values()
     if all(one == first for one in others):
         return first
-    lines = [
-        f"{words.capital(names.asked(arm.asked or ''))}: {one.text[:1].lower()}{one.text[1:]}"
-        for arm, one in entries.items()
-    ]
+    same: dict[str, list[str]] = {}
+    for arm, one in entries.items():
+        same.setdefault(f"{one.text[:1].lower()}{one.text[1:]}", []).append(names.asked(arm.asked or ""))
+    lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
     tones = {one.tone for one in entries.values()}
     # A tick stands for all of them, or not at all.
     return Entry("\n".join(lines), first.note, first.tone if len(tones) == 1 else "")

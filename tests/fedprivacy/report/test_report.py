@@ -595,6 +595,12 @@ def test_a_tick_stands_for_all_mechanisms_or_for_none() -> None:
     assert "Gaussian: no guarantee" in entry.group()
 
 
+def test_mechanisms_with_the_same_guarantee_share_a_line() -> None:
+    rows = Page(report.render(many_mechanisms())).rows("guarantees")
+    (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
+    assert "PrivUnitG, SQKR and sign bits: epsilon 1, 2, 4 and 8" in local[3]
+
+
 def test_a_run_says_its_noise_in_words() -> None:
     document = run_document(3)
     document["privacy"].update(mechanism="privunit", noise="epsilon 0.4 a message", noise_multiplier=None)
