@@ -1,4 +1,4 @@
-"""The result of a comparison: intervals over seeds, and the finding in one sentence."""
+"""The result of a comparison: intervals over seeds, and the finding in a sentence or two."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from fedprivacy.mechanisms.catalogue import title
+
 INTERVAL = "95 % Student t over seeds (the test set is the same, its size is not in it)"
 COMPARED = ("central", "local")
+AUTO = "auto"
 
 
 def interval(values: Sequence[float]) -> dict[str, float | None]:
@@ -79,38 +82,84 @@ def _far(guarantee: Mapping[str, Any]) -> float:
 
 
 def finding(cells: Sequence[Mapping[str, Any]]) -> str:
-    """What local costs against central, in one sentence with numbers.
+    """What local costs against central, in a sentence with numbers.
+
+    Where there are several local mechanisms, `auto` stands for local, which was chosen without any data, or
+    else the first one named; a second sentence says what each reaches at the largest epsilon that several
+    have.
 
     Args:
-        cells: The cells of a compare document that have finished. Where they have several local
-            mechanisms, the first one named stands for local.
+        cells: The cells of a compare document that have finished.
     """
-    first = next((cell.get("asked") for cell in cells if cell["trust"] == "local"), None)
-    means = {
-        (cell["trust"], cell["epsilon"]): cell["accuracy"]["mean"]
+    local = [cell for cell in cells if cell["trust"] == "local"]
+    asked = list(dict.fromkeys(cell.get("asked") for cell in local))
+    stands = AUTO if AUTO in asked else next(iter(asked), None)
+    spoken = {
+        (cell["trust"], cell["epsilon"]): cell
         for cell in cells
-        if cell["trust"] != "local" or cell.get("asked") == first
+        if cell["trust"] != "local" or cell.get("asked") == stands
     }
-    both = sorted(epsilon for trust, epsilon in means if trust == "local" and ("central", epsilon) in means)
-    parts = []
-    if both:
-        costs = [
-            f"{100 * (means['central', e] - means['local', e]):.1f} points at epsilon {e:g} "
-            f"({_percent(means['local', e])} against {_percent(means['central', e])})"
-            for e in dict.fromkeys((both[0], both[-1]))
-        ]
-        parts.append(f"Trusting nobody (local) instead of the server (central) costs {' and '.join(costs)}")
-    else:
-        for trust in COMPARED:
-            known = sorted(epsilon for kind, epsilon in means if kind == trust)
-            parts += [f"{trust} reaches {_percent(means[trust, e])} at epsilon {e:g}" for e in known[-1:]]
-    if ("none", None) in means:
-        parts.append(f"without any noise the model reaches {_percent(means['none', None])}")
+    parts = _costs(spoken, several=len(asked) > 1)
+    if ("none", None) in spoken:
+        parts.append(f"without any noise the model reaches {_reached(spoken['none', None])}")
     if not parts:
         return "No cell of the comparison has finished."
     sentence = "; ".join(parts)
-    return sentence[0].upper() + sentence[1:] + "."
+    return " ".join([sentence[0].upper() + sentence[1:] + ".", *_best(local)])
 
 
-def _percent(accuracy: float) -> str:
-    return f"{100 * accuracy:.1f} %"
+def _costs(spoken: Mapping[tuple[str, float | None], Mapping[str, Any]], *, several: bool) -> list[str]:
+    """Local against central at the smallest and largest epsilon that both have, or what there is of them."""
+    both = sorted(e for trust, e in spoken if trust == "local" and e and ("central", e) in spoken)
+    if not both:
+        parts = []
+        for trust in COMPARED:
+            known = sorted(e for kind, e in spoken if kind == trust and e)
+            for e in known[-1:]:
+                cell = spoken[trust, e]
+                by = f" ({title(cell['mechanism'])})" if several and trust == "local" else ""
+                parts.append(f"{trust}{by} reaches {_reached(cell)} at epsilon {e:g}")
+        return parts
+    shown = list(dict.fromkeys((both[0], both[-1])))
+    ran = [title(spoken["local", e]["mechanism"]) if several else "" for e in shown]
+    one = f", {ran[0]}" if ran[0] and len(set(ran)) == 1 else ""
+    costs = []
+    for e, mechanism in zip(shown, ran, strict=True):
+        local, central = spoken["local", e], spoken["central", e]
+        points = 100 * (central["accuracy"]["mean"] - local["accuracy"]["mean"])
+        by = f"{mechanism} " if len(set(ran)) > 1 else ""
+        costs.append(
+            f"{points:.1f} points at epsilon {e:g} ({by}{_reached(local)} against {_reached(central)})"
+        )
+    return [f"Trusting nobody (local{one}) instead of the server (central) costs {' and '.join(costs)}"]
+
+
+def _best(local: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the local mechanisms reach at the largest epsilon that several have; nothing for one mechanism."""
+    found: dict[float, list[Mapping[str, Any]]] = {}
+    for cell in local:
+        found.setdefault(cell["epsilon"], []).append(cell)
+    compared = [e for e, group in found.items() if len(group) > 1]
+    if not compared:
+        return []
+    e = max(compared)
+    best, *others = sorted(found[e], key=lambda cell: -cell["accuracy"]["mean"])
+    if len({cell["mechanism"] for cell in found[e]}) == 1:
+        each = [f"{_reached(cell)} {_by(cell)}" for cell in (best, *others)]
+        return [f"At epsilon {e:g} both local choices are {title(best['mechanism'])}: {' and '.join(each)}."]
+    names = [
+        title(cell["mechanism"]) + (f" ({_by(cell)})" if cell["asked"] == AUTO else "")
+        for cell in (best, *others)
+    ]
+    rest = [f"{name} {_reached(cell)}" for name, cell in zip(names[1:], others, strict=True)]
+    return [
+        f"At epsilon {e:g} the best local mechanism, {names[0]}, reaches {_reached(best)}, {', '.join(rest)}."
+    ]
+
+
+def _by(cell: Mapping[str, Any]) -> str:
+    return "chosen by auto" if cell["asked"] == AUTO else "by name"
+
+
+def _reached(cell: Mapping[str, Any]) -> str:
+    return f"{100 * cell['accuracy']['mean']:.1f} %"

@@ -116,11 +116,13 @@ class Evaluation:
         loss: The mean cross-entropy.
         correct: How many records of each class it names rightly.
         records: How many records each class has.
+        names: The names of the classes, one for each; empty where they have none.
     """
 
     loss: float
     correct: tuple[int, ...]
     records: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
     @property
     def accuracy(self) -> float:
@@ -129,15 +131,22 @@ class Evaluation:
 
     def per_class(self) -> list[dict[str, Any]]:
         """The accuracy within each class, as the document holds it; null where a class has no record."""
+        labels = self.names or (None,) * len(self.records)
         return [
-            {"class": number, "label": None, "accuracy": right / count if count else None, "records": count}
-            for number, (right, count) in enumerate(zip(self.correct, self.records, strict=True))
+            {"class": number, "label": label, "accuracy": right / count if count else None, "records": count}
+            for number, (label, right, count) in enumerate(
+                zip(labels, self.correct, self.records, strict=True)
+            )
         ]
 
 
 @torch.no_grad()
 def evaluate(
-    module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.int64]
+    module: nn.Module,
+    weights: NDArray[np.float32],
+    x: NDArray[np.float32],
+    y: NDArray[np.int64],
+    names: tuple[str, ...] = (),
 ) -> Evaluation:
     """Accuracy, also within each class, and mean cross-entropy of flat weights on records.
 
@@ -146,6 +155,7 @@ def evaluate(
         weights: The flat weights, shape (parameters,).
         x: Records, shape (records, *features), taken in blocks of bounded memory.
         y: Their labels, int64 in [0, classes), shape (records,).
+        names: The names of the classes; empty where they have none.
     """
     parameters = unflatten(module, torch.from_numpy(weights))
     correct, loss = np.empty(len(y), dtype=bool), 0.0
@@ -155,4 +165,4 @@ def evaluate(
         correct[start : start + 8192] = (logits.argmax(dim=1) == labels).numpy()
         loss += float(nn.functional.cross_entropy(logits.double(), labels, reduction="sum"))
     right, records = (np.bincount(part, minlength=logits.shape[1]).tolist() for part in (y[correct], y))
-    return Evaluation(loss / len(y), tuple(right), tuple(records))
+    return Evaluation(loss / len(y), tuple(right), tuple(records), names)

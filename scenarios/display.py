@@ -70,17 +70,23 @@ def _number(value: float | None) -> str:
 
 def show_comparison(document: Mapping[str, Any]) -> None:
     """A comparison's table, its finding, and where the report is."""
+    from fedprivacy.mechanisms.catalogue import title
+
     console = Console(highlight=False)
-    table = Table("trust", "epsilon", "accuracy", "95 % interval", "mechanism and noise", "rounds")
+    table = Table()
+    for name in ("trust", "epsilon", "accuracy", "95 % interval"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("mechanism and noise")
+    table.add_column("rounds", justify="right", no_wrap=True)
     for cell in document["cells"]:
         accuracy = cell["accuracy"]
         bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
         table.add_row(
             cell["trust"] if cell["asked"] is None else f"{cell['trust']}, {cell['asked']}",
-            "no guarantee" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
+            "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
             f"{accuracy['mean']:.3f}",
             bounds,
-            "-" if cell["noise"] is None else f"{cell['mechanism']}, {cell['noise']}",
+            "-" if cell["noise"] is None else f"{title(cell['mechanism'])}, {cell['noise']}",
             str(cell["rounds"]),
         )
     console.print(table)

@@ -118,7 +118,7 @@ def _play(
         if record.plan.trust == "local":
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
-        quality = evaluate(module, federation.model, x, y) if due else None
+        quality = evaluate(module, federation.model, x, y, people.dataset.class_names) if due else None
         event = round_event(
             number,
             cohort=len(cohort),

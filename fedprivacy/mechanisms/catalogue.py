@@ -19,6 +19,7 @@ class ClipOnly:
 
     clipping_norm: float
     name: ClassVar[str] = "clip-only"
+    title: ClassVar[str] = "clipping alone"
 
     def event(self) -> dp_accounting.DpEvent:
         """A release without any guarantee."""
@@ -31,3 +32,12 @@ Mechanism = Local | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly)
 }
+
+
+def title(name: str) -> str:
+    """What a person calls a mechanism; a name that is not known stays as it is.
+
+    >>> title("privunit"), title("sign-bits")
+    ('PrivUnitG', 'sign bits')
+    """
+    return MECHANISMS[name].title if name in MECHANISMS else name

@@ -30,6 +30,7 @@ class Gaussian:
     clipping_norm: float
     noise_multiplier: float
     name: ClassVar[str] = "gaussian"
+    title: ClassVar[str] = "Gaussian"
 
     @property
     def standard_deviation(self) -> float:

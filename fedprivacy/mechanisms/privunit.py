@@ -83,6 +83,7 @@ class PrivUnitG(PureMechanism):
 
     direction: str = "lifted"
     name: ClassVar[str] = "privunit"
+    title: ClassVar[str] = "PrivUnitG"
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
         """One client's message, float64, shape (dimension,).

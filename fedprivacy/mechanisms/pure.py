@@ -33,6 +33,7 @@ class PureMechanism:
     clipping_norm: float
     epsilon: float
     name: ClassVar[str]
+    title: ClassVar[str]
 
     def event(self) -> dp_accounting.DpEvent:
         """What one message costs, as the accountant reads it."""

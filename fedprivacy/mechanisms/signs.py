@@ -34,6 +34,7 @@ class SignBits(PureMechanism):
 
     dimension: int
     name: ClassVar[str] = "sign-bits"
+    title: ClassVar[str] = "sign bits"
 
     def event(self) -> dp_accounting.DpEvent:
         """What one message costs: `dimension` answers, composed."""

@@ -38,6 +38,7 @@ class SQKR(PureMechanism):
     """
 
     name: ClassVar[str] = "sqkr"
+    title: ClassVar[str] = "SQKR"
 
     def bits(self, size: int) -> int:
         """The bits b of one message of the least error, about epsilon; at most `size`, a power of two."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fedprivacy.report import words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Value
-from fedprivacy.report.documents import Candidate, CompareDocument, RunDocument
+from fedprivacy.report.documents import CompareDocument, RunDocument
+from fedprivacy.report.parts import Candidate
 
 ERROR = (
-    "Error: the mean squared error per coordinate of one round's average update, in units of the squared "
-    "clipping norm. Smaller is better."
+    "Error: the mean squared error per coordinate of one client's message, for an update whose norm is the "
+    "clipping norm, in units of the squared clipping norm. Predicted: by formula. Measured: over drawn "
+    "messages of random directions, without any data. Smaller is better."
 )
 
 
@@ -22,11 +24,11 @@ def of_run(document: RunDocument) -> list[Section]:
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
-    """The candidates of each trust model at its largest epsilon, and of every cell below."""
+    """The candidates of each arm at its largest epsilon, and of every cell below."""
     named = [
-        (Group(words.cell(cell.trust, cell.epsilon), words.reach(cell.guarantees)), cell.candidates, cell)
-        for trust in document.trusts
-        for cell in document.of(trust)
+        (Group(names.cell(arm, cell.epsilon), words.reach(cell.guarantees)), cell.candidates, cell)
+        for arm in document.arms
+        for cell in document.of(arm)
         if cell.candidates
     ]
     if not named:
@@ -51,7 +53,7 @@ def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], stands_wi
         rows += [group] if group else []
         rows += [_row(one, measured) for one in sorted(found, key=_error)]
     head = ["Mechanism", "Noise", "Predicted error", *(["Measured error"] if measured else []), "Choice"]
-    caption = ERROR + (f" Epsilon stands at {stands_with}." if stands_with else "")
+    caption = f"{ERROR} {names.NOISE}" + (f" Epsilon stands at {stands_with}." if stands_with else "")
     return Table(caption, head, rows, numeric=frozenset({2, 3} if measured else {2}), stacked=True)
 
 
@@ -72,4 +74,5 @@ def _row(one: Candidate, measured: bool) -> Sequence[Value]:
         choice = Entry("Not possible", one.reason)
     else:
         choice = Entry("Not chosen")
-    return (one.mechanism, one.noise or "—", *(words.number(error, 3) for error in errors), choice)
+    shown = (words.number(error, 3) for error in errors)
+    return (names.mechanism(one.mechanism), one.noise or "—", *shown, choice)

@@ -11,14 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from fedprivacy.report import plots, svg, words
+from fedprivacy.report import names, plots, svg, words
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
-from fedprivacy.report.documents import ClassAccuracy, CompareDocument, RunDocument
+from fedprivacy.report.documents import Arm, CompareDocument, RunDocument
+from fedprivacy.report.parts import ClassAccuracy
 
 DRAWN = 20  # classes that a picture has room for
 SHIFT = 0.16  # of a row, between the marks of two models: none covers another
 NAME, NAME_NARROW = 16, 11  # characters of a class in the picture; the table has all
 ROW, HEAD = 30, 26  # pixels of a class, and of a line above them
+SHORT = 30  # characters of a label of which three stand beside each other
 AVERAGE = "An average over all records hides this spread."
 
 
@@ -26,7 +28,7 @@ AVERAGE = "An average over all records hides this spread."
 class Column:
     """What one model reaches on each class."""
 
-    trust: str
+    look: plots.Look
     label: str
     classes: Sequence[ClassAccuracy]
 
@@ -45,15 +47,15 @@ def of_run(document: RunDocument, trust: str) -> list[Section]:
     where = (
         f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, at the last evaluation."
     )
-    return _section([Column(trust, "Accuracy", found)], where, [])
+    return _section([Column(plots.look(Arm(trust)), "Accuracy", found)], where, [])
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
-    """The classes under each trust model at its largest epsilon, and under every cell below."""
+    """The classes in each arm at its largest epsilon, and in every cell below."""
     every = {
-        id(cell): Column(cell.trust, words.cell(cell.trust, cell.epsilon), cell.per_class)
-        for trust in document.trusts
-        for cell in document.of(trust)
+        id(cell): Column(plots.look(arm), names.cell(arm, cell.epsilon), cell.per_class)
+        for arm in document.arms
+        for cell in document.of(arm)
         if cell.per_class
     }
     if not every:
@@ -67,7 +69,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         table = _table(list(every.values()), f"{where}.{epsilon}")
         more.append(Details("The classes at every epsilon", [table]))
     shown = widest or list(every.values())
-    return _section(shown, f"{where}, each trust model at its largest epsilon.{epsilon}", more)
+    return _section(shown, f"{where}, each at its largest epsilon.{epsilon}", more)
 
 
 def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Details]) -> list[Section]:
@@ -117,34 +119,34 @@ def _worst(columns: Sequence[Column]) -> str:
 
 def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> str:
     """A row for each class, a mark for each model, a line from the worst to the best."""
-    names = list(_names(columns))
+    rows = list(_names(columns))
     several = len(columns) > 1
-    lines = (len(columns) if narrow else 1) if several else 0
+    lines = -(-len(columns) // _across(columns, narrow=narrow)) if several else 0
     width, top = (360.0, 12.0 + HEAD * lines) if narrow else (920.0, 12.0 + HEAD * lines)
     with svg.style():
-        drawn = svg.figure(width, top + ROW * len(names) + 52)
+        drawn = svg.figure(width, top + ROW * len(rows) + 52)
         axes = svg.place(drawn, left=110 if narrow else 150, top=top, right=20, bottom=52)
         axes.set_xlim(0, 1)
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(visible=True, axis="x")
-        axes.yaxis.set_major_locator(FixedLocator(range(len(names))))
+        axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
         axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda y, _: _short(names[round(y)], NAME_NARROW if narrow else NAME))
+            FuncFormatter(lambda y, _: _short(rows[round(y)], NAME_NARROW if narrow else NAME))
         )
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:.0f} %"))
         axes.set_xlabel("Accuracy within the class", labelpad=6)
-        for row, name in enumerate(names):
+        for row, name in enumerate(rows):
             known = [value for column in columns if (value := column.of(name)) is not None]
             if several and len(known) > 1:
                 axes.plot([min(known), max(known)], [row] * 2, color=svg.GRID, linewidth=5, zorder=1)
         for place, column in enumerate(columns):
-            shift = SHIFT * (place - (len(columns) - 1) / 2)
+            shift = min(SHIFT, 0.8 / len(columns)) * (place - (len(columns) - 1) / 2)
             at = [
                 (value, row + shift)
-                for row, name in enumerate(names)
+                for row, name in enumerate(rows)
                 if (value := column.of(name)) is not None
             ]
-            color, marker = _mark(column.trust)
+            color, marker = _mark(column.look)
             axes.plot(
                 [x for x, _ in at], [y for _, y in at], linestyle="", color=color, marker=marker,
                 markersize=10, markeredgecolor=svg.PAPER, clip_on=False,
@@ -157,18 +159,26 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
 def _legend(drawn: Figure, columns: Sequence[Column], *, narrow: bool) -> None:
     """The marks in words, above the picture."""
     width, height = drawn.get_size_inches() * 72
+    across = _across(columns, narrow=narrow)
     for index, column in enumerate(columns):
-        x, line = (10.0, index) if narrow else (20.0 + (width - 20) / len(columns) * index, 0)
+        line, place = divmod(index, across)
+        x = 10.0 if narrow else 20.0 + (width - 20) / across * place
         y = 1 - (12 + HEAD * line) / height
-        color, marker = _mark(column.trust)
+        color, marker = _mark(column.look)
         drawn.add_artist(Line2D([x / width], [y], color=color, marker=marker, markersize=10, linestyle=""))
         label = textwrap.shorten(column.label, 40, placeholder="…")
         drawn.text((x + 14) / width, y, label, va="center", color=color, fontsize=14, fontweight="bold")
 
 
-def _mark(trust: str) -> tuple[str, str]:
-    color, marker, _ = plots.look(trust)
-    return color, marker or "^"
+def _across(columns: Sequence[Column], *, narrow: bool) -> int:
+    """How many labels of the legend stand beside each other."""
+    longest = max(len(column.label) for column in columns)
+    return 1 if narrow else min(len(columns), 3 if longest <= SHORT else 2)
+
+
+def _mark(look: plots.Look) -> tuple[str, str]:
+    color, marker, _ = look
+    return color, marker or "d"
 
 
 def _short(name: str, most: int) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fedprivacy.report import candidates, classes, common, curves, plots, protection, words
+from fedprivacy.report import candidates, classes, common, curves, names, plots, protection, words
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -19,7 +19,8 @@ from fedprivacy.report.blocks import (
     Text,
     Value,
 )
-from fedprivacy.report.documents import Cell, CompareDocument
+from fedprivacy.report.documents import CompareDocument
+from fedprivacy.report.parts import Cell
 
 
 def page(document: CompareDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -32,7 +33,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        planned = sum(len(document.targets(trust)) for trust in document.trusts)
+        planned = sum(len(document.targets(arm)) for arm in document.arms)
         lead.append(common.status(document, len(document.cells), planned, "cells", error=error))
     lead.append(_picture(document) or Text("There is no picture: no cell has a result.", "status"))
     lead.append(
@@ -44,16 +45,16 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         )
     )
     cells = [
-        protection.Protected(trust, cell.epsilon, cell.guarantees)
-        for trust in document.trusts
-        for cell in document.of(trust)
+        protection.Protected(arm, cell.epsilon, cell.guarantees)
+        for arm in document.arms
+        for cell in document.of(arm)
     ]
     sections = [
         Section("guarantees", "Who is protected from whom", protection.blocks(cells)),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
         *classes.of_comparison(document),
-        Section("settings", "Settings per trust model", [_settings(document)]),
+        Section("settings", "Settings", [_settings(document)]),
         *common.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
@@ -69,24 +70,26 @@ def _finding_terms(document: CompareDocument) -> str:
     """What an epsilon in the finding stands with, and for each trust model against whom."""
     stands_with = words.terms(document.guarantees())
     reaches = [
-        f"{words.trust(trust)}: {words.reach(document.guarantees(trust))}."
-        for trust in document.trusts
-        if any(g.holds for g in document.guarantees(trust))
+        f"{words.trust(trust)}: {words.reach(found)}."
+        for trust, found in ((name, document.guarantees_under(name)) for name in document.trusts)
+        if any(g.holds for g in found)
     ]
     return f"Epsilon stands at {stands_with}. {' '.join(reaches)}" if stands_with else ""
 
 
 def _picture(document: CompareDocument) -> Picture | None:
-    series = []
-    for trust in document.trusts:
+    series: list[plots.Series] = []
+    for arm in document.arms:
         points = tuple(
             plots.Point(cell.epsilon, cell.accuracy.mean, cell.accuracy.interval)
-            for cell in document.of(trust)
+            for cell in document.of(arm)
             if cell.accuracy.mean is not None and math.isfinite(cell.accuracy.mean)
         )
         if points:
-            reach = words.reach(document.guarantees(trust))
-            series.append(plots.Series(trust, words.trust(trust), reach, points))
+            reach = words.reach(document.guarantees(arm))
+            if len(document.arms) > plots.ROOM and arm.place:
+                reach = ""  # the first arm of its trust model says it
+            series.append(plots.Series(plots.look(arm), names.arm(arm), reach, points))
     if not series:
         return None
     stands_with = words.terms(document.guarantees())
@@ -111,33 +114,45 @@ def _said(one: plots.Series) -> str:
         words.accuracy(p.mean) + (f" at epsilon {words.number(p.epsilon)}" if p.epsilon else "")
         for p in one.points
     ]
-    return f"{one.label} ({one.reach}): {words.listed(figures)}."
+    reach = f" ({one.reach})" if one.reach else ""
+    return f"{one.label}{reach}: {words.listed(figures)}."
 
 
 def _figures(document: CompareDocument) -> Table:
     """Every cell's figures, and the cells that have none."""
     rows: list[Sequence[Value] | Group] = []
-    for trust in document.trusts:
-        cells = document.of(trust)
-        found = document.guarantees(trust)
-        rows.append(Group(words.trust(trust), words.reach(found) if found else ""))
-        rows += [_figure_row(cell) for cell in cells]
-        missing = set(document.targets(trust)) - {cell.epsilon for cell in cells}
-        rows += [(words.target(e), "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)]
+    several = _several(document)
+    for arm in document.arms:
+        cells = document.of(arm)
+        found = document.guarantees(arm)
+        rows.append(Group(names.arm(arm), words.reach(found) if found else ""))
+        rows += [_figure_row(cell, several) for cell in cells]
+        missing = set(document.targets(arm)) - {cell.epsilon for cell in cells}
+        dash = ["—"] * several
+        rows += [
+            (words.target(e), *dash, "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)
+        ]
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
     if document.interval:
         caption += f" Interval: {document.interval}."
     stands_with = words.terms(document.guarantees())
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named above its rows."
-    return Table(caption, ("Epsilon", "Mean", "Interval", "Each seed"), rows, numeric=frozenset({1, 2, 3}))
+    head = ("Epsilon", *["Mechanism"] * several, "Mean", "Interval", "Each seed")
+    return Table(caption, head, rows, numeric=frozenset(range(1 + several, 4 + several)))
+
+
+def _several(document: CompareDocument) -> bool:
+    """Whether local mechanisms are compared, so that each cell says which one ran."""
+    return any(arm.asked for arm in document.arms)
 
 
 def _stored(document: CompareDocument) -> list[Block | Details]:
     """Where each run of the comparison is."""
     stored = [
-        (words.trust(cell.trust), words.target(cell.epsilon), run)
-        for cell in document.cells
+        (names.arm(arm), words.target(cell.epsilon), run)
+        for arm in document.arms
+        for cell in document.of(arm)
         for run in cell.runs
     ]
     if not stored:
@@ -147,10 +162,11 @@ def _stored(document: CompareDocument) -> list[Block | Details]:
     return [Details("Where each run is stored", [table])]
 
 
-def _figure_row(cell: Cell) -> Sequence[Value]:
+def _figure_row(cell: Cell, several: bool) -> Sequence[Value]:
     ends = [words.accuracy(end, unit="") for end in cell.accuracy.interval or ()]
     return (
         words.target(cell.epsilon),
+        *[names.mechanism(cell.mechanism)] * several,
         words.accuracy(cell.accuracy.mean, unit=""),
         " to ".join(ends) or "—",
         ", ".join(words.accuracy(value, unit="") for value in cell.accuracies) or "—",
@@ -158,25 +174,24 @@ def _figure_row(cell: Cell) -> Sequence[Value]:
 
 
 def _settings(document: CompareDocument) -> Table:
-    """A column for each trust model: what it was run with."""
-    shown = {trust: cells for trust in document.trusts if (cells := document.of(trust))}
+    """A column for each arm: what it was run with."""
+    shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
     facts: dict[str, Callable[[list[Cell]], str]] = {
         "Rounds": lambda cells: _each(cell.rounds for cell in cells),
         "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
         "Clipping norm": lambda cells: _each(cell.clipping_norm for cell in cells),
-        "Mechanism": lambda cells: _each(cell.mechanism for cell in cells),
-        "Noise multiplier": _noise,
+        "Mechanism and noise": _noise,
         "Inside each client": lambda cells: _each(common.flat(cell.training) or None for cell in cells),
         "At the server": lambda cells: _each(common.flat(c.server, ("rounds",)) or None for c in cells),
     }
-    rows = [("Who adds the noise", *(words.WHO_ADDS_NOISE.get(trust, "—") for trust in shown))]
+    rows = [("Who adds the noise", *(words.WHO_ADDS_NOISE.get(arm.trust, "—") for arm in shown))]
     rows += [(name, *map(fact, shown.values())) for name, fact in facts.items()]
     stands_with = words.terms(document.guarantees())
-    caption = "Noise multiplier: the noise's standard deviation, divided by the clipping norm."
+    caption = names.NOISE
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named above."
     kept = [row for row in rows if any(value != "—" for value in row[1:])]
-    return Table(caption, ("", *map(words.trust, shown)), kept, stacked=True)
+    return Table(caption, ("", *map(names.arm, shown)), kept, stacked=True)
 
 
 def _sampling_stated(cell: Cell) -> Any:
@@ -189,9 +204,11 @@ def _each(values: Iterable[Any]) -> str:
 
 
 def _noise(cells: Sequence[Cell]) -> str:
-    lines = [
-        words.number(c.noise_multiplier) + (f" at epsilon {words.number(c.epsilon)}" if c.epsilon else "")
-        for c in cells
-        if c.noise_multiplier is not None
-    ]
-    return "\n".join(lines) or "—"
+    """The mechanism and its noise, a line for each epsilon."""
+    lines = []
+    for cell in cells:
+        noise = names.noise(cell.noise, cell.noise_multiplier)
+        said = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
+        if said:
+            lines.append((f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "") + said)
+    return "\n".join(dict.fromkeys(lines)) or "—"

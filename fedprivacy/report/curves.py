@@ -1,28 +1,27 @@
-"""The learning curves of a comparison: the mean over seeds, by trust model and epsilon."""
+"""The learning curves of a comparison: the mean over seeds, by trust model, mechanism and epsilon."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.report import common, learning, plots, words
+from fedprivacy.report import common, learning, names, plots, words
 from fedprivacy.report.blocks import Picture, Section, Table
-from fedprivacy.report.documents import Cell, CompareDocument
+from fedprivacy.report.documents import CompareDocument
+from fedprivacy.report.parts import Cell
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
-    """How each trust model learned at some of its epsilons; the tables have all of them."""
+    """How each arm learned at some of its epsilons; the tables have all of them."""
     panels, tables = [], []
     stands_with = words.terms(document.guarantees())
     epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
-    for trust in document.trusts:
-        cells = [cell for cell in document.of(trust) if cell.curve]
+    for arm in document.arms:
+        cells = [cell for cell in document.of(arm) if cell.curve]
         if not cells:
             continue
         drawn = tuple(map(_curve, common.spaced(cells, len(learning.LINES))))
-        panels.append(learning.Panel(trust, words.trust(trust), drawn))
-        tables.append(
-            _table(f"{words.trust(trust)}: mean accuracy over the seeds, by round.{epsilon}", cells)
-        )
+        panels.append(learning.Panel(plots.look(arm), names.arm(arm), drawn))
+        tables.append(_table(f"{names.arm(arm)}: mean accuracy over the seeds, by round.{epsilon}", cells))
     if not panels:
         return []
     spoken = " ".join(
@@ -35,7 +34,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         + "."
         for panel in panels
     )
-    title = "Line charts of accuracy by round, one for each trust model"
+    title = "Line charts of accuracy by round, one for each line of the picture above"
     values = [value for panel in panels for curve in panel.curves for value in curve.values]
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, mean over the seeds."
     some = any(len(table.head) - 1 > len(learning.LINES) for table in tables)

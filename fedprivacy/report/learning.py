@@ -1,4 +1,4 @@
-"""Learning curves: accuracy and loss of one run, and the trust models of a comparison beside each other."""
+"""Learning curves: accuracy and loss of one run, and the arms of a comparison beside each other."""
 
 from __future__ import annotations
 
@@ -38,15 +38,21 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """The accuracy curves of one trust model, each with a short label for its end."""
+    """The accuracy curves of one arm, each with a short label for its end."""
 
-    trust: str
+    look: plots.Look
     label: str
     curves: tuple[Curve, ...]
 
 
 def learning(
-    curves: Sequence[Curve], trust: str, planned: int | None, title: str, said: str, *, narrow: bool = False
+    curves: Sequence[Curve],
+    look: plots.Look,
+    planned: int | None,
+    title: str,
+    said: str,
+    *,
+    narrow: bool = False,
 ) -> str:
     """A panel for each measure of a run by round; rounds that were planned but not run stay empty.
 
@@ -62,12 +68,12 @@ def learning(
             else:
                 step = 920 / count
                 axes = svg.place(drawn, 50 + step * index, 40, 920 - step * (index + 1) + 66, 52)
-            _measure(axes, curve, plots.look(trust)[0], "-" if index == 0 else "--", planned)
+            _measure(axes, curve, look[0], "-" if index == 0 else "--", planned)
         return svg.write(drawn, "learning-narrow" if narrow else "learning-wide", title, said)
 
 
 def compared(panels: Sequence[Panel], title: str, said: str, *, narrow: bool = False) -> str:
-    """A panel for each trust model, on one accuracy axis; a line for each epsilon, named at its end.
+    """A panel for each arm, on one accuracy axis; a line for each epsilon, named at its end.
 
     Args:
         panels: Each with at most `len(LINES)` curves.
@@ -95,7 +101,7 @@ def compared(panels: Sequence[Panel], title: str, said: str, *, narrow: bool = F
 
 
 def _panel(axes: Axes, panel: Panel, shown: tuple[float, float]) -> None:
-    color = plots.look(panel.trust)[0]
+    color = panel.look[0]
     plots.accuracy_axis(axes, shown)
     _round_axis(axes, max(curve.rounds[-1] for curve in panel.curves))
     plots.heading(axes, panel.label, shift=-42, color=color, bold=True)

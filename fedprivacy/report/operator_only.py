@@ -8,7 +8,7 @@ from typing import Any
 
 from fedprivacy.report import common, words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
-from fedprivacy.report.documents import operator_only, select
+from fedprivacy.report.redaction import operator_only, select
 
 FIELDS = {
     "cohort": "Clients in the cohort",

@@ -1,7 +1,7 @@
 """Accuracy against epsilon, and what all pictures of a report have in common: looks and axes.
 
-Colours are Okabe and Ito's, which colour-blind eyes tell apart; each trust model also has its own
-marker, line style and label, so that a print in grey says the same.
+Colours are Okabe and Ito's, which colour-blind eyes tell apart; each arm also has its own marker, line
+style and label, so that a print in grey says the same.
 """
 
 from __future__ import annotations
@@ -16,17 +16,28 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from fedprivacy.report import svg, words
+from fedprivacy.report.documents import Arm
 
-# trust: colour, marker, line style
-LOOKS: dict[str, tuple[str, str, Any]] = {
+Look = tuple[str, str, Any]  # colour, marker, line style
+LOOKS: dict[str, Look] = {
     "none": (svg.NONE, "", "--"),
     "central": (svg.CENTRAL, "o", "-"),
     "local": (svg.LOCAL, "s", "-."),
     "distributed": (svg.DISTRIBUTED, "D", ":"),
 }
+# The second of several arms of one trust model, and those after it.
+MORE: tuple[Look, ...] = (
+    (svg.SECOND, "v", (0, (7, 2, 1.5, 2, 1.5, 2))),
+    (svg.THIRD, "P", (0, (4, 1.5))),
+    (svg.FOURTH, "X", (0, (2.5, 1))),
+    (svg.FIFTH, "p", (0, (10, 3))),
+)
 WIDE, NARROW = 33, 44  # characters of a label's line
+APART = 6.0  # pixels between the points of two arms at the same epsilon
+ROOM = 5  # arms of which each has room to say against whom it holds
 LINE = 15.0  # pixels from a label's line to the next
 
 
@@ -46,9 +57,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one trust model, with its label in two lines."""
+    """The points of one arm, with its label and against whom it holds."""
 
-    trust: str
+    look: Look
     label: str
     reach: str
     points: tuple[Point, ...]
@@ -65,10 +76,10 @@ class Series:
 
 
 def frontier(series: Sequence[Series], x_label: str, title: str, said: str, *, narrow: bool = False) -> str:
-    """Accuracy against epsilon, a line per trust model; without privacy a level with its band.
+    """Accuracy against epsilon, a line per arm; without privacy a level with its band.
 
     Args:
-        series: One for each trust model that has a result.
+        series: One for each arm that has a result.
         x_label: What stands under the axis: epsilon with all that belongs to it.
         title: What kind of picture it is.
         said: The picture in words.
@@ -91,8 +102,10 @@ def frontier(series: Sequence[Series], x_label: str, title: str, said: str, *, n
         _epsilon_axis(axes, epsilons, labels=6 if narrow else 10)
         axes.set_xlabel(x_label.replace("; ", "\n") if narrow else x_label.replace("; ", ", "), labelpad=8)
         heading(axes, "Accuracy (higher is better)", shift=-44)
+        private = [one for one in series if one.private]
         for one in series:
-            _draw(axes, one)
+            place = private.index(one) - (len(private) - 1) / 2 if one in private else 0.0
+            _draw(drawn, axes, one, place * APART)
         if narrow:
             _legend(drawn, series)
         else:
@@ -100,9 +113,10 @@ def frontier(series: Sequence[Series], x_label: str, title: str, said: str, *, n
         return svg.write(drawn, "frontier-narrow" if narrow else "frontier-wide", title, said)
 
 
-def look(trust: str) -> tuple[str, str, Any]:
-    """The colour, marker and line style of a trust model."""
-    return LOOKS.get(trust, LOOKS["none"])
+def look(arm: Arm) -> Look:
+    """The colour, marker and line style of an arm; beyond the last they begin again."""
+    own = LOOKS.get(arm.trust, LOOKS["none"])
+    return (own, *MORE)[arm.place % (1 + len(MORE))]
 
 
 def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
@@ -139,8 +153,9 @@ def _epsilon_axis(axes: Axes, epsilons: Sequence[float], labels: int) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: words.number(x) if x in shown else ""))
 
 
-def _draw(axes: Axes, one: Series) -> None:
-    color, marker, line = look(one.trust)
+def _draw(drawn: Figure, axes: Axes, one: Series, shift: float) -> None:
+    """A line with its points and bars, so many pixels aside: no bar hides another at the same epsilon."""
+    color, marker, line = one.look
     for level in (p for p in one.points if not p.epsilon):
         if level.interval:
             axes.axhspan(*level.interval, color=color, alpha=0.14, linewidth=0)
@@ -148,13 +163,17 @@ def _draw(axes: Axes, one: Series) -> None:
     points = one.private
     if not points:
         return
+    aside = axes.transData + ScaledTranslation(shift / 72, 0, drawn.dpi_scale_trans)
     for p in points:
         if p.epsilon and p.interval:
-            axes.plot([p.epsilon] * 2, p.interval, color=color, linewidth=1.5, marker="_", markersize=9)
+            axes.plot(
+                [p.epsilon] * 2, p.interval,
+                color=color, linewidth=1.5, marker="_", markersize=9, transform=aside,
+            )  # fmt: skip
     axes.plot(
         [p.epsilon or 0.0 for p in points], [p.mean for p in points],
         color=color, linestyle=line, marker=marker, markeredgecolor=svg.PAPER, markeredgewidth=1.25,
-        clip_on=False,
+        clip_on=False, transform=aside,
     )  # fmt: skip
 
 
@@ -211,7 +230,7 @@ def _legend(drawn: Figure, series: Sequence[Series]) -> None:
     width, height = drawn.get_size_inches() * 72
     y = 12.0
     for one in series:
-        color, marker, line = look(one.trust)
+        color, marker, line = one.look
         drawn.add_artist(
             Line2D(
                 [4 / width, 44 / width], [1 - y / height] * 2, color=color, linestyle=line, marker=marker,
@@ -226,7 +245,7 @@ def _legend(drawn: Figure, series: Sequence[Series]) -> None:
 
 def _label_font(one: Series, index: int) -> dict[str, Any]:
     if index == 0:
-        return {"color": look(one.trust)[0], "fontsize": 14, "fontweight": "bold"}
+        return {"color": one.look[0], "fontsize": 14, "fontweight": "bold"}
     return {"color": svg.MUTED, "fontsize": 12}
 
 

@@ -5,12 +5,13 @@ Every epsilon that is printed here stands with its delta, unit, adjacency and ob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fedprivacy.report import words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
-from fedprivacy.report.documents import Guarantee
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.parts import Guarantee
 
 OBSERVERS = ("server", "participant", "outsider")
 # Above it the bound on the odds (e^20, 5e8) says nothing that anybody would call protection.
@@ -21,9 +22,9 @@ ROUNDED = "Epsilons and factors are rounded up, never down."
 
 @dataclass(frozen=True)
 class Protected:
-    """What was guaranteed under one trust model, at the epsilon that was asked for (None: no privacy)."""
+    """What was guaranteed in one arm, at the epsilon that was asked for (None: no privacy)."""
 
-    trust: str
+    arm: Arm
     target: float | None
     guarantees: Sequence[Guarantee]
 
@@ -33,11 +34,13 @@ def blocks(cells: Sequence[Protected]) -> list[Block | Details]:
     guarantees = [g for cell in cells for g in cell.guarantees]
     if not guarantees:
         return [Text("Nothing here has a result that states a guarantee for anyone.")]
-    trusts = list(dict.fromkeys(cell.trust for cell in cells if cell.guarantees))
+    arms: dict[str, list[Arm]] = {}
+    for arm in dict.fromkeys(cell.arm for cell in cells if cell.guarantees):
+        arms.setdefault(arm.trust, []).append(arm)
     found = dict.fromkeys(g.observer for g in guarantees)
     observers = [*(name for name in OBSERVERS if name in found), *(n for n in found if n not in OBSERVERS)]
     stands_with = words.terms(guarantees)
-    shown: list[Block | Details] = [_matrix(cells, trusts, observers, stands_with)]
+    shown: list[Block | Details] = [_matrix(cells, arms, observers, stands_with)]
     held = {g.epsilon for g in guarantees if g.epsilon is not None and g.holds}
     epsilons = sorted({cell.target for cell in cells if cell.target} or held)
     if epsilons:
@@ -45,22 +48,26 @@ def blocks(cells: Sequence[Protected]) -> list[Block | Details]:
         change = words.listed((words.change(*one) for one in changes), "or")
         factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
         shown.append(Text(words.how_to_read(factors, change, stands_with)))
-    assumed = [(words.trust(t), lines) for t in trusts if (lines := _assumptions(_of(cells, t)))]
+    assumed = [
+        (words.trust(trust), lines)
+        for trust, own in arms.items()
+        if (lines := _assumptions([g for arm in own for g in _of(cells, arm)]))
+    ]
     if assumed:
         caption = "What the guarantees rest on: they hold provided that all of this is so."
         shown.append(Table(caption, ("Trust model", "Provided that"), assumed, stacked=True))
-    if len(cells) > len(trusts):
+    if len(cells) > len(arms):
         shown.append(Details("Each epsilon that was asked for", [_each(cells, observers, stands_with)]))
     shown.append(Details("Every guarantee as a sentence, to quote", [_sentences(cells)]))
     return shown
 
 
-def _of(cells: Sequence[Protected], trust: str) -> list[Guarantee]:
-    return [g for cell in cells if cell.trust == trust for g in cell.guarantees]
+def _of(cells: Sequence[Protected], arm: Arm) -> list[Guarantee]:
+    return [g for cell in cells if cell.arm == arm for g in cell.guarantees]
 
 
 def _matrix(
-    cells: Sequence[Protected], trusts: Sequence[str], observers: Sequence[str], stands_with: str
+    cells: Sequence[Protected], arms: Mapping[str, Sequence[Arm]], observers: Sequence[str], stands_with: str
 ) -> Table:
     caption = "Is a client protected from this observer?"
     if stands_with:
@@ -69,16 +76,30 @@ def _matrix(
     rows = [
         (
             Entry(words.trust(trust), words.WHO_ADDS_NOISE.get(trust, "")),
-            *(_protection(_of(cells, trust), trust, observer) for observer in observers),
+            *(_shared({arm: _protection(_of(cells, arm), trust, o) for arm in own}) for o in observers),
         )
-        for trust in trusts
+        for trust, own in arms.items()
     ]
     head = ("Trust model", *(f"From {words.observer(name)}" for name in observers))
     return Table(" ".join([caption, *seen]), head, rows, stacked=True)
 
 
+def _shared(entries: Mapping[Arm, Entry]) -> Entry:
+    """One entry for all arms of a trust model: what they share once, what differs by mechanism."""
+    first, *others = entries.values()
+    if all(one == first for one in others):
+        return first
+    same: dict[str, list[str]] = {}
+    for arm, one in entries.items():
+        same.setdefault(f"{one.text[:1].lower()}{one.text[1:]}", []).append(names.asked(arm.asked or ""))
+    lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
+    tones = {one.tone for one in entries.values()}
+    # A tick stands for all of them, or not at all.
+    return Entry("\n".join(lines), first.note, first.tone if len(tones) == 1 else "")
+
+
 def _protection(guarantees: Sequence[Guarantee], trust: str, observer: str) -> Entry:
-    """What one trust model guarantees against one observer, over all its epsilons."""
+    """What one arm guarantees against one observer, over all its epsilons."""
     found = [g for g in guarantees if g.observer == observer]
     why = words.WHY.get((trust, observer), "")
     if not found:
@@ -114,34 +135,40 @@ def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
 
 
 def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str) -> Table:
-    """Each cell of a comparison in a row of its own."""
+    """Each cell of a comparison in a row of its own; arms with the same rows share them."""
+    arms = list(dict.fromkeys(cell.arm for cell in cells))
+    same: dict[tuple[str, tuple[tuple[str, ...], ...]], list[Arm]] = {}
+    for arm in arms:
+        own = []
+        for cell in (cell for cell in cells if cell.arm == arm):
+            against = {g.observer: g for g in cell.guarantees}
+            spent = (words.epsilon(against[o].epsilon) if o in against else "—" for o in observers)
+            own.append((words.target(cell.target), *spent))
+        same.setdefault((arm.trust, tuple(own)), []).append(arm)
     rows: list[Sequence[Value] | Group] = []
-    trust = None
-    for cell in cells:
-        if cell.trust != trust:
-            trust = cell.trust
-            rows.append(Group(words.trust(trust)))
-        against = {g.observer: g for g in cell.guarantees}
-        spent = [words.epsilon(against[o].epsilon) if o in against else "—" for o in observers]
-        rows.append((words.target(cell.target), *spent))
+    for (_, alike), shared in same.items():
+        rows += [Group(names.arms(shared, arms).replace("\n", "; ")), *alike]
     caption = f"{ROUNDED} Epsilon stands at {stands_with}, against the observer of its column."
     head = ("Epsilon asked for", *(f"From {words.observer(name)}" for name in observers))
     return Table(caption, head, rows)
 
 
 def _sentences(cells: Sequence[Protected]) -> Table:
-    rows = [
-        (
-            words.trust(cell.trust),
-            words.capital(words.observer(g.observer)),
-            words.epsilon(g.epsilon),
-            f"delta {words.number(g.delta)}\n{g.unit}, {g.adjacency}" if g.holds else "—",
-            g.words or words.meaning(g),
-            (g.accountant or "—") if g.holds else "—",
-        )
-        for cell in cells
-        for g in cell.guarantees
-    ]
+    """Every guarantee; the same one of several arms of a trust model stands once."""
+    arms = list(dict.fromkeys(cell.arm for cell in cells))
+    same: dict[tuple[str, ...], list[Arm]] = {}
+    for cell in cells:
+        for g in cell.guarantees:
+            row = (
+                words.capital(words.observer(g.observer)),
+                words.epsilon(g.epsilon),
+                f"delta {words.number(g.delta)}\n{g.unit}, {g.adjacency}" if g.holds else "—",
+                g.words or words.meaning(g),
+                (g.accountant or "—") if g.holds else "—",
+            )
+            shared = same.setdefault((cell.arm.trust, *row), [])
+            shared += [] if cell.arm in shared else [cell.arm]
+    rows = [(names.arms(shared, arms), *row) for (_, *row), shared in same.items()]
     stands_with = words.terms([g for cell in cells for g in cell.guarantees])
     caption = ROUNDED + (f" Epsilon stands at {stands_with}, against its observer." if stands_with else "")
     return Table(caption, ("Trust model", "Observer", "Epsilon", "At", "In words", "Accountant"), rows)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fedprivacy.report import candidates, classes, common, learning, plots, protection, words
+from fedprivacy.report import candidates, classes, common, learning, names, plots, protection, words
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
-from fedprivacy.report.documents import RunDocument
+from fedprivacy.report.documents import Arm, RunDocument
+from fedprivacy.report.parts import Privacy
 
 
 def page(document: RunDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -25,7 +26,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
     lead += [_finding(document), Tiles(_tiles(document))]
     trust = _trust(document)
-    cells = [protection.Protected(trust, None, document.privacy.guarantees)]
+    cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
     settings = [*_privacy(document), *_settings(document)]
     return Page(
         title=document.name,
@@ -117,10 +118,11 @@ def _picture(document: RunDocument) -> Picture | None:
         for curve in curves
     )
     planned, done = _planned(document), _done(document)
+    look = plots.look(Arm(_trust(document)))
     stopped = f" It stopped at the dotted line, of {planned:,} rounds." if planned and done < planned else ""
     return Picture(
-        wide=learning.learning(curves, _trust(document), planned, title, spoken),
-        narrow=learning.learning(curves, _trust(document), planned, title, spoken, narrow=True),
+        wide=learning.learning(curves, look, planned, title, spoken),
+        narrow=learning.learning(curves, look, planned, title, spoken, narrow=True),
         caption=f"Accuracy and loss of the global model on {on}, by round.{stopped}"
         + "".join(words.cut_axis(plots.accuracy_range(c.values)[0]) for c in curves if c.share),
         tables=[common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows)],
@@ -135,19 +137,18 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
         ("Unit of privacy", f"{unit}: {words.UNITS.get(unit, unit)}" if unit else ""),
         ("Adjacency", f"{adjacency}: {words.change(adjacency, unit)}" if adjacency else ""),
         ("Delta", words.number(plan.delta) if plan.delta is not None else ""),
-        ("Mechanism", plan.mechanism or ""),
+        ("Mechanism", names.mechanism(plan.mechanism)),
         ("Clipping norm", words.number(plan.clipping_norm) if plan.clipping_norm is not None else ""),
-        ("Noise multiplier", _noise(plan.noise_multiplier)),
+        ("Noise", _noise(plan)),
         ("Sampling", words.sampling(plan.sampling or document.scenario.get("sampling"))),
         ("Most answers of one client", f"{cap:,}" if cap is not None else ""),
     )
     return [(name, value) for name, value in facts if value and value != "—"]
 
 
-def _noise(multiplier: float | None) -> str:
-    if multiplier is None:
-        return ""
-    return f"{words.number(multiplier)} (the noise's standard deviation, divided by the clipping norm)"
+def _noise(plan: Privacy) -> str:
+    said = names.noise(plan.noise, plan.noise_multiplier)
+    return f"{words.capital(said)}. {names.NOISE}" if said else ""
 
 
 def _settings(document: RunDocument) -> list[tuple[str, str]]:

@@ -21,9 +21,11 @@ from matplotlib.figure import Figure
 # Placeholder -> CSS variable of page.css.
 INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
 NONE, CENTRAL, LOCAL, DISTRIBUTED = "#050505", "#060606", "#070707", "#080808"
+SECOND, THIRD, FOURTH, FIFTH = "#090909", "#0a0a0a", "#0b0b0b", "#0c0c0c"
 _VARIABLES = {
     INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper",
     NONE: "--none", CENTRAL: "--central", LOCAL: "--local", DISTRIBUTED: "--distributed",
+    SECOND: "--second", THIRD: "--third", FOURTH: "--fourth", FIFTH: "--fifth",
 }  # fmt: skip
 
 _SETTINGS = {

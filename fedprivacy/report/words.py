@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedprivacy.accounting.statement import printed
-from fedprivacy.report.documents import Guarantee
+from fedprivacy.report.parts import Guarantee
 
 NO_GUARANTEE = "No guarantee"
 
@@ -144,15 +144,6 @@ def trust(name: str) -> str:
 def target(epsilon: float | None) -> str:
     """The epsilon that a cell was asked for."""
     return "none" if epsilon is None else number(epsilon)
-
-
-def cell(trust_model: str, epsilon: float | None) -> str:
-    """A cell of a comparison.
-
-    >>> cell("local", 4.0), cell("none", None)
-    ('Local, epsilon 4', 'No noise')
-    """
-    return trust(trust_model) + ("" if epsilon is None else f", epsilon {number(epsilon)}")
 
 
 def terms(guarantees: Iterable[Guarantee]) -> str:

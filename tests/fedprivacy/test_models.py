@@ -56,6 +56,8 @@ def test_a_class_without_records_has_no_accuracy() -> None:
         {"class": 1, "label": None, "accuracy": 0.0, "records": 1},
         {"class": 2, "label": None, "accuracy": None, "records": 0},
     ]
+    named = evaluate(module, flat_weights(module), x, y, ("cat", "dog", "bird")).per_class()
+    assert [one["label"] for one in named] == ["cat", "dog", "bird"]
 
 
 @pytest.mark.parametrize(

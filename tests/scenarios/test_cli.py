@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from fedprivacy.mechanisms.catalogue import title
+
 COMMAND = [sys.executable, "-c", "from scenarios.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
 
@@ -189,11 +191,24 @@ def test_the_terminal_and_the_report_say_the_same_finding(small: Path, tmp_path:
     done = fedprivacy("compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--set", only)
     (path,) = (tmp_path / "runs").iterdir()
     document = json.loads((path / "run.json").read_text())
-    page = html.unescape((path / "report.html").read_text())
+    # The page keeps a number and its % on one line by a no-break space.
+    page = html.unescape((path / "report.html").read_text()).replace("\u00a0%", " %")
     assert document["finding"] in done.stdout
     assert document["finding"] in page
     for cell in document["cells"]:
         assert f"{cell['accuracy']['mean']:.3f}" in done.stdout
+
+
+def test_the_terminal_shows_each_local_mechanism_and_the_one_that_ran(small: Path, tmp_path: Path) -> None:
+    small.write_text(small.read_text().replace("noise_multiplier = 2.0", "epsilon = 2.0"))
+    only = "compare={trusts=['local'], epsilons=[8.0], seeds=[1], mechanisms=['auto', 'gaussian']}"
+    done = fedprivacy("compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--set", only)
+    (path,) = (tmp_path / "runs").iterdir()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines()]
+    shown = {row[0]: row[4] for row in rows if row and row[0].startswith("local")}
+    assert shown.keys() == {"local, auto", "local, gaussian"}
+    for cell in json.loads((path / "run.json").read_text())["cells"]:
+        assert shown[f"local, {cell['asked']}"] == f"{title(cell['mechanism'])}, {cell['noise']}"
 
 
 def test_compare_takes_a_seed(small: Path, tmp_path: Path) -> None:

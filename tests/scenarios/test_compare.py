@@ -148,6 +148,57 @@ def test_the_finding_says_what_local_costs_in_numbers() -> None:
     assert finding([]) == "No cell of the comparison has finished."
 
 
+def local_cells(*rows: tuple[str, str, float, float]) -> list[dict]:
+    return [
+        {"trust": "local", "asked": asked, "mechanism": ran, "epsilon": epsilon, "accuracy": {"mean": mean}}
+        for asked, ran, epsilon, mean in rows
+    ]
+
+
+def test_the_finding_names_the_local_mechanism_and_what_the_best_one_gains() -> None:
+    central = [{"trust": "central", "epsilon": e, "accuracy": {"mean": 0.9}} for e in (1.0, 8.0)]
+    auto = local_cells(("auto", "gaussian", 1.0, 0.2), ("auto", "privunit", 8.0, 0.783))
+    plain = local_cells(("gaussian", "gaussian", 1.0, 0.21), ("gaussian", "gaussian", 8.0, 0.347))
+    assert finding([*central, *plain, *auto]) == (
+        "Trusting nobody (local) instead of the server (central) costs 70.0 points at epsilon 1 (Gaussian 20.0 % "
+        "against 90.0 %) and 11.7 points at epsilon 8 (PrivUnitG 78.3 % against 90.0 %). "
+        "At epsilon 8 the best local mechanism, PrivUnitG (chosen by auto), reaches 78.3 %, Gaussian 34.7 %."
+    )
+    assert finding([central[1], auto[1], plain[1]]).startswith("Trusting nobody (local, PrivUnitG) instead")
+    assert finding([auto[1], plain[1]]).startswith("Local (PrivUnitG) reaches 78.3 % at epsilon 8. At")
+    assert "best" not in finding([*central, *auto])  # nothing to compare it with
+
+
+def test_the_finding_calls_best_what_was_measured_best() -> None:
+    cells = local_cells(
+        ("auto", "privunit", 8.0, 0.3), ("gaussian", "gaussian", 8.0, 0.4), ("sqkr", "sqkr", 8.0, 0.1)
+    )
+    assert finding(cells).endswith(
+        "At epsilon 8 the best local mechanism, Gaussian, reaches 40.0 %, PrivUnitG (chosen by auto) 30.0 %, "
+        "SQKR 10.0 %."
+    )
+    same = local_cells(("auto", "gaussian", 8.0, 0.3), ("gaussian", "gaussian", 8.0, 0.4))
+    assert finding(same).endswith(
+        "At epsilon 8 both local choices are Gaussian: 40.0 % by name and 30.0 % chosen by auto."
+    )
+
+
+def test_several_local_mechanisms_stand_side_by_side(make_scenario, base_text: str, tmp_path: Path) -> None:
+    text = base_text.replace("noise_multiplier = 2.0", "epsilon = 1.0") + (
+        "[compare]\ntrusts = ['central', 'local']\nepsilons = [8.0]\nseeds = [3]\n"
+        "mechanisms = ['auto', 'gaussian']\n"
+    )
+    document = compare(make_scenario(text=text), tmp_path, workers=1)
+    assert [(cell["trust"], cell["asked"]) for cell in document["cells"]] == [
+        ("central", None), ("local", "auto"), ("local", "gaussian")
+    ]  # fmt: skip
+    chosen = [one["mechanism"] for one in document["cells"][1]["candidates"] if one["chosen"]]
+    assert chosen == [document["cells"][1]["mechanism"]]
+    page = (Path(document["path"]) / "report.html").read_text()
+    assert "Local, best mechanism (auto)" in page
+    assert "Local, Gaussian" in page
+
+
 def test_a_mean_curve_has_the_rounds_that_all_seeds_have_evaluated() -> None:
     one = [{"round": 0, "accuracy": 0.2}, {"round": 1, "accuracy": None}, {"round": 2, "accuracy": 0.6}]
     two = [{"round": 1, "accuracy": 0.3}, {"round": 2, "accuracy": 0.8}]

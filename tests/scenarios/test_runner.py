@@ -50,6 +50,18 @@ def test_the_record_of_a_run_is_complete(make_scenario, tmp_path: Path) -> None:
     assert not list(path.rglob("*.part"))
 
 
+def test_classes_go_by_the_names_that_their_file_gives_them(make_scenario, tmp_path: Path) -> None:
+    stream = np.random.default_rng(0)
+    x = stream.normal(size=(40, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    names = np.array(["walking", "sitting"])
+    np.savez(tmp_path / "d.npz", x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:], classes=names)
+    data = f"data={{name='npz', path='{tmp_path / 'd.npz'}', partition='iid', clients=12}}"
+    document = run(make_scenario(data), tmp_path)
+    assert [one["label"] for one in document["final"]["per_class"]] == ["walking", "sitting"]
+    assert "walking" in (Path(document["path"]) / "report.html").read_text()
+
+
 def test_the_saved_scenario_is_complete_and_gives_the_same_run(make_scenario, tmp_path: Path) -> None:
     first = run(make_scenario(), tmp_path, report=False)
     saved = Path(first["path"]) / "scenario.toml"

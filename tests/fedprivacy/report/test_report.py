@@ -24,8 +24,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from fedprivacy import report
+from fedprivacy.comparison import finding
 from fedprivacy.errors import InputError
-from fedprivacy.report import common, documents, learning, plots, words
+from fedprivacy.report import common, learning, names, plots, redaction, words
 
 SCENARIO: dict[str, Any] = {
     "name": "local-vs-central",
@@ -88,8 +89,8 @@ def guarantees(trust: str, epsilon: float | None, rounds: int) -> list[dict[str,
 def candidates() -> list[dict[str, Any]]:
     return [
         {"mechanism": "gaussian", "noise": "standard deviation 5.63 C", "predicted_error": 0.022, "measured_error": 0.0221, "chosen": False, "reason": None},
-        {"mechanism": "privunitg", "noise": "a random direction", "predicted_error": 0.0051, "measured_error": 0.005, "chosen": True, "reason": None},
-        {"mechanism": "sqkr", "noise": "one bit", "predicted_error": None, "measured_error": None, "chosen": False, "reason": "needs epsilon 1 per round"},
+        {"mechanism": "privunit", "noise": "a random direction", "predicted_error": 0.0051, "measured_error": 0.005, "chosen": True, "reason": None},
+        {"mechanism": "sqkr", "noise": None, "predicted_error": None, "measured_error": None, "chosen": False, "reason": "needs epsilon 1 per round"},
     ]  # fmt: skip
 
 
@@ -146,6 +147,37 @@ def compare_document() -> dict[str, Any]:
         "operator_only": ["runs: rounds[].cohort", "runs: rounds[].zeroed", "error"],
         "performance": {"seconds": 61.4, "clients_per_second": 48210.0, "peak_memory_mb": 612.0},
     }  # fmt: skip
+
+
+def compare_mechanisms(*asked: str) -> dict[str, Any]:
+    """The comparison with several local mechanisms; outsiders see more of PrivUnitG than of a noisy sum."""
+    document = compare_document()
+    document["scenario"]["compare"]["mechanisms"] = list(asked)
+    cells = [one for one in document["cells"] if one["trust"] != "local"]
+    for place, name in enumerate(asked):
+        for at, epsilon in enumerate((1.0, 2.0, 4.0, 8.0)):
+            ran = ("gaussian" if epsilon == 1 else "privunit") if name == "auto" else name
+            better = 0.3 * (ran == "privunit") + 0.01 * place
+            one = cell(
+                "local", epsilon, [0.1 * at + better + f for f in (0.14, 0.15, 0.16)], 9.0 / epsilon, 2
+            )
+            one.update(asked=name, mechanism=ran, per_class=classes(0.1 * place))
+            if ran == "gaussian":
+                one["noise"] = f"noise multiplier {9.0 / epsilon:.4g}"
+                one["guarantees"][2]["epsilon"] = epsilon / 10
+            else:
+                one.update(noise=f"epsilon {epsilon / 10:.4g} a message", noise_multiplier=None)
+            one["candidates"] = candidates() if name == "auto" else None
+            cells.append(one)
+    return {**document, "cells": cells, "finding": finding(cells)}
+
+
+def two_mechanisms() -> dict[str, Any]:
+    return compare_mechanisms("auto", "gaussian")
+
+
+def many_mechanisms() -> dict[str, Any]:
+    return compare_mechanisms("auto", "gaussian", "privunit", "sqkr", "sign-bits")
 
 
 def run_document(done: int = 100, status: str = "finished", error: str | None = None) -> dict[str, Any]:
@@ -249,9 +281,11 @@ def ran() -> Page:
     return Page(report.render(run_document()))
 
 
-@pytest.fixture(scope="module", params=["compare", "run"])
+@pytest.fixture(scope="module", params=["compare", "run", "mechanisms"])
 def page(request: pytest.FixtureRequest) -> Page:
-    return request.getfixturevalue({"compare": "compared", "run": "ran"}[request.param])
+    return request.getfixturevalue(
+        {"compare": "compared", "run": "ran", "mechanisms": "mechanisms"}[request.param]
+    )
 
 
 def partial_comparison() -> dict[str, Any]:
@@ -374,8 +408,8 @@ def test_labels_at_the_ends_of_lines_do_not_overlap() -> None:
 # --- the mechanisms that were considered
 
 
-def test_no_candidates_no_section(page: Page) -> None:
-    assert "considered" not in page.text()
+def test_no_candidates_no_section(compared: Page, ran: Page) -> None:
+    assert "considered" not in compared.text() + ran.text()
 
 
 def test_a_runs_candidates_stand_with_both_errors_the_least_first() -> None:
@@ -383,9 +417,9 @@ def test_a_runs_candidates_stand_with_both_errors_the_least_first() -> None:
     document["privacy"]["candidates"] = candidates()
     assert Page(report.render(document)).rows("candidates") == [
         ["Mechanism", "Noise", "Predicted error", "Measured error", "Choice"],
-        ["privunitg", "a random direction", "0.0051", "0.005", "Chosen"],
-        ["gaussian", "standard deviation 5.63 C", "0.022", "0.0221", "Not chosen"],
-        ["sqkr", "one bit", "—", "—", "Not possible needs epsilon 1 per round"],
+        ["PrivUnitG", "a random direction", "0.0051", "0.005", "Chosen"],
+        ["Gaussian", "standard deviation 5.63 C", "0.022", "0.0221", "Not chosen"],
+        ["SQKR", "—", "—", "—", "Not possible needs epsilon 1 per round"],
     ]
     for one in document["privacy"]["candidates"]:
         one["measured_error"] = None
@@ -451,7 +485,7 @@ def test_settings_stand_beside_each_other_by_trust_model(compared: Page) -> None
     assert rows[""] == ["No noise", "Central", "Local"]
     assert rows["Rounds"] == ["100", "100", "2"]
     assert rows["Sampling"][2] == "all clients in every round"
-    assert rows["Noise multiplier"][1].startswith("5.913 at epsilon 1")
+    assert rows["Mechanism and noise"][1].startswith("At epsilon 1: Gaussian, noise multiplier 5.913 At")
 
 
 def test_notes_command_and_versions_are_printed_as_they_are(page: Page) -> None:
@@ -480,6 +514,99 @@ def test_no_epsilon_is_bare(page: Page) -> None:
     for text in printed:
         assert all(term in text for term in ("delta 1e-5", "unit client", "adjacency replace-one")), text
         assert re.search(r"server|participants|outsiders|observer", text), text
+
+
+# --- several local mechanisms
+
+
+@pytest.fixture(scope="module")
+def mechanisms() -> Page:
+    return Page(report.render(two_mechanisms()))
+
+
+def test_each_local_mechanism_has_its_own_line_and_the_figures_say_what_auto_chose(mechanisms: Page) -> None:
+    rows = mechanisms.rows()
+    assert [row[0].split(" holds ")[0] for row in rows if len(row) == 1][2:] == [
+        "Local, best mechanism (auto)", "Local, Gaussian",
+    ]  # fmt: skip
+    assert rows[0] == ["Epsilon", "Mechanism", "Mean", "Interval", "Each seed"]
+    assert ["1", "Gaussian", "15.0", "12.5 to 17.5", "14.0, 15.0, 16.0"] in rows
+    assert ["8", "PrivUnitG", "75.0", "72.5 to 77.5", "74.0, 75.0, 76.0"] in rows
+    assert ["8", "Gaussian", "46.0", "43.5 to 48.5", "45.0, 46.0, 47.0"] in rows
+    said = mechanisms.text("frontier-wide-desc")
+    assert (
+        "Local, best mechanism (auto) (holds against the server, other participants and outsiders): 15.0 %"
+        in said
+    )
+    assert "Local, Gaussian (holds against the server, other participants and outsiders): 16.0 %" in said
+    drawn = re.search('<svg class="frontier-wide".*?</svg>', mechanisms.html, re.DOTALL)
+    assert drawn
+    assert {"var(--local)", "var(--second)"} <= set(re.findall(r"var\(--\w+\)", drawn.group()))
+
+
+def test_every_part_of_the_page_tells_the_mechanisms_apart(mechanisms: Page) -> None:
+    both = {"Local, best mechanism (auto)", "Local, Gaussian"}
+    assert both <= set(mechanisms.rows("settings")[0])
+    assert both <= {row[0] for row in mechanisms.rows("reproduce")}  # where each run is stored
+    assert {f"{name}, epsilon 8" for name in both} <= set(mechanisms.rows("classes")[0])
+    learned = mechanisms.text("learning")
+    assert all(f"{name}: mean accuracy over the seeds" in learned for name in both)
+    assert [row[0].split(" holds ")[0] for row in mechanisms.rows("candidates") if len(row) == 1] == [
+        f"Local, best mechanism (auto), epsilon {e}" for e in (8, 1, 2, 4, 8)
+    ]
+
+
+def test_settings_say_the_noise_in_words_at_each_epsilon(mechanisms: Page) -> None:
+    rows = {row[0]: row[1:] for row in mechanisms.rows("settings")}
+    assert rows["Mechanism and noise"][2].startswith(
+        "At epsilon 1: Gaussian, noise multiplier 9 At epsilon 2: PrivUnitG, epsilon 0.2 a message At epsilon 4"
+    )
+    assert "a message" not in rows["Mechanism and noise"][3]
+
+
+def test_the_protection_table_says_once_what_the_mechanisms_share(mechanisms: Page) -> None:
+    rows = mechanisms.rows("guarantees")
+    (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
+    assert local[1].startswith("Epsilon 1, 2, 4 and 8 All that it receives")
+    assert local[3].startswith(
+        "Best mechanism (auto): epsilon 0.1, 2, 4 and 8 Gaussian: epsilon 0.1, 0.2, 0.4 and 0.8 They see"
+    )
+    sentences = [row for row in rows if len(row) == 6 and "e^1," in row[4] and row[1] == "The server"]
+    assert [row[0] for row in sentences] == ["Local"]  # one sentence for both mechanisms
+
+
+def test_a_mechanism_that_was_not_run_is_missing_by_its_name() -> None:
+    document = two_mechanisms()
+    document["cells"] = [one for one in document["cells"] if one.get("asked") != "gaussian"]
+    shown = Page(report.render({**document, "status": "interrupted"}))
+    assert shown.text("status").startswith("Interrupted after 9 of 13 cells.")
+    rows = shown.rows()
+    assert rows[rows.index(["Local, Gaussian"]) + 1] == ["1", "—", "not run", "—", "—"]
+
+
+def test_a_tick_stands_for_all_mechanisms_or_for_none() -> None:
+    document = two_mechanisms()
+    for one in document["cells"]:
+        if one.get("asked") == "gaussian":
+            one["guarantees"][2]["epsilon"] = None
+    entry = re.search(r"<span[^>]*>Best mechanism \(auto\): epsilon[^<]*", report.render(document))
+    assert entry
+    assert "good" not in entry.group()
+    assert "Gaussian: no guarantee" in entry.group()
+
+
+def test_mechanisms_with_the_same_guarantee_share_a_line() -> None:
+    rows = Page(report.render(many_mechanisms())).rows("guarantees")
+    (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
+    assert "PrivUnitG, SQKR and sign bits: epsilon 1, 2, 4 and 8" in local[3]
+
+
+def test_a_run_says_its_noise_in_words() -> None:
+    document = run_document(3)
+    document["privacy"].update(mechanism="privunit", noise="epsilon 0.4 a message", noise_multiplier=None)
+    text = Page(report.render(document)).text("settings")
+    assert "Mechanism PrivUnitG" in text
+    assert "Noise Epsilon 0.4 a message." in text
 
 
 # --- what a run says
@@ -801,13 +928,14 @@ def test_text_and_lines_can_be_told_from_the_paper(scheme: str) -> None:
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    for name in ("ink", "muted", "none", "central", "local", "distributed", "good", "bad"):
+    lines = ("none", "central", "local", "distributed", "second", "third", "fourth", "fifth")
+    for name in ("ink", "muted", *lines, "good", "bad"):
         low, high = sorted((luminance(colors[name]), luminance(colors["paper"])))
         assert (high + 0.05) / (low + 0.05) >= 4.5, name  # WCAG AA for text
 
 
-def test_trust_models_differ_by_more_than_colour() -> None:
-    looks = list(plots.LOOKS.values())
+def test_lines_differ_by_more_than_colour() -> None:
+    looks = [*plots.LOOKS.values(), *plots.MORE]
     assert all(len({look[part] for look in looks}) == len(looks) for part in range(3))
 
 
@@ -829,14 +957,14 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
         "settings = lambda: {k: m.rcParams[k] for k in m.rcParams if k != 'backend'}\n"
         "before = settings()\n"
         "from fedprivacy.report import learning\n"
-        "learning.learning([learning.Curve('a', (1, 2), (0.1, 0.2))], 'local', 3, 'title', 'said')\n"
+        "learning.learning([learning.Curve('a', (1, 2), (0.1, 0.2))], ('red', 'o', '-'), 3, 'title', 'said')\n"
         "assert settings() == before and 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (words, documents, common):
+    for module in (words, names, redaction, common):
         assert doctest.testmod(module).failed == 0
 
 
@@ -908,7 +1036,9 @@ def crowded() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [compare_document, run_document, partial_comparison, crowded])
+@pytest.mark.parametrize(
+    "make", [compare_document, run_document, partial_comparison, crowded, two_mechanisms, many_mechanisms]
+)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
 def test_the_page_shows_in_a_real_browser(
     browser: Any, make: Any, width: int, dark: bool, tmp_path: Path
@@ -921,6 +1051,7 @@ def test_the_page_shows_in_a_real_browser(
     assert said == []
     requests = browser.happened("Network.requestWillBeSent")
     assert [one["request"]["url"] for one in requests] == [path.as_uri()]
+    assert browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventStart") < 1000  # ms
     assert len(found["sizes"]) == found["figures"] > 0  # of each the wide one or the narrow one
     assert min(min(size) for size in found["sizes"]) > 150
     assert found["cut"] == []

@@ -1,0 +1,66 @@
+"""What an arm of a comparison is called, its cells, the mechanism that ran and its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.mechanisms import catalogue
+from fedprivacy.report import words
+from fedprivacy.report.documents import Arm
+
+NOISE = (
+    "Noise multiplier: the standard deviation of Gaussian noise, divided by the clipping norm. An epsilon a "
+    "message, or a bit, is what one message, or one bit of it, costs alone, at delta 0."
+)
+
+
+def arm(one: Arm) -> str:
+    """What one line of a comparison shows.
+
+    >>> arm(Arm("central")), arm(Arm("local", "gaussian")), arm(Arm("local", "auto"))
+    ('Central', 'Local, Gaussian', 'Local, best mechanism (auto)')
+    """
+    return words.trust(one.trust) if one.asked is None else f"{words.trust(one.trust)}, {asked(one.asked)}"
+
+
+def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
+    """Several arms of one trust model; all that there are go by the trust model's name alone.
+
+    >>> two = [Arm("local", "auto"), Arm("local", "gaussian", 1)]
+    >>> arms(two, two), arms(two[1:], two)
+    ('Local', 'Local, Gaussian')
+    """
+    trusts = dict.fromkeys(one.trust for one in shown)
+    if len(trusts) == 1 and set(shown) >= {one for one in every if one.trust in trusts}:
+        return words.trust(shown[0].trust)
+    return "\n".join(map(arm, shown))
+
+
+def asked(mechanism: str) -> str:
+    """The local mechanism that was asked for."""
+    return "best mechanism (auto)" if mechanism == "auto" else catalogue.title(mechanism)
+
+
+def mechanism(name: str | None) -> str:
+    """The mechanism that ran; an em dash where there is none.
+
+    >>> mechanism("privunit"), mechanism("sign-bits"), mechanism(None)
+    ('PrivUnitG', 'Sign bits', '—')
+    """
+    return words.capital(catalogue.title(name)) if name and name != "none" else "—"
+
+
+def noise(said: str | None, multiplier: float | None) -> str:
+    """How much noise there is, as the record says it; older records have a noise multiplier alone."""
+    if said is None and multiplier is not None:
+        return f"noise multiplier {words.number(multiplier)}"
+    return said or ""
+
+
+def cell(one: Arm, epsilon: float | None) -> str:
+    """A cell of a comparison.
+
+    >>> cell(Arm("local"), 4.0), cell(Arm("none"), None)
+    ('Local, epsilon 4', 'No noise')
+    """
+    return arm(one) + ("" if epsilon is None else f", epsilon {words.number(epsilon)}")

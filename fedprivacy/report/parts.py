@@ -1,0 +1,165 @@
+"""The pieces of a result document: guarantees, candidates, classes, cells, rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Part(BaseModel):
+    """A piece of a document: what it does not name is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Guarantee(Part):
+    """(epsilon, delta, unit, adjacency, ...) against one observer; epsilon null says that there is none."""
+
+    observer: str
+    trust: str | None = None
+    epsilon: float | None = Field(None, ge=0)
+    delta: float | None = None
+    unit: str | None = None
+    adjacency: str | None = None
+    sampling: Any = None
+    rounds: int | None = None
+    accountant: str | None = None
+    assumptions: tuple[str, ...] = ()
+    words: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is a guarantee at all."""
+        return self.epsilon is not None and math.isfinite(self.epsilon)
+
+    @model_validator(mode="after")
+    def _never_bare(self) -> Guarantee:
+        missing = [name for name in ("delta", "unit", "adjacency") if getattr(self, name) is None]
+        if self.holds and missing:
+            raise ValueError(f"an epsilon without {', '.join(missing)} is not a guarantee")
+        return self
+
+
+class Figures(Part):
+    """A mean over seeds with its interval."""
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends, where there is an interval."""
+        if self.low is None or self.high is None or not math.isfinite(self.low + self.high):
+            return None
+        return self.low, self.high
+
+
+class Candidate(Part):
+    """A mechanism that was considered; its errors are per coordinate of one client's message."""
+
+    mechanism: str
+    noise: str | None = None
+    predicted_error: float | None = None
+    measured_error: float | None = None
+    chosen: bool = False
+    reason: str | None = None
+
+
+class ClassAccuracy(Part):
+    """How well held-out records of one class are named."""
+
+    number: int | str = Field(alias="class")
+    label: str | None = None
+    accuracy: float | None = None
+    records: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The class as a person would call it."""
+        return self.label or str(self.number)
+
+
+class Evaluated(Part):
+    """A point of a learning curve: the mean over seeds after a round."""
+
+    round: int
+    accuracy: float = Field(allow_inf_nan=False)
+
+
+class Cell(Part):
+    """One trust model at one target epsilon, over the paired seeds.
+
+    `asked` is the local mechanism where a comparison names several; `mechanism` is the one that ran.
+    """
+
+    trust: str
+    asked: str | None = None
+    mechanism: str | None = None
+    epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
+    accuracy: Figures = Figures()
+    accuracies: tuple[float | None, ...] = ()
+    noise: str | None = None
+    noise_multiplier: float | None = None
+    clipping_norm: float | None = None
+    rounds: int | None = None
+    sampling: Any = None
+    training: dict[str, Any] = Field(default_factory=dict)
+    server: dict[str, Any] = Field(default_factory=dict)
+    guarantees: tuple[Guarantee, ...] = ()
+    candidates: tuple[Candidate, ...] | None = None
+    curve: tuple[Evaluated, ...] | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
+    runs: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_accuracy(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and value.get("accuracy", {}) is None:
+            return {key: entry for key, entry in value.items() if key != "accuracy"}
+        return value
+
+
+class Round(Part):
+    """One round, by its place in the record; accuracy and loss are null where nothing was evaluated."""
+
+    accuracy: float | None = None
+    loss: float | None = None
+    seconds: float | None = None
+
+
+class Final(Part):
+    """The last evaluation."""
+
+    accuracy: float | None = None
+    loss: float | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
+
+
+class Privacy(Part):
+    """What was planned, and what it guarantees."""
+
+    trust: str | None = None
+    mechanism: str | None = None
+    clipping_norm: float | None = None
+    noise: str | None = None
+    noise_multiplier: float | None = None
+    population: int | None = None
+    delta: float | None = None
+    adjacency: str | None = None
+    unit: str | None = None
+    sampling: Any = None
+    max_participations: int | None = None
+    guarantees: tuple[Guarantee, ...] = ()
+    candidates: tuple[Candidate, ...] | None = None
+
+
+class Performance(Part):
+    """Wall-clock seconds, clients trained per second, peak memory in MB."""
+
+    seconds: float | None = None
+    clients_per_second: float | None = None
+    peak_memory_mb: float | None = None
