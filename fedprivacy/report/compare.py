@@ -179,6 +179,7 @@ def _settings(document: CompareDocument) -> Table:
     facts: dict[str, Callable[[list[Cell]], str]] = {
         "Rounds": lambda cells: _each(cell.rounds for cell in cells),
         "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
+        "Scaling of records": lambda cells: _each(cell.scaling for cell in cells),
         "Clipping norm": lambda cells: _each(cell.clipping_norm for cell in cells),
         "Mechanism and noise": _noise,
         "Inside each client": lambda cells: _each(common.flat(cell.training) or None for cell in cells),

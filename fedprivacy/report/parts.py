@@ -107,6 +107,7 @@ class Cell(Part):
     clipping_norm: float | None = None
     rounds: int | None = None
     sampling: Any = None
+    scaling: str | None = None
     training: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
     guarantees: tuple[Guarantee, ...] = ()
