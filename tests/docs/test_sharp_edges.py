@@ -61,7 +61,7 @@ def facts() -> list[str]:
     two, three = (printed(cost(noise_multiplier=one, rounds=100 * n, sampling_rate=0.1), 3) for n in (2, 3))
     said.append(
         "The noise that makes 100 rounds at rate 0.1 cost epsilon 2 (replace-one, delta = 1e-5) makes 200 "
-        f"rounds, or two such runs on the same people, cost {two}, and three runs {three}."
+        f"rounds, or two such runs with other seeds on the same people, cost {two}, and three runs {three}."
     )
     fixed = noise(epsilon=2.0, rounds=100, cohort=100, population=1000)
     said.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -182,7 +183,12 @@ def test_the_shell_completes_commands_and_scenarios(words: str, expected: list[s
 
 
 def test_the_completion_script_calls_the_command_by_its_name() -> None:
-    shown = fedprivacy("--show-completion", "bash").stdout
+    asked = [
+        "bash",
+        "-c",
+        shlex.join([*COMMAND, "--show-completion"]) + "; true",
+    ]  # it asks which shell calls
+    shown = subprocess.run(asked, capture_output=True, text=True, env=ENVIRONMENT, check=False).stdout
     assert "complete -o default -F _fedprivacy_completion fedprivacy" in shown
 
 
