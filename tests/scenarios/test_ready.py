@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from scenarios.ready import complete, described, find, first_sentence, ready
@@ -18,6 +20,8 @@ def test_what_is_ready() -> None:
 
 @pytest.mark.parametrize("name", sorted(ready()))
 def test_each_is_valid_described_and_named_as_its_file(name: str) -> None:
+    if not described(name, ready()[name])["data_is_here"]:
+        pytest.skip("its data are not here")
     scenario = Scenario.read(ready()[name])
     assert scenario.name == name
     assert len(scenario.description) > 40
@@ -34,6 +38,28 @@ def test_the_comparison_is_the_one_that_we_promise() -> None:
     assert scenario.compare.epsilons == (1.0, 2.0, 4.0, 8.0)
     assert len(scenario.compare.seeds) == 3
     assert (scenario.privacy.delta, scenario.privacy.adjacency) == (1e-5, "replace-one")
+
+
+@pytest.mark.parametrize(
+    ("name", "clients", "columns"),
+    [("mnist-people", 60_000, None), ("mnist-writers", 539, None), ("census-married", 19_582, 13),
+     ("activity", 32, 40)],
+)  # fmt: skip
+def test_real_data_have_the_clients_and_columns_that_their_scenarios_say(
+    name: str, clients: int, columns: int | None, real_data
+) -> None:
+    scenario = Scenario.read(ready()[name], [f'data.path="{real_data(Path(data_of(name)).name)}"'])
+    assert scenario.population == clients
+    assert set(scenario.compare.trusts) == {"none", "central", "local"}
+    assert scenario.compare.mechanisms == ("auto", "gaussian")
+    if columns is not None:
+        people = population(scenario.data)
+        assert people.features == (columns,)
+        assert not {"divorced", "XPEAK"} & set(people.dataset.feature_names)
+
+
+def data_of(name: str) -> str:
+    return str(tomllib.loads(ready()[name].read_text())["data"]["path"])
 
 
 def test_the_million() -> None:
