@@ -13,6 +13,10 @@ from dp_accounting.dp_event import RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
 
 from fedprivacy.accounting.statement import printed
+from fedprivacy.candidates import calibrated
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.plan import Plan
+from fedprivacy.sampling import AllSampling
 from scenarios.budget import ADJACENCIES, GaussianQuestion, gaussian_budget
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +91,23 @@ def facts() -> list[str]:
     return said
 
 
+def errors() -> list[str]:
+    """The rows of the table of local mechanisms: one answer, and ten, of updates of 650 numbers."""
+    rows = []
+    for epsilon in (1.0, 8.0):
+        for answers in (1, 10):
+            plan = Plan(
+                trust="local", unit="client", adjacency="replace-one", population=1000, rounds=answers,
+                sampler=AllSampling(), mechanism=Gaussian(1.0, 1.0), delta=1e-5,
+                max_participations=answers, noise_draw="client",
+            )  # fmt: skip
+            plans = calibrated(plan, epsilon, 650, "lifted")
+            each = [plans[name].randomiser.error(650) for name in ("gaussian", "privunit", "sqkr", "sign-bits")]
+            shown = " | ".join(f"{float(f'{error:.3g}'):,g}" for error in each)
+            rows.append(f"| {epsilon:g} | {answers} | {shown} |")
+    return rows
+
+
 # Numbers that say what is asked, names of papers and formulas: nothing that could be computed.
 GIVEN = (
     "Noise of standard deviation 2.248 x C on the sum of updates clipped to C, 100 rounds, delta = 1e-5:",
@@ -99,17 +120,19 @@ GIVEN = (
     "delta = 1/(number of clients)",
     "[arXiv:2110.03620](https://arxiv.org/abs/2110.03620)",
     "(Mironov 2012)",
+    "(`max_participations = 1`)",
+    "an update of 650 numbers and norm 1, delta = 1e-5",
 )
 
 
-@pytest.mark.parametrize("fact", facts())
+@pytest.mark.parametrize("fact", [*facts(), *errors()])
 def test_the_page_says_what_the_accountants_say(fact: str) -> None:
     assert fact in FLAT
 
 
 def test_no_other_number_stands_on_the_page() -> None:
     rest = FLAT
-    for known in sorted([*facts(), *GIVEN], key=len, reverse=True):
+    for known in sorted([*facts(), *errors(), *GIVEN], key=len, reverse=True):
         assert known in rest
         rest = rest.replace(known, " ")
     rest = re.sub(r"fedprivacy budget gaussian --noise-multiplier 2\.248 --rounds 100\b[^f]*", " ", rest)
