@@ -13,11 +13,12 @@ from typing import Any
 import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
-from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.epsilon import Spent
+from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.sampling import SAMPLERS, Sampler
 
 
@@ -112,7 +113,7 @@ class Plan:
         """The epsilon of the whole run at the plan's delta."""
         if self.delta is None:
             raise InputError("a plan without noise has no epsilon")
-        return epsilon(self.event(), self.delta, self.adjacency)
+        return accounted(self.event(), self.delta, self.adjacency)
 
     def calibrate(self, epsilon: float, delta: float | None = None) -> Plan:
         """The plan with the least noise that keeps the whole run within (epsilon, delta)."""
@@ -124,6 +125,10 @@ class Plan:
         def make_event(multiplier: float) -> dp_accounting.DpEvent:
             return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
 
+        if isinstance(mechanism, PureMechanism):
+            most = make_event(1 / MAX_EPSILON)  # no message tells more, whatever the budget
+            if accounted(most, delta, self.adjacency).epsilon <= epsilon:
+                return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
         found = least_noise(make_event, epsilon, delta, self.adjacency)
         return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(found))
 

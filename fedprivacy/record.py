@@ -42,6 +42,10 @@ TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
     "choose them, that choice is not charged for in any epsilon here."
 )
+TESTED_NOTE = (
+    "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
+    "guarantee here holds against those who see them."
+)
 OnRound = Callable[[dict[str, Any]], None]
 
 
@@ -56,6 +60,7 @@ class RunRecord:
         command: The command that reproduces the run, for the report.
         on_round: Called with each round's event, for progress displays.
         held: Whether the clients hold a plan of their own (`Ledger`).
+        tested: Whether held-out records belong to clients (`Population.tests_clients`).
         candidates: The local mechanisms that the plan's was chosen from.
         noise_key: What tells the noise of this run from that of others (`run_streams`).
     """
@@ -70,12 +75,13 @@ class RunRecord:
         command: str = "",
         on_round: OnRound | None = None,
         held: bool = True,
+        tested: bool = False,
         candidates: Sequence[Candidate] | None = None,
         noise_key: str = "",
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
-        self.ledger = Ledger(plan, held=held)
+        self.ledger = Ledger(plan, held=held, tested=tested)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
@@ -173,7 +179,7 @@ class RunRecord:
             },
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
-            "notes": [scenario.tuning or TUNING_UNSTATED],
+            "notes": [scenario.tuning or TUNING_UNSTATED, *[TESTED_NOTE] * self.ledger.tested],
             "performance": {
                 "seconds": round(seconds, 3),
                 "clients_per_second": round(trained / training, 1) if training else None,

@@ -74,7 +74,7 @@ def _document(plan: Plan) -> dict[str, Any]:
         f"clipped to L2 norm C, in {plan.rounds} round{'s' if plan.rounds > 1 else ''} with "
         f"{plan.sampler.words}, costs epsilon = {printed(spent.epsilon)} at delta = {plan.delta:g} for "
         f"{NEIGHBOURS[plan.adjacency]} (unit client, {plan.adjacency}; accountant {spent.accountant}). "
-        f"One round alone costs {printed(once.epsilon)}."
+        f"One round alone costs epsilon = {printed(once.epsilon)}."
     )
     if amplified and "not counted" not in spent.accountant:
         words += (

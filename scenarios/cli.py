@@ -45,7 +45,9 @@ Set = Annotated[
         "--set", metavar="KEY=VALUE", help="Override a key, as in server.rounds=10. May be repeated."
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Override the seed.")]
+Seed = Annotated[
+    str | None, typer.Option(metavar="NUMBER|random", help="Override the seed; random: none can guess it.")
+]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
 RUNS = Path("runs")
@@ -92,10 +94,12 @@ def run(
     from fedprivacy.errors import InputError
     from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
+    from scenarios.asked import asked as read_asked
+    from scenarios.asked import seed_of
     from scenarios.display import show_run, watching
 
     _check_engine(engine)
-    _check_seed(seed)
+    chosen = seed_of(seed)
     if (scenario is None) == (resume is None):
         raise InputError(
             "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
@@ -114,14 +118,14 @@ def run(
             document = runner.resume(resume, allow_code=allow_code, on_round=on_round)
     else:
         assert scenario is not None
-        asked = _read(scenario, set_, seed)
+        asked = read_asked(scenario, set_, chosen)
         permit(asked.model, allow_code)
         check_out(out or RUNS)
         from scenarios import runner
 
         with watching(asked.server.rounds) as on_round:
             document = runner.run(
-                asked, out or RUNS, allow_code=allow_code, command=_command(), on_round=on_round
+                asked, out or RUNS, allow_code=allow_code, command=_command(chosen), on_round=on_round
             )
     _print(document, json_, show_run)
 
@@ -145,15 +149,17 @@ def compare(
     """
     from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
+    from scenarios.asked import asked as read_asked
+    from scenarios.asked import seed_of
     from scenarios.display import counting, show_comparison
 
     _check_engine(engine)
     _check_workers(workers)
-    asked = _read(scenario, set_, None)
-    _check_seed(seed, len(asked.compare.seeds))
-    if seed is not None:
-        seeds = list(range(seed, seed + len(asked.compare.seeds)))
-        asked = _read(scenario, [*(set_ or []), f"compare.seeds={seeds}"], seed)
+    asked = read_asked(scenario, set_, None)
+    first = seed_of(seed, len(asked.compare.seeds))
+    if first is not None:
+        seeds = list(range(first, first + len(asked.compare.seeds)))
+        asked = read_asked(scenario, [*(set_ or []), f"compare.seeds={seeds}"], first)
     permit(asked.model, allow_code)
     check_out(out or RUNS)
     from scenarios.compare import compare as run_comparison
@@ -164,7 +170,7 @@ def compare(
             out or RUNS,
             workers=workers or os.cpu_count() or 1,
             allow_code=allow_code,
-            command=_command(),
+            command=_command(first),
             on_run=on_run,
         )
     _print(document, json_, show_comparison)
@@ -248,16 +254,13 @@ def report(
 ) -> None:
     """Render the report of stored runs again.
 
-    RUN is the directory of a run or a comparison. Its guarantees are accounted for again first.
+    RUN is the directory of a run or a comparison. The guarantees of each run are accounted for again first.
     """
-    from fedprivacy.accounting.statement import check_record
+    from fedprivacy.rechecking import checked_document
     from fedprivacy.report import write
-    from fedprivacy.runs import read_document
 
     for path in runs:
-        document = read_document(path / "run.json")
-        check_record(document, str(path / "run.json"))
-        print(write(document, path))
+        print(write(checked_document(path), path))
 
 
 def main() -> None:
@@ -268,7 +271,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before typer is at work; within a command it exits with 130 itself
         sys.exit(130)
     except click.ClickException as error:
-        print(_words(error), file=sys.stderr)
+        if error.format_message():  # else the help that was asked for by no word at all is out already
+            print(_words(error), file=sys.stderr)
         sys.exit(error.exit_code)
     except FedPrivacyError as error:
         print(error, file=sys.stderr)
@@ -292,17 +296,6 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _read(source: str, overrides: list[str] | None, seed: int | None) -> Any:
-    from fedprivacy.scenario import Scenario
-    from scenarios.ready import find
-
-    given = overrides or []
-    if given and not any(override.startswith("tuning") for override in given):
-        # What a file says of the choice of its settings is not said of others.
-        given = [*given, 'tuning=""']
-    return Scenario.read(find(source), [*given, *([] if seed is None else [f"seed={seed}"])])
-
-
 def _rounds_of(path: Path) -> int:
     from fedprivacy.runs import RunDirectory
     from fedprivacy.scenario import Scenario
@@ -317,15 +310,6 @@ def _check_engine(engine: str) -> None:
         raise InputError(f"--engine {engine}: unknown engine. This version has: embedded.")
 
 
-def _check_seed(seed: int | None, seeds: int = 1) -> None:
-    from fedprivacy.errors import InputError
-    from fedprivacy.scenario.base import MAX_SEED
-
-    most = MAX_SEED - seeds + 1
-    if seed is not None and not 0 <= seed <= most:
-        raise InputError(f"--seed {seed}: must be a whole number from 0 to {most}.")
-
-
 def _check_workers(workers: int | None) -> None:
     from fedprivacy.errors import InputError
 
@@ -333,10 +317,15 @@ def _check_workers(workers: int | None) -> None:
         raise InputError(f"--workers {workers}: must be from 1 to 1024; leave it out for one a core.")
 
 
-def _command() -> str:
+def _command(seed: int | None) -> str:
+    """The command that gives the same numbers again."""
     import shlex
 
-    return shlex.join(["fedprivacy", *sys.argv[1:]])
+    given = list(sys.argv[1:])
+    for at, word in enumerate(given):
+        if word == "--seed=random" or (word == "random" and given[at - 1] == "--seed"):
+            given[at] = word.replace("random", str(seed))
+    return shlex.join(["fedprivacy", *given])
 
 
 def _print(document: dict[str, Any], as_json: bool, show: Any) -> None:

@@ -20,7 +20,15 @@ from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
-from fedprivacy.record import OPERATOR_ONLY, SEEDS, TUNING_UNSTATED, broken_off, peak_memory_mb, versions
+from fedprivacy.record import (
+    OPERATOR_ONLY,
+    SEEDS,
+    TESTED_NOTE,
+    TUNING_UNSTATED,
+    broken_off,
+    peak_memory_mb,
+    versions,
+)
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
@@ -149,7 +157,11 @@ def compare(
             **results(cells, directory.path),
             "interval": INTERVAL,
             "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
-            "notes": [scenario.tuning or TUNING_UNSTATED, ONE_RUN_ALONE],
+            "notes": [
+                scenario.tuning or TUNING_UNSTATED,
+                ONE_RUN_ALONE,
+                *[TESTED_NOTE] * people.tests_clients(scenario.evaluation.on),
+            ],
             "performance": performance(cells, time.perf_counter() - began),
         }
         directory.write_document(document)

@@ -63,6 +63,7 @@ def run(
         directory,
         command=command,
         on_round=on_round,
+        tested=fleet.people.tests_clients(scenario.evaluation.on),
         candidates=candidates,
         noise_key=fleet.streams.run,
     )
@@ -92,7 +93,13 @@ def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = N
         )
     grid, checkpoint = _grid_of(fleet), directory.load_checkpoint()
     record = RunRecord(
-        scenario, fleet.plan, directory, earlier=earlier, on_round=on_round, noise_key=fleet.streams.run
+        scenario,
+        fleet.plan,
+        directory,
+        earlier=earlier,
+        on_round=on_round,
+        tested=fleet.people.tests_clients(scenario.evaluation.on),
+        noise_key=fleet.streams.run,
     )
     if checkpoint is not None:  # all of it is read before anything is written
         grid.restore_node_states(checkpoint.tensors)

@@ -225,6 +225,7 @@ def _main(grid: Grid, context: Context) -> None:
         directory,
         command="flwr run .",
         held=False,
+        tested=people.tests_clients(scenario.evaluation.on),
         candidates=candidates_of(scenario, model),
         noise_key=run_streams(scenario, people, model.code).run,
     )

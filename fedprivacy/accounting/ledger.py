@@ -19,7 +19,16 @@ OBSERVERS = ("server", "participant", "outsider")
 SIMULATED = (
     "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that the "
     "observer does not know; it sees this run alone, and each round once (what is played again, after a "
-    "break or from the start, has the same noise); and it does not measure when messages arrive"
+    "break, from the start or by another version, has the same noise); and it does not measure when messages "
+    "arrive"
+)
+PUBLIC_SHAPE = (
+    "the number of clients, the columns, and the classes with their names are public knowledge, even where "
+    "they were read off the data"
+)
+TESTED_CLIENTS = (
+    "accuracy and loss are not shown to the observer: held-out records belong to clients, or may, and no "
+    "noise hides what the model does on them"
 )
 SECRET_COHORT = "the cohort of each round stays secret"
 SERVER_TRUSTED = "the server is honest: it sees every update, adds the noise and releases nothing else"
@@ -49,10 +58,11 @@ class Ledger:
     Args:
         plan: The plan that the run follows; its objects state the events.
         held: Whether the clients hold a plan of their own, and not the one that came with the run.
+        tested: Whether held-out records belong to clients (`Population.tests_clients`).
     """
 
-    def __init__(self, plan: Plan, *, held: bool = True) -> None:
-        self.plan, self.held = plan, held
+    def __init__(self, plan: Plan, *, held: bool = True, tested: bool = False) -> None:
+        self.plan, self.held, self.tested = plan, held, tested
         self.rounds = 0
         self.broken_off = False
         self._in_advance = False
@@ -65,7 +75,7 @@ class Ledger:
 
     def in_advance(self) -> Ledger:
         """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
-        whole = Ledger(self.plan, held=self.held)
+        whole = Ledger(self.plan, held=self.held, tested=self.tested)
         whole._in_advance, whole.rounds, whole.broken_off = True, self.plan.rounds, self.broken_off
         if whole.participations is not None:
             whole.participations += self.plan.answers
@@ -149,7 +159,7 @@ class Ledger:
     def _sampling_words(self) -> str:
         words = self.plan.sampler.words
         if self.participations is not None:
-            words += f", at most {self._most} answers of one client"
+            words += f", at most {self._most} answer{'' if self._most == 1 else 's'} of one client"
         return words + (", the whole plan charged in advance" if self._in_advance else "")
 
     def _claims(self, observer: str) -> list[dict[str, Any]]:
@@ -166,7 +176,7 @@ class Ledger:
                 return [_claim(observer, None, ["the server is trusted: it sees the updates without noise"])]
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self.rounds)
             secret = [] if plan.sampler.name == "all" else [SECRET_COHORT]
-            return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._broken, SIMULATED])]
+            return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
         assert plan.randomiser is not None
         return self._local_claims(observer, plan.randomiser)
 
@@ -174,20 +184,22 @@ class Ledger:
         assert self.participations is not None
         most, enforced = self._most, ENFORCED if self.held else HANDED
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
-        claims = [_claim(observer, event, [enforced, HIDDEN, *self._broken, SIMULATED])]
+        claims = [_claim(observer, event, [enforced, HIDDEN, *self._common])]
         # An outsider sees only what became of the sums, with the noise of all who answered in them, of
         # which the distribution is known for Gaussian noise. A participant may share a node with others,
         # and know their noise: it gets no more than the server.
         shares = self.least_shares or 0
         if observer == "outsider" and shares > 1 and isinstance(mechanism, Gaussian):
             summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
-            assumptions = [enforced, OTHERS_HONEST, HIDDEN, *self._broken, SIMULATED]
+            assumptions = [enforced, OTHERS_HONEST, HIDDEN, *self._common]
             claims.append(_claim(observer, summed, assumptions))
         return claims
 
     @property
-    def _broken(self) -> list[str]:
-        return [BROKEN_OFF] if self.broken_off else []
+    def _common(self) -> list[str]:
+        """What every claim rests on."""
+        sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
+        return [*sometimes, PUBLIC_SHAPE, SIMULATED]
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

@@ -63,6 +63,7 @@ class Facts:
         feature_names: The columns' names; empty where the file has none.
         class_names: The classes' names; empty where the file has none.
         stamp: Changes when the file does: its absolute path, size and time of change.
+        test_users: Whether the test records name their users too, as user_test.
     """
 
     records: int
@@ -74,6 +75,7 @@ class Facts:
     feature_names: tuple[str, ...]
     class_names: tuple[str, ...]
     stamp: tuple[str, int, int]
+    test_users: bool = False
 
     def classes(self, given: int | None = None) -> int:
         """The number of classes: as given, or of the file's names, or of its training labels."""
@@ -256,14 +258,16 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
         tuple(map(_word, array(path, name).tolist())) if name in headers else ()
         for name in ("feature_names", "classes")
     )
-    if len(set(names)) < len(names):
-        wrongs.append(("feature_names has a name twice", "Give each column a name of its own."))
+    for listed, given, what in (("feature_names", names, "column"), ("classes", classes, "class")):
+        if len(set(given)) < len(given):
+            wrongs.append((f"{listed} has a name twice", f"Give each {what} a name of its own."))
     if wrongs:
         raise NpzError(path, wrongs)
     x = headers["x_train"].shape
     users = len(np.unique(array(path, "user_train"))) if "user_train" in headers else None
     named = names if len(x) == 2 else ()
-    return Facts(x[0], headers["x_test"].shape[0], x[1:], tops[0], tops[1], users, named, classes, stamp)
+    tests, named_tests = headers["x_test"].shape[0], "user_test" in headers
+    return Facts(x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests)
 
 
 def _word(value: object) -> str:
@@ -276,8 +280,10 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
     for name, header in headers.items():
         kinds, noun = wanted.get(name.split("_")[0], (_WORDS + "biu", "names"))
         if header.dtype.kind not in kinds:
-            kind = _KINDS.get(header.dtype.kind, f"of type {header.dtype}")
-            yield f"{name} holds {kind}, {noun} are needed", "Save it as a plain array."
+            kind = _KINDS.get(header.dtype.kind, f"values of type {header.dtype}")
+            ids = noun == "ids" and header.dtype.kind != "O"
+            remedy = "Save whole numbers or words." if ids else "Save it as a plain array."
+            yield f"{name} holds {kind}, {noun} are needed", remedy
         if name.startswith("x_") and (len(header.shape) < 2 or 0 in header.shape[1:]):
             yield (
                 f"{name} has shape {header.shape}",

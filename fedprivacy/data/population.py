@@ -24,10 +24,15 @@ Options = Digits | Synthetic | Npz | FlwrDatasets
 
 @dataclass(frozen=True)
 class Population:
-    """One array of records, and who owns which of them."""
+    """One array of records, and who owns which of them.
+
+    `test_owned` is whether test records belong to clients too, or may: only a file that names the users of
+    both parts can tell where users are the clients.
+    """
 
     dataset: Dataset
     partition: Partition
+    test_owned: bool = False
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -43,8 +48,12 @@ class Population:
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
+    def tests_clients(self, where: str) -> bool:
+        """Whether the accuracy on a held-out part (`held_out`) is a matter of the clients' records."""
+        return where == "test" and self.test_owned
+
     def held_out(self, where: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Records to evaluate on that no client owns: the "test" or the "public" part."""
+        """Records to evaluate on, which no client trains on: the "test" or the "public" part."""
         if where == "test":
             return self.dataset.x_test, self.dataset.y_test
         return self.dataset.x[self.partition.public], self.dataset.y[self.partition.public]
@@ -93,7 +102,13 @@ def _from_file(options: Npz | FlwrDatasets) -> Population:
     scaling = _scaling(options, columns, public)
     x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
     classes = facts.classes(options.classes)
-    return Population(Dataset(x, y, x_test, y_test, classes, names, facts.class_names), partition)
+    owned = users is not None and (not facts.test_users or _owned(path, users[partition.order]))
+    return Population(Dataset(x, y, x_test, y_test, classes, names, facts.class_names), partition, owned)
+
+
+def _owned(path: str, users: NDArray[Any]) -> bool:
+    """Whether a test record is one of these users'."""
+    return bool(np.isin(npz.array(path, "user_test").astype(str), users.astype(str)).any())
 
 
 def _scaling(

@@ -19,6 +19,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario.model import square_image
 
 Block = NDArray[Any]
+_LARGE = 1e15  # beyond, squares in float32 may overflow
 COLUMN_SHARE = 2 / 3  # of the mean of a column of pixels; chosen on a development split of the digits
 
 
@@ -92,6 +93,10 @@ def per_record(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -
         there: Where a value is not missing, same shape; the others count for nothing and stay 0.
     """
     flat = x.reshape(len(x), -1)
+    largest = np.abs(flat).max(axis=1, keepdims=True, initial=0)
+    if largest.max(initial=0) > _LARGE:  # the scale of a record is taken away in any case
+        flat = flat / np.maximum(largest, 1)
+        largest = np.minimum(largest, 1)
     if there is None:
         centred = flat - flat.mean(axis=1, keepdims=True)
         deviation = centred.std(axis=1, keepdims=True)
@@ -100,7 +105,11 @@ def per_record(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -
         count = np.maximum(valid.sum(axis=1, keepdims=True), 1)
         centred = np.where(valid, flat - flat.sum(axis=1, keepdims=True, where=valid) / count, 0)
         deviation = np.sqrt((centred**2).sum(axis=1, keepdims=True) / count)
-    return (centred / np.maximum(deviation, 1e-6)).reshape(x.shape).astype(np.float32)
+    # Below the rounding of the mean, what deviates is rounding.
+    flat_out = deviation <= np.maximum(1e-6, 1e-6 * largest)
+    return (
+        np.where(flat_out, 0, centred / np.where(flat_out, 1, deviation)).reshape(x.shape).astype(np.float32)
+    )
 
 
 def per_image(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:

@@ -23,8 +23,9 @@ class SignBits(PureMechanism):
     """One bit a coordinate, each answered by randomised response (Warner 1965).
 
     A coordinate x in [-r, r], r = 4C/sqrt(dimension), becomes the sign + with probability
-    (1 + x/r)/2, which is unbiased, and the sign is told truly with probability e^eps/(1 + e^eps).
-    Coordinates beyond r are cut.
+    (1 + x/r)/2, and the sign is told truly with probability e^eps/(1 + e^eps). That is unbiased for
+    coordinates within r. Those beyond are cut: an update with few large coordinates loses most of its
+    length, which `error`, for directions at random, does not tell.
 
     Args:
         clipping_norm: C.
@@ -41,7 +42,7 @@ class SignBits(PureMechanism):
         return dp_accounting.SelfComposedDpEvent(coin(self.epsilon), self.dimension)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
-        """One client's message, float64, shape (dimension,); the bits, scaled to be unbiased.
+        """One client's message, float64, shape (dimension,); the bits, scaled to be unbiased within r.
 
         Args:
             update: The clipped update, shape (dimension,).

@@ -25,8 +25,10 @@ class SQKR(PureMechanism):
 
     The update is rotated by a random Hadamard transform, which spreads it out; b coordinates are drawn;
     each is rounded at random to one of two values; and the word of b bits is told by randomised
-    response over 2^b words. Only these b bits leave the client: rotation and coordinates come from
-    randomness that client and server share, and say nothing about the update.
+    response over 2^b words. These b bits are all that has to leave a client, since rotation and
+    coordinates come from randomness that client and server share, and say nothing about the update.
+    Here what the server reads from them is computed on the client's side, and is what the simulation
+    sends: its distribution is the mechanism's, its size on the wire is not.
 
     Where the paper spreads an update by Kashin's representation, this rotates it at random and cuts
     coordinates beyond 2.5 standard deviations, with the mean loss made good: half the work, and a
@@ -49,7 +51,10 @@ class SQKR(PureMechanism):
         return math.expm1(self.epsilon) / (math.exp(self.epsilon) + 2.0**bits - 1)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
-        """The server's unbiased reading of one client's message, float64, shape (dimension,).
+        """The server's reading of one client's message, float64, shape (dimension,).
+
+        It is unbiased but for what the cut takes: on average over rotations about nothing, since a rotated
+        vector has hardly a coordinate beyond it and the mean loss is made good.
 
         Args:
             update: The clipped update, shape (dimension,).

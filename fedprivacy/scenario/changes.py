@@ -48,6 +48,12 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
             for key in foreign_keys(choice, changes["data", choice]):
                 if ("data", key) not in changes:
                     _section(new, "data").pop(key, None)
+    privacy = _section(new, "privacy")
+    trust, mechanism = (("privacy", key) in changes for key in ("trust", "mechanism"))
+    if trust and not mechanism and privacy.get("trust") != "local":
+        privacy.pop("mechanism", None)  # that of single messages
+    if (trust or mechanism) and ("privacy", "direction") not in changes and not has_direction(privacy):
+        privacy.pop("direction", None)
     for section, kind in KINDS.items():
         table = _section(new, section)
         if (section, kind.tag) in changes and (name := kind.variant(table)) is not None:
@@ -55,6 +61,11 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
             for key in stale - {str(path[1]) for path in changes if path[0] == section and len(path) > 1}:
                 table.pop(key, None)
     return new
+
+
+def has_direction(privacy: Mapping[str, Any]) -> bool:
+    """Whether the local mechanism of a privacy section sends a direction."""
+    return privacy.get("trust") == "local" and privacy.get("mechanism") in ("privunit", "auto")
 
 
 def _section(tables: Tables, name: str) -> Tables:

@@ -137,6 +137,10 @@ def labels_fit_classes(v: Values) -> Iterator[Finding]:
     if facts is None:
         return
     named, classes = len(facts.class_names), facts.classes(given)
+    if classes < 2:
+        what = "all training labels are 0, and a model needs two classes"
+        yield Finding(("data", "path"), what, "Correct the labels, or set classes = 2.")
+        return
     if given is not None and named and given != named:
         what = f"the file names {named} classes"
         yield Finding(("data", "classes"), what, f"Remove it, or set {named}.", literal(given))
@@ -144,7 +148,7 @@ def labels_fit_classes(v: Values) -> Iterator[Finding]:
     key = "path" if given is None else "classes"
     for part, top in (("y_train", facts.top_label), ("y_test", facts.top_test_label)):
         if top >= classes:
-            source = "that the file names" if named else "there are" if given else "of the training labels"
+            source = "that the file names" if named else "given" if given else "of the training labels"
             what = f"{part} has the label {top}, but the {classes} classes {source} are 0 to {classes - 1}"
             remedy = "Correct the labels." if named else f"Set classes = {top + 1}, or correct the labels."
             yield Finding(("data", key), what, remedy)

@@ -25,6 +25,10 @@ class Finding:
     shown: str = ""  # the value as TOML, or nothing
 
 
+# Keys that choose which other keys there are.
+CHOICES = ("name", "partition", "scaling", "trust", "optimizer", "mechanism")
+
+
 @dataclass(frozen=True)
 class Override:
     """One `--set a.b=value`."""
@@ -58,6 +62,12 @@ class Places:
             if around or finding.path[: len(override.path)] == override.path:
                 rest = dotted(finding.path) + value + ": " if len(finding.path) > len(override.path) else ""
                 return Problem(f"--set {override.label}", rest + finding.what, finding.remedy)
+        for override in reversed(self.overrides):
+            # What an override chooses (a partition, a trust model) may ask for a key that nobody gave.
+            chose = override.path[-1] in CHOICES and override.path[:1] == finding.path[:1]
+            if chose and finding.path not in (self.lines or {}):
+                what = dotted(finding.path) + value + ": " + finding.what
+                return Problem(f"--set {override.label}", what, finding.remedy)
         return Problem(
             dotted(finding.path) + value, finding.what, finding.remedy, self.file, self.line(finding.path)
         )

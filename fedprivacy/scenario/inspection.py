@@ -74,7 +74,7 @@ def with_defaults(tables: Tables) -> Tables:
         # Where the number of rounds is itself wrong, any number does: the scenario is refused.
         usable = isinstance(rounds, int) and not isinstance(rounds, bool) and 1 <= rounds <= 10**6
         new["privacy"] = {**privacy, "max_participations": rounds if usable else 1}
-    if isinstance(new.get("privacy"), dict) and new["privacy"].get("mechanism") in ("privunit", "auto"):
+    if isinstance(new.get("privacy"), dict) and changes.has_direction(new["privacy"]):
         new["privacy"] = {"direction": "lifted", **new["privacy"]}
     data = tables.get("data")
     if isinstance(data, dict) and data.get("scaling") == "public" and "cut" not in data:

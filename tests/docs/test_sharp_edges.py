@@ -102,7 +102,9 @@ def errors() -> list[str]:
                 max_participations=answers, noise_draw="client",
             )  # fmt: skip
             plans = calibrated(plan, epsilon, 650, "lifted")
-            each = [plans[name].randomiser.error(650) for name in ("gaussian", "privunit", "sqkr", "sign-bits")]
+            each = [
+                plans[name].randomiser.error(650) for name in ("gaussian", "privunit", "sqkr", "sign-bits")
+            ]
             shown = " | ".join(f"{float(f'{error:.3g}'):,g}" for error in each)
             rows.append(f"| {epsilon:g} | {answers} | {shown} |")
     return rows

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
+from fedprivacy.candidates import best, calibrated
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling
@@ -133,6 +135,19 @@ def test_the_plan_of_a_scenario(make_scenario) -> None:
 def test_the_plan_of_a_scenario_with_an_epsilon_is_calibrated(make_scenario, base_text: str) -> None:
     plan = plan_of(make_scenario(text=base_text.replace("noise_multiplier = 2.0", "epsilon = 1.5")))
     assert 1.49 < plan.spent().epsilon <= 1.5
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), [(1, 24.9), (1, 25.1), (1, 60.0), (2, 51.0)])
+def test_more_budget_than_a_message_can_spend_still_gives_its_mechanism(answers: int, epsilon: float) -> None:
+    plan = Plan(
+        trust="local", unit="client", adjacency="replace-one", population=100, rounds=answers,
+        sampler=AllSampling(), mechanism=PrivUnitG(1.0, 1.0), delta=1e-5, max_participations=answers,
+        noise_draw="client",
+    )  # fmt: skip
+    found = plan.calibrate(epsilon)
+    assert 0.98 * min(epsilon, 25 * answers) < found.spent().epsilon <= epsilon
+    chosen = best(calibrated(plan, epsilon, 650, "lifted"), 650)
+    assert isinstance(chosen.mechanism, PrivUnitG)
 
 
 def test_only_clients_keep_a_cap_on_their_answers() -> None:

@@ -97,8 +97,14 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["rnu", "digits"], "no such command 'rnu'. Did you mean 'run'? `fedprivacy --help`"),
         (["scenarios", "more"], "got unexpected extra argument (more). `fedprivacy scenarios --help`"),
         (["run", "digits", "--seed", "-1"], "--seed -1: must be a whole number from 0 to"),
-        (["run", "digits", "--seed", "x"], "'x' is not a whole number. `fedprivacy run --help`"),
-        (["compare", "digits", "--seed", str(2**63 - 1)], f"from 0 to {2**63 - 3}."),
+        (["run", "digits", "--seed", "x"], "--seed x: must be a whole number from 0 to"),
+        (["run", "digits", "--workers", "x"], "`fedprivacy run --help`"),
+        (["compare", "digits", "--workers", "x"], "'x' is not a whole number. `fedprivacy compare --help`"),
+        (
+            ["run", "digits", "--set", "data.partition=dirichlet"],
+            "--set data.partition=dirichlet: data.clients: missing",
+        ),
+        (["compare", "digits", "--seed", str(2**63 - 1)], f"from 0 to {2**63 - 3}, or random."),
         (["run", "digits", "--set", "a.b=1"], "--set a.b=1: unknown key."),
         (["compare", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["compare", "digits", "--out", "/dev/null"], "--out /dev/null: not a folder"),
@@ -166,7 +172,7 @@ def test_new_writes_a_file_that_runs_and_never_writes_over_one(tmp_path: Path) -
         ("fedprivacy run dig", ["digits"]),
         ("fedprivacy compare local", ["local-vs-central"]),
         ("fedprivacy new mine --from syn", ["synthetic-million"]),
-        ("fedprivacy run m", ["mine.toml"]),
+        ("fedprivacy run mi", ["mine.toml"]),
         ("fedprivacy compa", ["compare"]),
     ],
 )
@@ -240,8 +246,45 @@ def test_what_a_file_says_of_its_settings_is_not_said_of_others(small: Path, tmp
     out = ["--out", str(tmp_path / "runs"), "--json"]
     own = json.loads(fedprivacy("run", str(small), *out).stdout)
     changed = json.loads(fedprivacy("run", str(small), "--set", "server.rounds=2", *out).stdout)
-    assert own["notes"] == ["chosen with care"]
-    assert "does not say how" in changed["notes"][0]
+    beside = json.loads(fedprivacy("run", str(small), "--set", "federation.hosts=2", *out).stdout)
+    assert own["notes"] == beside["notes"] == ["chosen with care"]
+    assert changed["notes"] == ["chosen with care Said before these were changed: server.rounds."]
+
+
+def test_a_random_seed_is_in_the_command_that_gives_the_same_again(small: Path, tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "runs"), "--json"]
+    first, other = (
+        json.loads(fedprivacy("run", str(small), "--seed", "random", *out).stdout) for _ in range(2)
+    )
+    assert first["seed"] != other["seed"]
+    again = json.loads(fedprivacy(*shlex.split(first["command"])[1:]).stdout)
+    assert again["seed"] == first["seed"]
+    assert [e["loss"] for e in again["rounds"]] == [e["loss"] for e in first["rounds"]]
+
+
+def test_a_report_of_a_changed_comparison_is_refused(small: Path, tmp_path: Path) -> None:
+    only = "compare={trusts=['central'], epsilons=[2.0], seeds=[1, 2]}"
+    out = ["--out", str(tmp_path / "runs"), "--json", "--workers", "1"]
+    document = json.loads(fedprivacy("compare", str(small), "--set", only, *out).stdout)
+    path = Path(document["path"])
+    assert fedprivacy("report", str(path)).returncode == 0
+    stored = path / document["cells"][0]["runs"][0] / "run.json"
+    for file, run in ((path / "run.json", document["cells"][0]), (stored, json.loads(stored.read_text()))):
+        whole = file.read_text()
+        guarantees = run["guarantees"] if "guarantees" in run else run["privacy"]["guarantees"]
+        epsilon = guarantees[1]["epsilon"]
+        file.write_text(whole.replace(f'"epsilon": {epsilon}', '"epsilon": 0.001'))
+        done = fedprivacy("report", str(path))
+        assert done.returncode == 2
+        assert f"{file}: " in done.stderr
+        file.write_text(whole)
+
+
+def test_no_word_at_all_gives_help_and_no_empty_complaint() -> None:
+    for command in ((), ("budget",)):
+        done = fedprivacy(*command)
+        assert "Usage" in done.stdout + done.stderr
+        assert "says what there is" not in done.stderr
 
 
 def test_a_report_of_a_changed_record_is_refused(small: Path, tmp_path: Path) -> None:

@@ -183,6 +183,14 @@ def test_a_run_under_way_is_charged_for_its_whole_plan(plan: Plan) -> None:
             assert "charged in advance" in guarantee.words
 
 
+@pytest.mark.parametrize("plan", [CENTRAL, LOCAL])
+def test_accuracy_on_records_of_clients_is_outside_every_guarantee(plan: Plan) -> None:
+    ledger = Ledger(plan, tested=True)
+    for stated in (ledger, ledger.in_advance()):
+        for guarantee in by_observer(stated).values():
+            assert guarantee.epsilon is None or "accuracy and loss are not shown" in guarantee.words
+
+
 def test_what_is_charged_in_advance_rests_on_what_the_ledger_does() -> None:
     ledger = Ledger(LOCAL, held=False)
     ledger.broken_off = True

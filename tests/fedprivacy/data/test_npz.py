@@ -118,7 +118,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "users that are numbers with a point": (
         {"user_train": np.zeros(6)},
-        [f"user_train holds of type float64, ids are needed. {PLAIN}"],
+        ["user_train holds values of type float64, ids are needed. Save whole numbers or words."],
     ),
 }
 

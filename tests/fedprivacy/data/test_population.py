@@ -163,6 +163,28 @@ def test_real_people(real_data, name, options, clients, features) -> None:
         assert set(np.diff(people.partition.offsets)) <= set(range(19, 132))
 
 
+@pytest.mark.parametrize(
+    ("test_users", "partition", "on", "tested"),
+    [
+        ([9, 9, 8], "by-user", "test", False),
+        ([9, 2, 8], "by-user", "test", True),
+        ([9, 2, 8], "by-user", "public", False),
+        ([9, 2, 8], "one-per-example", "test", False),
+        (None, "by-user", "test", True),  # nobody knows
+    ],
+)
+def test_whether_the_held_out_records_are_those_of_clients(
+    tmp_path: Path, test_users, partition: str, on: str, tested: bool
+) -> None:
+    arrays = {"x_train": np.ones((6, 2)), "y_train": np.arange(6) % 2, "user_train": np.arange(6) // 2,
+              "x_test": np.ones((3, 2)), "y_test": np.arange(3) % 2}  # fmt: skip
+    if test_users is not None:
+        arrays["user_test"] = np.array(test_users)
+    np.savez(tmp_path / "d.npz", **arrays)
+    people = population(Npz(name="npz", path=str(tmp_path / "d.npz"), partition=partition))
+    assert people.tests_clients(on) == tested
+
+
 def test_held_out_records_belong_to_nobody(make_scenario) -> None:
     people = population(make_scenario("data.public_fraction=0.5").data)
     x, y = people.held_out("public")

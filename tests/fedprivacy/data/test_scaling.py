@@ -53,6 +53,16 @@ def test_images_are_standardised_without_most_of_what_a_column_of_pixels_shares(
     assert np.all(per_image(np.ones_like(x)) == 0)
 
 
+@pytest.mark.parametrize("value", [0.0, 255.3, 1e6 + 1 / 3, 5592405.67, 3e38])
+def test_a_constant_record_becomes_zero_however_large(value: float) -> None:
+    x = np.full((2, 16), value, np.float32)
+    x[1, 3] = 0.5 * x[1, 3] + 1
+    for scaled in (per_record(x), per_image(x)):
+        assert np.all(scaled[0] == 0)
+        assert np.isfinite(scaled).all()
+        assert scaled[1].std() == pytest.approx(1.0, abs=1e-3)
+
+
 def test_a_missing_pixel_counts_for_nothing() -> None:
     x = np.random.default_rng(2).random((1, 4, 4), dtype=np.float32)
     other, there = x.copy(), np.ones_like(x, bool)

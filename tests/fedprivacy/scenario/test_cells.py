@@ -221,6 +221,22 @@ seed = 3
     ]
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "privunit", "sqkr"])
+def test_a_local_mechanism_stays_with_the_trust_model_that_has_it(mechanism: str) -> None:
+    local = BASE.replace('"central"', f'"local"\nmechanism = "{mechanism}"').replace(
+        "noise_multiplier = 3.0", "epsilon = 3.0"
+    ).replace("zero-out", "replace-one")  # fmt: skip
+    compare = '[compare]\ntrusts = ["local", "central"]\nepsilons = [3.0]\nseeds = [4]\n'
+    asked = Scenario.from_text(local + compare, "my.toml")
+    assert asked.cell("central", 3.0, 4).privacy.mechanism == "gaussian"
+    assert asked.cell("local", 3.0, 4).privacy.mechanism == mechanism
+    assert asked.cell("local", 3.0, 4, "gaussian").privacy.direction is None
+    switched = Scenario.from_text(local, "my.toml", ["privacy.trust=central"])
+    assert switched.privacy.mechanism == "gaussian"
+    saved = Scenario.from_text(local, "my.toml").to_toml()
+    assert Scenario.from_text(saved, "my.toml", ["privacy.mechanism=gaussian"]).privacy.direction is None
+
+
 def test_a_trust_model_may_scale_the_same_records_in_its_own_way() -> None:
     asked = Scenario.from_text(BASE + COMPARE + '[compare.none.data]\nscaling = "per-image"\n', "my.toml")
     scaled = {

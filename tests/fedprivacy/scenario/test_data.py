@@ -149,7 +149,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "labels beyond the classes": (
         'path = "d.npz"\nclasses = 2',
         [
-            f"my.toml:5: data.classes: {part} has the label 2, but the 2 classes there are are 0 to 1. "
+            f"my.toml:5: data.classes: {part} has the label 2, but the 2 classes given are 0 to 1. "
             "Set classes = 3, or correct the labels."
             for part in ("y_train", "y_test")
         ],

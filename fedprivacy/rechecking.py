@@ -1,0 +1,44 @@
+"""A stored run or comparison accounted for again, before it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.accounting.statement import check_record
+from fedprivacy.comparison import weakest
+from fedprivacy.errors import InputError
+from fedprivacy.runs import read_document
+
+
+def checked_document(folder: Path) -> dict[str, Any]:
+    """The result document of a folder, once its epsilons are those of the ledgers.
+
+    Of a comparison each run is accounted for again, and each cell has to state what its weakest run does.
+
+    Raises:
+        InputError: if it is damaged, states another epsilon, or lacks the runs that it is made of.
+    """
+    where = folder / "run.json"
+    document = read_document(where)
+    check_record(document, str(where))
+    try:
+        for number, cell in enumerate(document["cells"] if document["kind"] == "compare" else ()):
+            stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
+            if stated != _spent(folder, cell["runs"]):
+                raise InputError(
+                    f"{where}: cells[{number}] states other epsilons than its runs cost: {stated}. "
+                    "The record was changed: compare again."
+                )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
+    return document
+
+
+def _spent(folder: Path, runs: list[str]) -> dict[str, float | None]:
+    stated = []
+    for run in runs:
+        document = read_document(folder / run / "run.json")
+        check_record(document, str(folder / run / "run.json"))
+        stated.append(document["privacy"]["guarantees"])
+    return {one["observer"]: one["epsilon"] for one in weakest(stated)}
