@@ -189,6 +189,12 @@ def main(
     epsilon: Annotated[list[float] | None, typer.Option(min=0.1, help="The budgets.")] = None,
 ) -> None:
     """Measures the error of every local mechanism and compares it with its formula and known figures."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{out}: {error.strerror}. Choose a folder that you may write to."
+        ) from error
     found = rows(dimension or DIMENSIONS, epsilon or EPSILONS, messages)
     show(found, messages)
     write(found, messages, out)

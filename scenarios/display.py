@@ -115,6 +115,8 @@ def show_scenarios(document: Mapping[str, Any]) -> None:
         lines = [entry["purpose"], entry["command"]]
         if not entry["data_is_here"]:
             lines.append(f"Needs {entry['data']}, which is not here: --set data.path=FILE says where it is.")
+        if entry["problem"]:
+            lines.append(f"Its data cannot be used: {entry['problem']}")
         clients = "-" if entry["clients"] is None else f"{entry['clients']:,}"
         table.add_row(entry["name"], entry["duration"], clients, escape("\n".join(lines)))
     console = Console(highlight=False)

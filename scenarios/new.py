@@ -79,7 +79,7 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
     made = shlex.join(["fedprivacy", "new", name, "--from", origin])
     head = [
         f"# Made by `{made}`.",
-        "# A key that is commented out shows the value that it has: take away the # to set another.",
+        "# A key that is commented out shows its value, or an example: take away the # to set another.",
         "#",
     ]
     result = "\n".join([*head, *rows]) + "\n"
@@ -164,16 +164,29 @@ class _Draft:
         section, last = (str(key[0]), str(key[1])) if len(key) == 2 else ("", str(key[0]))
         if len(key) > 2 or (section and section not in KINDS):
             return
-        about = Options(self.scenario, section).about(last)
+        options = Options(self.scenario, section)
+        about = options.about(last)
         if key == ("tuning",):
             about = f"{about} {STALE.format(self.origin)}"
         if line > 1 and self.rows[line - 2].lstrip().startswith("#"):
             return
-        if line == end and not _comment(self.rows[line - 1]):
+        comment, choices = _comment(self.rows[line - 1]), options.choices(last)
+        if line == end and comment and choices not in f"{comment} {self._below(end)}":
+            self.rows[line - 1] = "\n".join([self.rows[line - 1], *commented("#", choices)])
+        elif line == end and not comment:
             first, *more = commented(self.rows[line - 1].rstrip(), about)
             self.rows[line - 1] = "\n".join([first, *more])
         elif line != end:
             above[line] = [f"# {about}"]
+
+    def _below(self, line: int) -> str:
+        """The comments right below a line, as one text."""
+        found: list[str] = []
+        for row in self.rows[line:]:
+            if not row.lstrip().startswith("#"):
+                break
+            found.append(row.lstrip("# "))
+        return " ".join(found)
 
     def _offer(self, section: str, below: dict[int, list[str]], tail: list[str]) -> None:
         """Writes out the keys that a section does not give, and its other kinds, below its last key."""

@@ -45,6 +45,11 @@ class Options:
         field = self.cls.model_fields.get(key)
         return "" if field is None else _about(field)
 
+    def choices(self, key: str) -> str:
+        """The words that a key of this kind of section may be, in a sentence; nothing where it is free."""
+        field = self.cls.model_fields.get(key)
+        return "" if field is None else _choices(field)
+
     def unset(self, given: set[str]) -> list[str]:
         """The keys that a file does not give, each commented out with the value that it has then.
 
@@ -66,15 +71,15 @@ class Options:
         return rows
 
     def others(self) -> list[str]:
-        """The other kinds of this section, with the keys that only they have."""
-        own = set(self.kind.keys(self.variant))
+        """The other kinds of this section, with the keys that only they have, or have in another way."""
+        own = self.cls.model_fields
         rows = []
         for name, cls in self.kind.variants.items():
             if name == self.variant:
                 continue
             rows += commented(f"# Or {self.kind.tag} = {literal(name)}", _first_line(cls))
             for key, field in cls.model_fields.items():
-                if key not in own and key != self.kind.tag:
+                if key != self.kind.tag and (key not in own or _choices(field) != _choices(own[key])):
                     needed = "Needed. " if field.is_required() and field.examples else ""
                     rows += commented(f"#    with {key} = {_example(field)}", needed + _about(field))
         return rows
@@ -84,17 +89,25 @@ def commented(code: str, comment: str) -> list[str]:
     """A row with a comment beside it, which goes on below where it is long."""
     if not comment:
         return [code]
-    first, *more = textwrap.wrap(comment, WIDTH - max(COLUMN, len(code) + 1) - 2) or [""]
-    rest = textwrap.wrap(" ".join(more), WIDTH - COLUMN - 2)
+    first, *more = _wrapped(comment, WIDTH - max(COLUMN, len(code) + 1) - 2) or [""]
+    rest = _wrapped(" ".join(more), WIDTH - COLUMN - 2)
     margin = "#" if code.startswith("#") else ""
     return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)  # a key's value stays in one piece
 
 
 def _about(field: FieldInfo) -> str:
     # An example helps in an error message; here the value stands beside it.
     about = re.sub(r", such as (\[.*\]|\S+)\.$", ".", field.description or "")
+    return f"{about} {_choices(field)}".rstrip()
+
+
+def _choices(field: FieldInfo) -> str:
     words = [] if field.get_default() == {} else list(dict.fromkeys(map(literal, names(field.annotation))))
-    return about + (f" One of {', '.join(words)}." if len(words) > 1 else "")
+    return f"One of {', '.join(words)}." if len(words) > 1 else ""
 
 
 def _example(field: FieldInfo) -> str:

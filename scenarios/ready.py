@@ -73,19 +73,18 @@ def described(name: str, file: Path) -> dict[str, Any]:
 
     Returns:
         `purpose` is the first sentence of the description. `clients` is None where the data that
-        would tell is missing; `data` is the path of that data, None where nothing has to be brought.
+        would tell is missing or, as `problem` says then, is not what it should be; `data` is the path of
+        that data, None where nothing has to be brought.
     """
     from fedprivacy.scenario import Scenario
 
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     data = tables["data"].get("path")
-    here = data is None or Path(data).exists()
+    here, clients, problem = data is None or Path(data).exists(), None, None
     try:
         clients = Scenario.read(file).population
-    except InputError:
-        if here:
-            raise
-        clients = None
+    except InputError as error:
+        problem = str(error) if here else None
     return {
         "name": name,
         "purpose": first_sentence(tables["description"]),
@@ -95,6 +94,7 @@ def described(name: str, file: Path) -> dict[str, Any]:
         "clients": clients,
         "data": data,
         "data_is_here": here,
+        "problem": problem,
     }
 
 

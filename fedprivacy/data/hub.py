@@ -154,9 +154,10 @@ def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets
             raise SourceError(found)
         return splits
 
-    logger = logging.getLogger("datasets")
-    before = logger.level, datasets.are_progress_bars_disabled()
-    logger.setLevel(logging.CRITICAL)  # what it logs as an error it also raises
+    loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
+    levels, quiet = [logger.level for logger in loggers], datasets.are_progress_bars_disabled()
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)  # what they log as an error they also raise
     datasets.disable_progress_bars()
     try:
         whole = FederatedDataset(
@@ -175,8 +176,9 @@ def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets
     except Exception as error:  # each format raises errors of its own
         raise SourceError([_explained(source, error)]) from error
     finally:
-        logger.setLevel(before[0])
-        if not before[1]:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if not quiet:
             datasets.enable_progress_bars()
 
 
