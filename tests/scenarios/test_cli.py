@@ -70,7 +70,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
     )  # fmt: skip
     assert done.returncode == 0
     assert "central" in done.stdout
-    assert "costs" in done.stdout
+    assert "Not having to trust the server (local) " in done.stdout
     assert "Equal epsilon is not equal observer" in done.stdout
 
 
