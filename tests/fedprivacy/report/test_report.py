@@ -700,6 +700,7 @@ def test_operator_only_fields_stand_in_their_section_alone() -> None:
         assert value in apart
         assert value not in claims
     assert "outside every claim that this page makes for participants and outsiders" in apart
+    assert "depend on the participants' data, or give the noise away" in apart
     assert "Clients in the cohort 987,000 987,010 987,019" in apart  # smallest, median, largest
     assert shown.all("a") == [{"href": "#operator-only"}] * 2  # to the error, and to the command
 
@@ -1077,6 +1078,20 @@ def test_a_print_is_dark_on_white_with_the_wide_pictures(browser: Any, tmp_path:
     found = browser.evaluate(MEASURE)
     assert (found["dark"], found["faint"]) == (False, [])
     assert all(width > 600 for width, _ in found["sizes"])
+    shown = "[...document.querySelectorAll('section')].filter(e => e.checkVisibility()).map(e => e.id)"
+    assert browser.evaluate(shown) == [
+        "guarantees",
+        "learning",
+        "settings",
+        "notes",
+        "performance",
+        "reproduce",
+    ]
+    printed = browser.evaluate("document.querySelector('main').innerText")  # what is shown of it
+    assert "How to reproduce it" in printed
+    assert not any(
+        secret in printed for secret in ("fedprivacy compare", "For the operator", "Seeds compared")
+    )
     pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
     assert pdf.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
