@@ -459,7 +459,25 @@ def test_a_runs_classes_stand_with_names_and_records_and_the_worst_is_named() ->
         ["2", "102", "50.0 %"],
         ["3", "0", "—"],
     ]
-    assert "from 50.0 % (class 2) to 90.0 % (class cat)" in shown.text("classes")
+    assert "from 50.0 % for class 2 to 90.0 % for class cat" in shown.text("classes")
+
+
+def test_classes_of_the_same_name_stand_apart_with_their_numbers() -> None:
+    document = run_document(3)
+    document["final"]["per_class"] = [
+        {"class": 0, "label": "cat", "accuracy": 0.9, "records": 10},
+        {"class": 1, "label": "cat", "accuracy": 0.2, "records": 11},
+        {"class": 2, "label": "dog", "accuracy": 0.7, "records": 12},
+    ]
+    shown = Page(report.render(document))
+    assert shown.rows("classes")[1:] == [
+        ["cat (class 0)", "10", "90.0 %"],
+        ["cat (class 1)", "11", "20.0 %"],
+        ["dog", "12", "70.0 %"],
+    ]
+    assert "from 20.0 % for class cat (class 1) to 90.0 % for class cat (class 0)" in shown.text("classes")
+    drawn = [text for marks, text in shown.texts if "classes-wide" in marks and "text" in marks]
+    assert {"cat (class 0)", "cat (class 1)"} <= {text.strip() for text in drawn}
 
 
 def test_a_comparisons_classes_stand_at_the_largest_epsilon_and_folded_at_every() -> None:
