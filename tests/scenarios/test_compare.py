@@ -182,7 +182,9 @@ def test_a_difference_stands_with_its_interval_over_paired_seeds() -> None:
 def test_seeds_are_paired_by_their_number_and_those_of_one_cell_alone_left_out() -> None:
     central = plain_cell("central", 1.0, 0.5, 0.9, 0.8)
     local = {**plain_cell("local", 1.0, 0.6, 0.7), "seeds": [3, 2]}
-    assert difference(central, local) == Difference(pytest.approx(0.85), pytest.approx(0.65), 20.0, 20.0, 20.0, seeds=2)
+    assert difference(central, local) == Difference(
+        pytest.approx(0.85), pytest.approx(0.65), 20.0, 20.0, 20.0, seeds=2
+    )
     apart = {**local, "seeds": [8, 9]}
     assert difference(central, apart) is None
     assert finding([central, apart]).startswith("Central reaches 73.3 % at epsilon 1; local reaches 65.0 %")
@@ -268,6 +270,11 @@ def test_several_local_mechanisms_stand_side_by_side(make_scenario, base_text: s
         "mechanisms = ['auto', 'gaussian']\n"
     )
     document = compare(make_scenario(text=text), tmp_path, workers=1)
+    for cell in document["cells"]:
+        run = json.loads((Path(document["path"]) / cell["runs"][0] / "run.json").read_text())
+        for key in ("max_participations", "population"):
+            assert cell[key] == run["privacy"][key]
+    assert document["cells"][1]["max_participations"] > 0
     assert [(cell["trust"], cell["asked"]) for cell in document["cells"]] == [
         ("central", None), ("local", "auto"), ("local", "gaussian")
     ]  # fmt: skip

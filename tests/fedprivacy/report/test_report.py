@@ -26,7 +26,7 @@ from PIL import Image
 from fedprivacy import report
 from fedprivacy.comparison import finding
 from fedprivacy.errors import InputError
-from fedprivacy.report import common, learning, names, plots, redaction, words
+from fedprivacy.report import common, learning, names, plots, public, redaction, words
 
 SCENARIO: dict[str, Any] = {
     "name": "local-vs-central",
@@ -111,6 +111,7 @@ def cell(
         "accuracy": {"mean": mean, "low": mean - spread, "high": mean + spread}, "accuracies": figures,
         "noise_multiplier": noise, "clipping_norm": 1.0 if noise else None, "rounds": rounds,
         "sampling": {"name": "all"} if trust == "local" else {"name": "poisson", "rate": 0.1},
+        "max_participations": rounds if trust == "local" else None, "population": 1437,
         "training": SCENARIO["training"], "server": {**SCENARIO["server"], "rounds": rounds},
         "guarantees": guarantees(trust, epsilon, rounds), "seconds": 4.2,
         "curve": [{"round": r, "accuracy": mean * (1 - 0.8**r)} for r in range(1, rounds + 1)],
@@ -505,6 +506,29 @@ def test_settings_stand_beside_each_other_by_trust_model(compared: Page) -> None
     assert rows["Rounds"] == ["100", "100", "2"]
     assert rows["Sampling"][2] == "all clients in every round"
     assert rows["Mechanism and noise"][1].startswith("At epsilon 1: Gaussian, noise multiplier 5.913 At")
+    assert rows["Most answers of one client"] == ["—", "—", "2"]
+
+
+def test_settings_say_what_all_arms_share(compared: Page) -> None:
+    text = compared.text("settings")
+    assert "Data set name digits; partition one-per-example; seed 0 Clients 1,437 Public part none" in text
+    assert "Model name logistic" in text
+
+
+@pytest.mark.parametrize("make", [compare_document, run_document])
+def test_the_public_part_stands_beside_the_guarantees_that_do_not_cover_it(make: Any) -> None:
+    document = make()
+    assert "public" not in Page(report.render(document)).text("guarantees")
+    document["scenario"]["data"].update(public_fraction=0.05)
+    said = "5 % of the training records are public: no guarantee covers them."
+    assert said in (text := Page(report.render(document)).text("guarantees"))
+    assert "Scaling" not in text
+    document["scenario"]["data"].update(partition="by-user", scaling="public")
+    if document["kind"] == "compare":
+        document["cells"][1]["scaling"] = "public"
+        assert "Public part 5 % of the people (users)" in Page(report.render(document)).text("settings")
+    said = "5 % of the people (users) are public: no guarantee covers them. Scaling uses their values without noise."
+    assert said in Page(report.render(document)).text("guarantees")
 
 
 def test_notes_command_and_versions_are_printed_as_they_are(page: Page) -> None:
@@ -984,7 +1008,7 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (words, names, redaction, common):
+    for module in (words, names, redaction, common, public):
         assert doctest.testmod(module).failed == 0
 
 
