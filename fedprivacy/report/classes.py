@@ -61,7 +61,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     }
     if not every:
         return []
-    where = f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, mean over the seeds"
+    where = f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     stands_with = words.terms(document.guarantees())
     epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
     widest = [column for cell in document.widest() if (column := every.get(id(cell)))]

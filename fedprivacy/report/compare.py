@@ -105,7 +105,9 @@ def _picture(document: CompareDocument) -> Picture | None:
     if not series:
         return None
     stands_with = words.terms(document.guarantees())
-    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, mean over the seeds."
+    bars = any(point.interval for one in series for point in one.points)
+    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
+    measured += "." if bars else ", without intervals."
     label = f"epsilon (smaller is more private); {stands_with}" if stands_with else ""
     title = "Line chart of accuracy against epsilon"
     spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(one) for one in series)
@@ -114,7 +116,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         wide=plots.frontier(series, label, title, spoken),
         narrow=plots.frontier(series, label, title, spoken, narrow=True),
         caption=measured
-        + (f" Bars and band: {document.interval}." if document.interval else "")
+        + (f" Bars and band: {document.interval}." if document.interval and bars else "")
         + words.cut_axis(bottom),
         tables=[_figures(document)],
     )
@@ -145,7 +147,7 @@ def _figures(document: CompareDocument) -> Table:
             (words.target(e), *dash, "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)
         ]
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
-    if document.interval:
+    if document.interval and any(cell.accuracy.interval for cell in document.cells):
         caption += f" Interval: {document.interval}."
     stands_with = words.terms(document.guarantees())
     if stands_with:

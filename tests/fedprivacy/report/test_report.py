@@ -384,6 +384,15 @@ def test_a_comparisons_curves_are_those_of_its_cells(compared: Page) -> None:
     assert "14.8 % in round 2 (epsilon 8)" in compared.text(said)
 
 
+def test_four_panels_leave_no_hole_and_no_noise_is_said_once() -> None:
+    shown = Page(report.render(two_mechanisms()))
+    (drawn,) = (found for found in shown.all("svg") if found["class"] == "curves-wide")
+    assert (drawn["width"], drawn["height"]) == ("920", "600")
+    texts = [text.strip() for marks, text in shown.texts if {"curves-wide", "text"} <= set(marks)]
+    assert [text for text in texts if text.lower() == "no noise"] == ["No noise"]
+    assert texts.count("epsilon 8") == 3
+
+
 def test_of_many_epsilons_some_are_drawn_and_all_are_in_the_table() -> None:
     document = compare_document()
     document["cells"] = [cell("local", float(e), [0.5, 0.6], 2.0, 5) for e in range(1, 13)]
@@ -593,7 +602,7 @@ def test_every_part_of_the_page_tells_the_mechanisms_apart(mechanisms: Page) -> 
     assert both <= {row[0] for row in mechanisms.rows("reproduce")}  # where each run is stored
     assert {f"{name}, epsilon 8" for name in both} <= set(mechanisms.rows("classes")[0])
     learned = mechanisms.text("learning")
-    assert all(f"{name}: mean accuracy over the seeds" in learned for name in both)
+    assert all(f"{name}: accuracy by round, mean over the seeds" in learned for name in both)
     assert [row[0].split(" holds ")[0] for row in mechanisms.rows("candidates") if len(row) == 1] == [
         f"Local, best mechanism (auto), epsilon {e}" for e in (8, 1, 2, 4, 8)
     ]
@@ -650,6 +659,23 @@ def test_a_run_says_its_noise_in_words() -> None:
     text = Page(report.render(document)).text("settings")
     assert "Mechanism PrivUnitG" in text
     assert "Noise Epsilon 0.4 a message." in text
+
+
+# --- one seed
+
+
+def test_one_seed_has_no_mean_and_no_bars() -> None:
+    document = compare_document()
+    for one in document["cells"]:
+        one["accuracies"] = one["accuracies"][:1]
+        one["accuracy"] = {"mean": one["accuracies"][0], "low": None, "high": None}
+        one["per_class"] = classes()
+    text = Page(report.render(document)).text()
+    assert "Accuracy on the held-out test set, of one seed, without intervals." in text
+    assert not re.search("mean over|Bars|Student", text)
+    assert "Bars and band: 95 % Student t over seeds." in Page(report.render(compare_document())).text(
+        "picture"
+    )
 
 
 # --- what a run says
@@ -823,9 +849,11 @@ def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
         ({"schema": True}, "schema = True is unknown"),
         ({"kind": "replay"}, "kind = 'replay' is unknown; a report is made from run or compare"),
         ({"kind": ["run"]}, "kind = ['run'] is unknown"),
-        ({"rounds": [{"accuracy": "high"}]}, "rounds.0.accuracy"),
+        ({"rounds": [{"accuracy": "high"}]}, "report: damaged: rounds[0].accuracy is not a number. Restore"),
         ({"operator_only": "all"}, "operator_only must be a list of paths"),
-        ({"scenario": 3}, "scenario"),
+        ({"scenario": 3, "notes": "none"}, "damaged: scenario is not a table; notes is not a list."),
+        ({"rounds": [{"loss": []}] * 10}, "rounds[7].loss is not a number; and 2 more."),
+        ({"final": {"per_class": [{"class": []}]}}, "final.per_class[0].class is not a whole number; final"),
     ],
 )
 def test_a_document_that_is_not_ours_is_refused_in_words(change: dict[str, Any], message: str) -> None:
@@ -1018,8 +1046,10 @@ def test_write_replaces_the_page_as_a_whole(tmp_path: Path) -> None:
     path = report.write({**run_document(3), "name": "surrogate \ud800"}, folder)
     assert "After 3 rounds the model" in path.read_text(encoding="utf-8")
     assert [file.name for file in folder.iterdir()] == ["report.html"]
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: schema = 9 is unknown")):
         report.write({"schema": 9}, folder)
+    with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: damaged: final is not a table.")):
+        report.write({**run_document(3), "final": 3}, folder)
     assert "After 3 rounds the model" in path.read_text(encoding="utf-8")
 
 
