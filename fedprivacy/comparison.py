@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +109,16 @@ def finding(cells: Sequence[Mapping[str, Any]]) -> str:
     if not parts:
         return "No cell of the comparison has finished."
     sentence = "; ".join(parts)
-    return " ".join([sentence[0].upper() + sentence[1:] + ".", *_best(local)])
+    return _once(" ".join([sentence[0].upper() + sentence[1:] + ".", *_best(local)]))
+
+
+def _once(text: str) -> str:
+    """The number of seeds where it stands first, unless it is another one later on."""
+    said = re.findall(r" over \d+ paired seeds", text)
+    if len(set(said)) != 1:
+        return text
+    before, number, after = text.partition(said[0])
+    return before + number + after.replace(number, "")
 
 
 def _costs(spoken: Mapping[tuple[str, float | None], Mapping[str, Any]], *, several: bool) -> list[str]:

@@ -138,7 +138,7 @@ def compare_document() -> dict[str, Any]:
         ],
         "finding": "Not having to trust the server (local) costs 75.1 points at epsilon 1 (15.0 % against 90.1 % "
         "under central; 95 % interval 71.2 to 79.0 over 3 paired seeds) and 52.1 points at epsilon 8 (41.0 % "
-        "against 93.2 % under central; 95 % interval 47.8 to 56.5 over 3 paired seeds); without any noise the "
+        "against 93.2 % under central; 95 % interval 47.8 to 56.5); without any noise the "
         "model reaches 97.0 %.",
         "interval": "95 % Student t over seeds",
         "notes": [
