@@ -386,8 +386,10 @@ def test_a_comparisons_curves_are_those_of_its_cells(compared: Page) -> None:
 
 def test_four_panels_leave_no_hole_and_no_noise_is_said_once() -> None:
     shown = Page(report.render(two_mechanisms()))
-    (drawn,) = (found for found in shown.all("svg") if found["class"] == "curves-wide")
-    assert (drawn["width"], drawn["height"]) == ("920", "600")
+    picture = re.search('<svg class="curves-wide".*?</svg>', shown.html, re.DOTALL)
+    assert picture
+    places = re.findall(r' x="(\d+)" y="(\d+)"[^>]*>(?:No noise|Central|Local, )', picture.group())
+    assert [len({place[axis] for place in places}) for axis in (0, 1)] == [2, 2]
     texts = [text.strip() for marks, text in shown.texts if {"curves-wide", "text"} <= set(marks)]
     assert [text for text in texts if text.lower() == "no noise"] == ["No noise"]
     assert texts.count("epsilon 8") == 3
