@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,10 @@ from scipy import stats
 
 from fedprivacy.mechanisms.catalogue import title
 
-INTERVAL = "95 % Student t over seeds (the test set is the same, its size is not in it)"
+INTERVAL = (
+    "95 % Student t over seeds, cut at 0 and 100 % (the test set is the same, its size is not in it; the "
+    "finding's intervals are those of the differences, seed by seed)"
+)
 COMPARED = ("central", "local")
 AUTO = "auto"
 
@@ -22,10 +27,9 @@ def interval(values: Sequence[float]) -> dict[str, float | None]:
     >>> interval([0.5, 0.5])
     {'mean': 0.5, 'low': 0.5, 'high': 0.5}
     """
-    mean = float(np.mean(values))
-    if len(values) < 2:
+    mean, half = _student(values)
+    if half is None:
         return {"mean": mean, "low": None, "high": None}
-    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
     return {"mean": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
 
 
@@ -82,11 +86,11 @@ def _far(guarantee: Mapping[str, Any]) -> float:
 
 
 def finding(cells: Sequence[Mapping[str, Any]]) -> str:
-    """What local costs against central, in a sentence with numbers.
+    """What local costs against central, in a sentence with numbers and their intervals over paired seeds.
 
-    Where there are several local mechanisms, `auto` stands for local, which was chosen without any data, or
-    else the first one named; a second sentence says what each reaches at the largest epsilon that several
-    have.
+    Where the interval of a difference covers 0, it says that no difference can be told. Where there are
+    several local mechanisms, `auto` stands for local, which was chosen without any data, or else the first
+    one named; a second sentence says what each reaches at the largest epsilon that several have.
 
     Args:
         cells: The cells of a compare document that have finished.
@@ -105,13 +109,27 @@ def finding(cells: Sequence[Mapping[str, Any]]) -> str:
     if not parts:
         return "No cell of the comparison has finished."
     sentence = "; ".join(parts)
-    return " ".join([sentence[0].upper() + sentence[1:] + ".", *_best(local)])
+    return _once(" ".join([sentence[0].upper() + sentence[1:] + ".", *_best(local)]))
+
+
+def _once(text: str) -> str:
+    """The number of seeds where it stands first, unless it is another one later on."""
+    said = re.findall(r" over \d+ paired seeds", text)
+    if len(set(said)) != 1:
+        return text
+    before, number, after = text.partition(said[0])
+    return before + number + after.replace(number, "")
 
 
 def _costs(spoken: Mapping[tuple[str, float | None], Mapping[str, Any]], *, several: bool) -> list[str]:
     """Local against central at the smallest and largest epsilon that both have, or what there is of them."""
-    both = sorted(e for trust, e in spoken if trust == "local" and e and ("central", e) in spoken)
-    if not both:
+    found = {
+        e: gap
+        for trust, e in spoken
+        if trust == "local" and e is not None and ("central", e) in spoken
+        if (gap := difference(spoken["central", e], spoken["local", e])) is not None
+    }
+    if not found:
         parts = []
         for trust in COMPARED:
             known = sorted(e for kind, e in spoken if kind == trust and e)
@@ -120,22 +138,29 @@ def _costs(spoken: Mapping[tuple[str, float | None], Mapping[str, Any]], *, seve
                 by = f" ({title(cell['mechanism'])})" if several and trust == "local" else ""
                 parts.append(f"{trust}{by} reaches {_reached(cell)} at epsilon {e:g}")
         return parts
-    shown = list(dict.fromkeys((both[0], both[-1])))
+    shown = list(dict.fromkeys((min(found), max(found))))
     ran = [title(spoken["local", e]["mechanism"]) if several else "" for e in shown]
     one = f", {ran[0]}" if ran[0] and len(set(ran)) == 1 else ""
-    costs = []
+    costs, before = [], ""
     for e, mechanism in zip(shown, ran, strict=True):
-        local, central = spoken["local", e], spoken["central", e]
-        points = 100 * (central["accuracy"]["mean"] - local["accuracy"]["mean"])
-        by = f"{mechanism} " if len(set(ran)) > 1 else ""
-        costs.append(
-            f"{points:.1f} points at epsilon {e:g} ({by}{_reached(local)} against {_reached(central)})"
-        )
-    return [f"Trusting nobody (local{one}) instead of the server (central) costs {' and '.join(costs)}"]
+        gap, by = found[e], f"{mechanism} " if len(set(ran)) > 1 else ""
+        verb, said = "costs" if gap.points >= 0 else "gains", f"{abs(gap.points):.1f} points"
+        uncertain = gap.interval()
+        if gap.undecided:
+            uncertain = f"a {verb[:-1]} of {said}, {uncertain}"
+            verb, said = "makes", "no difference that can be told"
+        against = f"{by}{_percent(gap.minus)} against {_percent(gap.mean)} under central"
+        repeated = "" if verb == before else f"{verb} "
+        costs.append(f"{repeated}{said} at epsilon {e:g} ({against}; {uncertain})")
+        before = verb
+    return [f"Not having to trust the server (local{one}) {' and '.join(costs)}"]
 
 
 def _best(local: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the local mechanisms reach at the largest epsilon that several have; nothing for one mechanism."""
+    """What the local mechanisms reach at the largest epsilon that several have; nothing for one mechanism.
+
+    One of them is called the best only where its interval against each other one excludes 0.
+    """
     found: dict[float, list[Mapping[str, Any]]] = {}
     for cell in local:
         found.setdefault(cell["epsilon"], []).append(cell)
@@ -143,18 +168,90 @@ def _best(local: Sequence[Mapping[str, Any]]) -> list[str]:
     if not compared:
         return []
     e = max(compared)
-    best, *others = sorted(found[e], key=lambda cell: -cell["accuracy"]["mean"])
-    if len({cell["mechanism"] for cell in found[e]}) == 1:
-        each = [f"{_reached(cell)} {_by(cell)}" for cell in (best, *others)]
+    ranked = sorted(found[e], key=lambda cell: -cell["accuracy"]["mean"])
+    best = ranked[0]
+    if len({cell["mechanism"] for cell in ranked}) == 1:
+        each = [f"{_reached(cell)} {_by(cell)}" for cell in ranked]
         return [f"At epsilon {e:g} both local choices are {title(best['mechanism'])}: {' and '.join(each)}."]
-    names = [
-        title(cell["mechanism"]) + (f" ({_by(cell)})" if cell["asked"] == AUTO else "")
-        for cell in (best, *others)
+    chosen = {cell["mechanism"] for cell in ranked if cell["asked"] == AUTO}
+    names, others = {}, []
+    for cell in ranked:
+        ran = cell["mechanism"]
+        if ran not in names:  # what auto chose may also stand there by its name
+            names[ran] = title(ran) + (" (chosen by auto)" if ran in chosen else "")
+            others.append((cell, difference(best, cell)))
+    rest = [
+        f"{names[cell['mechanism']]} {_reached(cell)}"
+        + (f" ({abs(gap.points):.1f} points {gap.word}, {gap.interval()})" if gap else "")
+        for cell, gap in others[1:]
     ]
-    rest = [f"{name} {_reached(cell)}" for name, cell in zip(names[1:], others, strict=True)]
-    return [
-        f"At epsilon {e:g} the best local mechanism, {names[0]}, reaches {_reached(best)}, {', '.join(rest)}."
-    ]
+    if all(gap is not None and gap.low is not None and gap.low > 0 for _, gap in others[1:]):
+        lead = f"the best local mechanism is {names[best['mechanism']]}: it"
+    else:
+        lead = f"no local mechanism can be told to be better than all others: {names[best['mechanism']]}"
+    return [f"At epsilon {e:g} {lead} reaches {_reached(best)}, {', '.join(rest)}."]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how many percentage points one cell is more accurate than another, over the seeds of both.
+
+    Args:
+        mean: The accuracy of the first cell over these seeds, as a share.
+        minus: The accuracy of the second.
+        points: Their difference, in percentage points with one decimal.
+        low: The lower end of its 95 % Student t interval, likewise; None with one seed.
+        high: The upper end.
+        seeds: How many seeds both have.
+    """
+
+    mean: float
+    minus: float
+    points: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+    @property
+    def undecided(self) -> bool:
+        """Whether its interval, as it is printed, covers 0."""
+        return self.low is not None and self.high is not None and self.low <= 0 <= self.high
+
+    @property
+    def word(self) -> str:
+        """Whether the second cell reaches less or more."""
+        return "less" if self.points >= 0 else "more"
+
+    def interval(self) -> str:
+        """The interval in words, in the direction in which `points` is positive."""
+        if self.low is None or self.high is None:
+            return "one seed, no interval"
+        low, high = (self.low, self.high) if self.points >= 0 else (-self.high, -self.low)
+        return f"95 % interval {low:.1f} to {high:.1f} over {self.seeds} paired seeds"
+
+
+def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Difference | None:
+    """The first cell's accuracy less the second's, paired by seed; None where they share no seed."""
+    own, other = (dict(zip(cell["seeds"], cell["accuracies"], strict=True)) for cell in (first, second))
+    shared = [seed for seed in own if seed in other]
+    if not shared:
+        return None
+    gap, half = _student([own[seed] - other[seed] for seed in shared])
+    mean, minus = (float(np.mean([run[seed] for seed in shared])) for run in (own, other))
+    low, high = (None, None) if half is None else (_points(gap - half), _points(gap + half))
+    return Difference(mean, minus, _points(gap), low, high, len(shared))
+
+
+def _student(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean, and half of its 95 % Student t interval where there is more than one value."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None
+    return mean, float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def _points(share: float) -> float:
+    return round(100 * share, 1) + 0.0  # no -0.0
 
 
 def _by(cell: Mapping[str, Any]) -> str:
@@ -162,4 +259,8 @@ def _by(cell: Mapping[str, Any]) -> str:
 
 
 def _reached(cell: Mapping[str, Any]) -> str:
-    return f"{100 * cell['accuracy']['mean']:.1f} %"
+    return _percent(cell["accuracy"]["mean"])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

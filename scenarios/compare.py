@@ -46,6 +46,9 @@ ONE_RUN_ALONE = (
     "releases of the same people. No epsilon here covers them together: cells with one seed share their "
     "cohorts, so that they can be compared in pairs, and may then cost more than the sum of their epsilons."
 )
+CELL_PRIVACY = (
+    "noise_multiplier", "noise", "clipping_norm", "sampling", "max_participations", "population",
+)  # fmt: skip
 OnRun = Callable[[str, int, int], None]
 
 
@@ -197,7 +200,7 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         "seeds": [run["seed"] for run in runs],
         "accuracy": interval(accuracies),
         "accuracies": accuracies,
-        **{key: privacy[key] for key in ("noise_multiplier", "noise", "clipping_norm", "sampling")},
+        **{key: privacy[key] for key in CELL_PRIVACY},
         "guarantees": weakest([run["privacy"]["guarantees"] for run in runs]),
         "rounds": len(runs[0]["rounds"]),
         "curve": mean_curve([run["rounds"] for run in runs]),

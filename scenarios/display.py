@@ -12,6 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 Event = dict[str, Any]
+WIDE = 100  # columns of a terminal in which a cell of a comparison fits on one line
+NOISE = (
+    "z: noise multiplier, the standard deviation over the clipping norm. e: the epsilon of one message alone "
+    "(sign bits: of one bit)."
+)
 
 
 def _progress() -> Progress:
@@ -73,6 +78,7 @@ def show_comparison(document: Mapping[str, Any]) -> None:
     from fedprivacy.mechanisms.catalogue import title
 
     console = Console(highlight=False)
+    then = ", " if console.width >= WIDE else ",\n"
     table = Table()
     for name in ("trust", "epsilon", "accuracy", "95 % interval"):
         table.add_column(name, no_wrap=True)
@@ -82,20 +88,27 @@ def show_comparison(document: Mapping[str, Any]) -> None:
         accuracy = cell["accuracy"]
         bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
         table.add_row(
-            cell["trust"] if cell["asked"] is None else f"{cell['trust']}, {cell['asked']}",
+            cell["trust"] if cell["asked"] is None else f"{cell['trust']}{then}{cell['asked']}",
             "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
             f"{accuracy['mean']:.3f}",
             bounds,
-            "-" if cell["noise"] is None else f"{title(cell['mechanism'])}, {cell['noise']}",
+            "-" if cell["noise"] is None else f"{title(cell['mechanism'])}{then}{_short(cell['noise'])}",
             str(cell["rounds"]),
         )
     console.print(table)
     plain = Console(highlight=False, soft_wrap=True)
+    plain.print(NOISE, markup=False)
     plain.print(document["finding"], markup=False)
     plain.print(caution(document), markup=False)
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _short(noise: str) -> str:
+    """`z = 4.859`: a cell's noise in as few letters as `NOISE` explains."""
+    said = noise.replace("noise multiplier", "z =").replace("epsilon", "e =")
+    return said.removesuffix(" a message").removesuffix(" a bit")
 
 
 def caution(document: Mapping[str, Any]) -> str:
@@ -110,7 +123,8 @@ def caution(document: Mapping[str, Any]) -> str:
 
 def show_scenarios(document: Mapping[str, Any]) -> None:
     """The ready scenarios, one a row: what each is for, how long it takes, what it needs."""
-    table = Table("scenario", "takes", "clients", "what it is for", show_lines=True)
+    table = Table("scenario", "takes", "clients", show_lines=True)
+    table.add_column("what it is for", overflow="fold")  # a path is never cropped
     for entry in document["scenarios"]:
         lines = [entry["purpose"], entry["command"]]
         if not entry["data_is_here"]:

@@ -23,11 +23,12 @@ __all__ = ["render", "write"]
 _HERE = Path(__file__).parent
 
 
-def render(document: Mapping[str, Any]) -> str:
+def render(document: Mapping[str, Any], source: str = "report") -> str:
     """The HTML page of a result document (`run` or `compare`).
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
+        source: What an error names: the file that it came from.
 
     Returns:
         A whole HTML document; the same document gives the same text.
@@ -35,7 +36,7 @@ def render(document: Mapping[str, Any]) -> str:
     Raises:
         InputError: the schema or kind is unknown, or a field is not what its schema says.
     """
-    result = read(document)
+    result = read(document, source)
     apart = {name: bool(document.get(name)) for name in ("error", "command")}
     if isinstance(result, CompareDocument):
         page = compare.page(result, **apart)
@@ -60,7 +61,7 @@ def write(document: Mapping[str, Any], folder: Path) -> Path:
     Raises:
         InputError: the document cannot be rendered, or the folder cannot be written.
     """
-    text = render(document)
+    text = render(document, str(folder / "run.json"))
     target = folder / "report.html"
     partial = folder / f".report.{os.getpid()}.html"
     try:

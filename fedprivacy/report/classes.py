@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,9 +33,9 @@ class Column:
     label: str
     classes: Sequence[ClassAccuracy]
 
-    def of(self, name: str) -> float | None:
-        """The accuracy on the class of this name; None where it is not known."""
-        found = (c.accuracy for c in self.classes if c.name == name)
+    def of(self, number: int | str) -> float | None:
+        """The accuracy on the class of this number; None where it is not known."""
+        found = (c.accuracy for c in self.classes if c.number == number)
         accuracy = next(found, None)
         return accuracy if accuracy is not None and math.isfinite(accuracy) else None
 
@@ -60,7 +61,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     }
     if not every:
         return []
-    where = f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, mean over the seeds"
+    where = f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     stands_with = words.terms(document.guarantees())
     epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
     widest = [column for cell in document.widest() if (column := every.get(id(cell)))]
@@ -85,19 +86,30 @@ def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Detai
     return [Section("classes", "Accuracy within each class", [*blocks, *more])]
 
 
-def _names(columns: Sequence[Column]) -> dict[str, int | None]:
-    """The classes in the order of the document, with their held-out records."""
-    return {one.name: one.records for column in columns for one in column.classes}
+def _classes(columns: Sequence[Column]) -> dict[int | str, ClassAccuracy]:
+    """The classes by number, in the order of the document."""
+    return {one.number: one for column in columns for one in column.classes}
+
+
+def _names(columns: Sequence[Column]) -> dict[int | str, str]:
+    """What each class is called; with its number where another class has the same name."""
+    classes = _classes(columns)
+    often = Counter(one.name for one in classes.values())
+    return {
+        number: one.name if often[one.name] == 1 else f"{one.name} (class {number})"
+        for number, one in classes.items()
+    }
 
 
 def _table(columns: Sequence[Column], caption: str) -> Table:
+    named = _names(columns)
     rows = [
         (
-            name,
-            "—" if records is None else f"{records:,}",
-            *(words.accuracy(column.of(name)) for column in columns),
+            named[number],
+            "—" if one.records is None else f"{one.records:,}",
+            *(words.accuracy(column.of(number)) for column in columns),
         )
-        for name, records in _names(columns).items()
+        for number, one in _classes(columns).items()
     ]
     head = ("Class", "Held-out records", *(column.label for column in columns))
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
@@ -107,19 +119,21 @@ def _worst(columns: Sequence[Column]) -> str:
     """Under each model the class that fares worst, and the one that fares best."""
     said = []
     for column in columns:
-        known = [(value, name) for name in _names([column]) if (value := column.of(name)) is not None]
+        named = _names([column]).items()
+        known = [(value, name) for number, name in named if (value := column.of(number)) is not None]
         if known:
             (low, worst), (high, best) = min(known), max(known)
             said.append(
-                f"{column.label}: from {words.accuracy(low)} (class {worst}) to {words.accuracy(high)} "
-                f"(class {best})."
+                f"{column.label}: from {words.accuracy(low)} for class {worst} to {words.accuracy(high)} "
+                f"for class {best}."
             )
     return " ".join(said)
 
 
 def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> str:
     """A row for each class, a mark for each model, a line from the worst to the best."""
-    rows = list(_names(columns))
+    named = _names(columns)
+    rows = list(named)
     several = len(columns) > 1
     lines = -(-len(columns) // _across(columns, narrow=narrow)) if several else 0
     width, top = (360.0, 12.0 + HEAD * lines) if narrow else (920.0, 12.0 + HEAD * lines)
@@ -131,20 +145,20 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
         axes.grid(visible=True, axis="x")
         axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
         axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda y, _: _short(rows[round(y)], NAME_NARROW if narrow else NAME))
+            FuncFormatter(lambda y, _: _short(named[rows[round(y)]], NAME_NARROW if narrow else NAME))
         )
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:.0f} %"))
         axes.set_xlabel("Accuracy within the class", labelpad=6)
-        for row, name in enumerate(rows):
-            known = [value for column in columns if (value := column.of(name)) is not None]
+        for row, number in enumerate(rows):
+            known = [value for column in columns if (value := column.of(number)) is not None]
             if several and len(known) > 1:
                 axes.plot([min(known), max(known)], [row] * 2, color=svg.GRID, linewidth=5, zorder=1)
         for place, column in enumerate(columns):
             shift = min(SHIFT, 0.8 / len(columns)) * (place - (len(columns) - 1) / 2)
             at = [
                 (value, row + shift)
-                for row, name in enumerate(rows)
-                if (value := column.of(name)) is not None
+                for row, number in enumerate(rows)
+                if (value := column.of(number)) is not None
             ]
             color, marker = _mark(column.look)
             axes.plot(
@@ -182,4 +196,8 @@ def _mark(look: plots.Look) -> tuple[str, str]:
 
 
 def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    """A name cut in its middle: what tells two of them apart may stand at the end."""
+    if len(name) <= most:
+        return name
+    end = most // 2 - 1
+    return f"{name[: most - 1 - end]}…{name[-end:]}"

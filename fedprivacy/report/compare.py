@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from fedprivacy.report import candidates, classes, common, curves, names, plots, protection, words
+from fedprivacy.report import (
+    candidates,
+    classes,
+    common,
+    curves,
+    names,
+    plots,
+    protection,
+    public,
+    settings,
+    words,
+)
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -49,12 +59,14 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         for arm in document.arms
         for cell in document.of(arm)
     ]
+    scalings = (cell.scaling for cell in document.cells)
+    uncovered = public.statement(document.scenario.get("data"), scalings)
     sections = [
-        Section("guarantees", "Who is protected from whom", protection.blocks(cells)),
+        Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
         *classes.of_comparison(document),
-        Section("settings", "Settings", [_settings(document)]),
+        Section("settings", "Settings", settings.blocks(document)),
         *common.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
@@ -93,7 +105,9 @@ def _picture(document: CompareDocument) -> Picture | None:
     if not series:
         return None
     stands_with = words.terms(document.guarantees())
-    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, mean over the seeds."
+    bars = any(point.interval for one in series for point in one.points)
+    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
+    measured += "." if bars else ", without intervals."
     label = f"epsilon (smaller is more private); {stands_with}" if stands_with else ""
     title = "Line chart of accuracy against epsilon"
     spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(one) for one in series)
@@ -102,7 +116,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         wide=plots.frontier(series, label, title, spoken),
         narrow=plots.frontier(series, label, title, spoken, narrow=True),
         caption=measured
-        + (f" Bars and band: {document.interval}." if document.interval else "")
+        + (f" Bars and band: {document.interval}." if document.interval and bars else "")
         + words.cut_axis(bottom),
         tables=[_figures(document)],
     )
@@ -133,7 +147,7 @@ def _figures(document: CompareDocument) -> Table:
             (words.target(e), *dash, "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)
         ]
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
-    if document.interval:
+    if document.interval and any(cell.accuracy.interval for cell in document.cells):
         caption += f" Interval: {document.interval}."
     stands_with = words.terms(document.guarantees())
     if stands_with:
@@ -171,45 +185,3 @@ def _figure_row(cell: Cell, several: bool) -> Sequence[Value]:
         " to ".join(ends) or "—",
         ", ".join(words.accuracy(value, unit="") for value in cell.accuracies) or "—",
     )
-
-
-def _settings(document: CompareDocument) -> Table:
-    """A column for each arm: what it was run with."""
-    shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
-    facts: dict[str, Callable[[list[Cell]], str]] = {
-        "Rounds": lambda cells: _each(cell.rounds for cell in cells),
-        "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
-        "Scaling of records": lambda cells: _each(cell.scaling for cell in cells),
-        "Clipping norm": lambda cells: _each(cell.clipping_norm for cell in cells),
-        "Mechanism and noise": _noise,
-        "Inside each client": lambda cells: _each(common.flat(cell.training) or None for cell in cells),
-        "At the server": lambda cells: _each(common.flat(c.server, ("rounds",)) or None for c in cells),
-    }
-    rows = [("Who adds the noise", *(words.WHO_ADDS_NOISE.get(arm.trust, "—") for arm in shown))]
-    rows += [(name, *map(fact, shown.values())) for name, fact in facts.items()]
-    stands_with = words.terms(document.guarantees())
-    caption = names.NOISE
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observers named above."
-    kept = [row for row in rows if any(value != "—" for value in row[1:])]
-    return Table(caption, ("", *map(names.arm, shown)), kept, stacked=True)
-
-
-def _sampling_stated(cell: Cell) -> Any:
-    return next((g.sampling for g in cell.guarantees if g.sampling), None)
-
-
-def _each(values: Iterable[Any]) -> str:
-    """A value that all cells share, or all that there are."""
-    return ", ".join(dict.fromkeys(common.plain(value) for value in values if value is not None)) or "—"
-
-
-def _noise(cells: Sequence[Cell]) -> str:
-    """The mechanism and its noise, a line for each epsilon."""
-    lines = []
-    for cell in cells:
-        noise = names.noise(cell.noise, cell.noise_multiplier)
-        said = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
-        if said:
-            lines.append((f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "") + said)
-    return "\n".join(dict.fromkeys(lines)) or "—"

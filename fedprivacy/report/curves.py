@@ -21,7 +21,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
             continue
         drawn = tuple(map(_curve, common.spaced(cells, len(learning.LINES))))
         panels.append(learning.Panel(plots.look(arm), names.arm(arm), drawn))
-        tables.append(_table(f"{names.arm(arm)}: mean accuracy over the seeds, by round.{epsilon}", cells))
+        tables.append(_table(f"{names.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells))
     if not panels:
         return []
     spoken = " ".join(
@@ -36,7 +36,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     )
     title = "Line charts of accuracy by round, one for each line of the picture above"
     values = [value for panel in panels for curve in panel.curves for value in curve.values]
-    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, mean over the seeds."
+    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, {document.averaged}."
     some = any(len(table.head) - 1 > len(learning.LINES) for table in tables)
     caption = measured + (" The tables have the other epsilons." if some else "")
     picture = Picture(

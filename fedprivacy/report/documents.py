@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from fedprivacy.errors import InputError
 from fedprivacy.report.parts import Cell, Final, Guarantee, Part, Performance, Privacy, Round
@@ -92,6 +93,12 @@ class CompareDocument(Document):
             arms += [Arm(trust, asked, place) for place, asked in enumerate(every)]
         return arms
 
+    @property
+    def averaged(self) -> str:
+        """What each accuracy is: a mean over seeds, or that of the only one."""
+        several = any(len(cell.accuracies) > 1 for cell in self.cells)
+        return "mean over the seeds" if several else "of one seed"
+
     def targets(self, arm: Arm) -> list[float | None]:
         """The epsilons asked for; trust none has the one target None."""
         if arm.trust == "none":
@@ -120,27 +127,57 @@ class CompareDocument(Document):
         return value if isinstance(value, list) else []
 
 
+NAMED = 8  # mistakes of a damaged document that an error names
+_WANTED = {
+    "float": "a number", "finite_number": "a finite number", "int": "a whole number", "string": "text",
+    "tuple": "a list", "dict": "a table", "model": "a table", "bool": "true or false",
+}  # fmt: skip
+
 KINDS: dict[str, type[Document]] = {"run": RunDocument, "compare": CompareDocument}
 
 
-def read(document: Mapping[str, Any]) -> Document:
+def read(document: Mapping[str, Any], source: str = "report") -> Document:
     """The document without its operator-only fields, checked.
+
+    Args:
+        document: What `run.json` holds.
+        source: What an error names: the file that it came from.
 
     Raises:
         InputError: the schema or the kind is unknown, or a field is not what its schema says.
     """
     if not isinstance(document, Mapping):
-        raise InputError(f"report: a result document is a table of fields, not {type(document).__name__}.")
+        raise InputError(f"{source}: a result document is a table of fields, not {type(document).__name__}.")
     schema, kind = document.get("schema"), document.get("kind")
     if schema != SCHEMA or isinstance(schema, bool):
         raise InputError(
-            f"report: schema = {schema!r} is unknown; this version reads schema {SCHEMA}. "
+            f"{source}: schema = {schema!r} is unknown; this version reads schema {SCHEMA}. "
             "Render it with the version of fedprivacy that wrote it."
         )
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"report: kind = {kind!r} is unknown; a report is made from {' or '.join(KINDS)}.")
+        raise InputError(f"{source}: kind = {kind!r} is unknown; a report is made from {' or '.join(KINDS)}.")
     try:
         return KINDS[kind].model_validate(redact(document, operator_only(document)))
     except ValidationError as error:
-        found = [(".".join(map(str, problem["loc"])) or kind, problem["msg"]) for problem in error.errors()]
-        raise InputError("\n".join(f"report: {where}: {what}." for where, what in found)) from None
+        found = list(dict.fromkeys(f"{_place(one) or kind} {_wrong(one)}" for one in error.errors()))
+        more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        raise InputError(
+            f"{source}: damaged: {'; '.join(found[:NAMED])}{more}. Restore the file, or run it again."
+        ) from None
+
+
+def _place(error: ErrorDetails) -> str:
+    """`cells[1].accuracy`; of a choice of types that one alone."""
+    loc = error["loc"][:-1] if error["loc"] and error["loc"][-1] in ("int", "str") else error["loc"]
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
+
+
+def _wrong(error: ErrorDetails) -> str:
+    """What pydantic found wrong, in our words."""
+    sort = error["type"]
+    if sort == "missing":
+        return "is missing"
+    if sort == "value_error":
+        return f"is wrong: {error['msg'].removeprefix('Value error, ')}"
+    wanted = next((what for start, what in _WANTED.items() if sort.startswith(start)), None)
+    return f"is not {wanted}" if wanted else f"is wrong: {error['msg'][:1].lower()}{error['msg'][1:]}"

@@ -19,7 +19,7 @@ LINES: tuple[tuple[Any, str], ...] = (
     ((0, (6, 2, 1, 2)), "^"),
 )
 MARKS = 8  # marks on a line of many rounds
-ACROSS = 3  # panels beside each other
+ACROSS = 3  # panels beside each other, where no hole is left
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def compared(panels: Sequence[Panel], title: str, said: str, *, narrow: bool = F
     Returns:
         Inline SVG.
     """
-    across = 1 if narrow else min(ACROSS, len(panels))
+    across = 1 if narrow else 2 if len(panels) == 4 else min(ACROSS, len(panels))
     down = -(-len(panels) // across)
     width, height = (360.0, 240.0) if narrow else (920.0 / across, 300.0)
     shown = plots.accuracy_range([v for panel in panels for curve in panel.curves for v in curve.values])
@@ -111,7 +111,9 @@ def _panel(axes: Axes, panel: Panel, shown: tuple[float, float]) -> None:
             markevery=max(1, len(curve.rounds) // MARKS), markeredgecolor=svg.PAPER, linewidth=1.75,
             clip_on=False,
         )  # fmt: skip
-    ends = [(curve.values[-1], curve.label) for curve in panel.curves]
+    # "No noise" as the panel's heading is enough.
+    named = [curve for curve in panel.curves if curve.label.lower() != panel.label.lower()]
+    ends = [(curve.values[-1], curve.label) for curve in named]
     for y, _, text in plots.spread(axes, [(value, plots.LINE, label) for value, label in ends]):
         axes.annotate(
             text, xy=(1, 0), xycoords="axes fraction", xytext=(12, y), textcoords="offset pixels",

@@ -105,6 +105,8 @@ class Cell(Part):
     noise: str | None = None
     noise_multiplier: float | None = None
     clipping_norm: float | None = None
+    population: int | None = None
+    max_participations: int | None = None
     rounds: int | None = None
     sampling: Any = None
     scaling: str | None = None

@@ -29,8 +29,13 @@ class Protected:
     guarantees: Sequence[Guarantee]
 
 
-def blocks(cells: Sequence[Protected]) -> list[Block | Details]:
-    """The guarantees of a run (one cell) or of a comparison, as tables."""
+def blocks(cells: Sequence[Protected], uncovered: str) -> list[Block | Details]:
+    """The guarantees of a run (one cell) or of a comparison, as tables.
+
+    Args:
+        cells: What was guaranteed where.
+        uncovered: Of whom no guarantee speaks, since their data are public; empty where there is nobody.
+    """
     guarantees = [g for cell in cells for g in cell.guarantees]
     if not guarantees:
         return [Text("Nothing here has a result that states a guarantee for anyone.")]
@@ -41,6 +46,8 @@ def blocks(cells: Sequence[Protected]) -> list[Block | Details]:
     observers = [*(name for name in OBSERVERS if name in found), *(n for n in found if n not in OBSERVERS)]
     stands_with = words.terms(guarantees)
     shown: list[Block | Details] = [_matrix(cells, arms, observers, stands_with)]
+    if uncovered and stands_with:
+        shown.append(Text(uncovered))
     held = {g.epsilon for g in guarantees if g.epsilon is not None and g.holds}
     epsilons = sorted({cell.target for cell in cells if cell.target} or held)
     if epsilons:

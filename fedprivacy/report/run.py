@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fedprivacy.report import candidates, classes, common, learning, names, plots, protection, words
+from fedprivacy.report import candidates, classes, common, learning, names, plots, protection, public, words
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.documents import Arm, RunDocument
 from fedprivacy.report.parts import Privacy
@@ -27,6 +27,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     lead += [_finding(document), Tiles(_tiles(document))]
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
+    uncovered = public.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
     settings = [*_privacy(document), *_settings(document)]
     return Page(
         title=document.name,
@@ -34,7 +35,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
         sections=[
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells)),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
             *candidates.of_run(document),
             *classes.of_run(document, trust),
             Section("settings", "Settings", [Facts(settings)]),

@@ -58,9 +58,11 @@ _EVALUATED_ON = {"test": "the held-out test set", "public": "the public part of 
 STOPPED = {"interrupted": "Interrupted", "failed": "Failed", "running": "Not finished when this was written:"}
 
 OPERATOR_CAUTION = (
-    "These values depend on the participants' data and no mechanism has charged the privacy budget for them. "
+    "These values depend on the participants' data, or give the noise away, and no mechanism has charged the "
+    "privacy budget for them. "
     "They lie outside every claim that this page makes for participants and outsiders. "
-    "They are for whoever operates the server: remove this section before the page is passed on."
+    "They are for whoever operates the server: a print leaves this section out; remove it before the page "
+    "itself is passed on."
 )
 
 COMMAND_CAUTION = (

@@ -8,7 +8,15 @@ import pytest
 
 from fedprivacy.accounting.statement import check_record
 from fedprivacy.blueprint import blueprint
-from fedprivacy.comparison import finding, interval, mean_curve, mean_per_class, weakest
+from fedprivacy.comparison import (
+    Difference,
+    difference,
+    finding,
+    interval,
+    mean_curve,
+    mean_per_class,
+    weakest,
+)
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from scenarios.compare import _close_broken_runs, cells_of, compare
@@ -135,52 +143,124 @@ def test_intervals_are_students_over_seeds() -> None:
     assert interval([0.0, 1.0]) == {"mean": 0.5, "low": 0.0, "high": 1.0}
 
 
-def test_the_finding_says_what_local_costs_in_numbers() -> None:
-    def cell(trust: str, epsilon: float | None, mean: float) -> dict:
-        return {"trust": trust, "epsilon": epsilon, "accuracy": {"mean": mean}}
+def seeds_of(*accuracies: float) -> dict:
+    return {
+        "seeds": [*range(1, len(accuracies) + 1)],
+        "accuracies": [*accuracies],
+        "accuracy": interval(accuracies),
+    }
 
-    cells = [cell("none", None, 0.97), cell("central", 1.0, 0.9), cell("local", 1.0, 0.2)]
+
+def plain_cell(trust: str, epsilon: float | None, *accuracies: float) -> dict:
+    return {"trust": trust, "epsilon": epsilon, **seeds_of(*accuracies)}
+
+
+def test_the_finding_says_what_local_costs_in_numbers() -> None:
+    cells = [plain_cell("none", None, 0.97), plain_cell("central", 1.0, 0.9), plain_cell("local", 1.0, 0.2)]
     assert finding(cells) == (
-        "Trusting nobody (local) instead of the server (central) costs 70.0 points at epsilon 1 (20.0 % against "
-        "90.0 %); without any noise the model reaches 97.0 %."
+        "Not having to trust the server (local) costs 70.0 points at epsilon 1 (20.0 % against 90.0 % under "
+        "central; one seed, no interval); without any noise the model reaches 97.0 %."
     )
     assert "Central reaches 90.0 % at epsilon 1" in finding(cells[:2])
     assert finding([]) == "No cell of the comparison has finished."
 
 
+def test_a_difference_stands_with_its_interval_over_paired_seeds() -> None:
+    # Differences 0.60, 0.61, 0.62: 61 points, and 4.3027 * 1 / sqrt(3) = 2.484 to either side; the seeds
+    # themselves differ by far more, which pairing takes away.
+    central, local = plain_cell("central", 1.0, 0.7, 0.8, 0.9), plain_cell("local", 1.0, 0.1, 0.19, 0.28)
+    assert finding([central, local]) == (
+        "Not having to trust the server (local) costs 61.0 points at epsilon 1 (19.0 % against 80.0 % under "
+        "central; 95 % interval 58.5 to 63.5 over 3 paired seeds)."
+    )
+    assert finding([{**central, "trust": "local"}, {**local, "trust": "central"}]).startswith(
+        "Not having to trust the server (local) gains 61.0 points at epsilon 1 (80.0 % against 19.0 % under "
+        "central; 95 % interval 58.5 to 63.5 over"
+    )
+
+
+def test_seeds_are_paired_by_their_number_and_those_of_one_cell_alone_left_out() -> None:
+    central = plain_cell("central", 1.0, 0.5, 0.9, 0.8)
+    local = {**plain_cell("local", 1.0, 0.6, 0.7), "seeds": [3, 2]}
+    assert difference(central, local) == Difference(
+        pytest.approx(0.85), pytest.approx(0.65), 20.0, 20.0, 20.0, seeds=2
+    )
+    apart = {**local, "seeds": [8, 9]}
+    assert difference(central, apart) is None
+    assert finding([central, apart]).startswith("Central reaches 73.3 % at epsilon 1; local reaches 65.0 %")
+
+
+def test_where_the_interval_covers_0_no_difference_is_told() -> None:
+    cells = [
+        plain_cell("central", 1.0, 0.90, 0.91, 0.92), plain_cell("central", 8.0, 0.90, 0.90, 0.90),
+        plain_cell("local", 1.0, 0.20, 0.21, 0.22), plain_cell("local", 8.0, 0.92, 0.88, 0.87),
+    ]  # fmt: skip
+    assert finding(cells) == (
+        "Not having to trust the server (local) costs 70.0 points at epsilon 1 (21.0 % against 91.0 % under "
+        "central; 95 % interval 70.0 to 70.0 over 3 paired seeds) and makes no difference that can be told at "
+        "epsilon 8 (89.0 % against 90.0 % under central; a cost of 1.0 points, 95 % interval -5.6 to 7.6)."
+    )
+    same = [plain_cell("central", 1.0, 0.9, 0.8), plain_cell("local", 1.0, 0.9, 0.8)]
+    assert "makes no difference that can be told" in finding(same)
+
+
 def local_cells(*rows: tuple[str, str, float, float]) -> list[dict]:
     return [
-        {"trust": "local", "asked": asked, "mechanism": ran, "epsilon": epsilon, "accuracy": {"mean": mean}}
+        {
+            "trust": "local", "asked": asked, "mechanism": ran, "epsilon": epsilon,
+            **seeds_of(mean - 0.01, mean, mean + 0.01),
+        }
         for asked, ran, epsilon, mean in rows
-    ]
+    ]  # fmt: skip
 
 
 def test_the_finding_names_the_local_mechanism_and_what_the_best_one_gains() -> None:
-    central = [{"trust": "central", "epsilon": e, "accuracy": {"mean": 0.9}} for e in (1.0, 8.0)]
+    central = [plain_cell("central", e, 0.88, 0.9, 0.92) for e in (1.0, 8.0)]
     auto = local_cells(("auto", "gaussian", 1.0, 0.2), ("auto", "privunit", 8.0, 0.783))
     plain = local_cells(("gaussian", "gaussian", 1.0, 0.21), ("gaussian", "gaussian", 8.0, 0.347))
     assert finding([*central, *plain, *auto]) == (
-        "Trusting nobody (local) instead of the server (central) costs 70.0 points at epsilon 1 (Gaussian 20.0 % "
-        "against 90.0 %) and 11.7 points at epsilon 8 (PrivUnitG 78.3 % against 90.0 %). "
-        "At epsilon 8 the best local mechanism, PrivUnitG (chosen by auto), reaches 78.3 %, Gaussian 34.7 %."
+        "Not having to trust the server (local) costs 70.0 points at epsilon 1 (Gaussian 20.0 % against 90.0 % "
+        "under central; 95 % interval 67.5 to 72.5 over 3 paired seeds) and 11.7 points at epsilon 8 (PrivUnitG "
+        "78.3 % against 90.0 % under central; 95 % interval 9.2 to 14.2). "
+        "At epsilon 8 the best local mechanism is PrivUnitG (chosen by auto): it reaches 78.3 %, Gaussian 34.7 % "
+        "(43.6 points less, 95 % interval 43.6 to 43.6)."
     )
-    assert finding([central[1], auto[1], plain[1]]).startswith("Trusting nobody (local, PrivUnitG) instead")
+    one = finding([central[1], auto[1], plain[1]])
+    assert one.startswith("Not having to trust the server (local, PrivUnitG) costs")
     assert finding([auto[1], plain[1]]).startswith("Local (PrivUnitG) reaches 78.3 % at epsilon 8. At")
     assert "best" not in finding([*central, *auto])  # nothing to compare it with
 
 
 def test_the_finding_calls_best_what_was_measured_best() -> None:
     cells = local_cells(
-        ("auto", "privunit", 8.0, 0.3), ("gaussian", "gaussian", 8.0, 0.4), ("sqkr", "sqkr", 8.0, 0.1)
-    )
+        ("auto", "privunit", 8.0, 0.3), ("gaussian", "gaussian", 8.0, 0.4), ("sqkr", "sqkr", 8.0, 0.1),
+        ("privunit", "privunit", 8.0, 0.3),
+    )  # fmt: skip
     assert finding(cells).endswith(
-        "At epsilon 8 the best local mechanism, Gaussian, reaches 40.0 %, PrivUnitG (chosen by auto) 30.0 %, "
-        "SQKR 10.0 %."
+        "At epsilon 8 the best local mechanism is Gaussian: it reaches 40.0 %, PrivUnitG (chosen by auto) 30.0 % "
+        "(10.0 points less, 95 % interval 10.0 to 10.0 over 3 paired seeds), SQKR 10.0 % (30.0 points less, "
+        "95 % interval 30.0 to 30.0)."
     )
     same = local_cells(("auto", "gaussian", 8.0, 0.3), ("gaussian", "gaussian", 8.0, 0.4))
     assert finding(same).endswith(
         "At epsilon 8 both local choices are Gaussian: 40.0 % by name and 30.0 % chosen by auto."
     )
+
+
+def test_no_mechanism_is_called_best_where_one_other_cannot_be_told_apart() -> None:
+    cells = local_cells(
+        ("auto", "privunit", 8.0, 0.4), ("gaussian", "gaussian", 8.0, 0.1), ("sqkr", "sqkr", 8.0, 0.3)
+    )
+    cells[2].update(seeds_of(0.39, 0.43, 0.35))  # differences 0, -0.03 and 0.06
+    assert finding(cells).endswith(
+        "At epsilon 8 no local mechanism can be told to be better than all others: PrivUnitG (chosen by auto) "
+        "reaches 40.0 %, SQKR 39.0 % (1.0 points less, 95 % interval -10.4 to 12.4 over 3 paired seeds), Gaussian "
+        "10.0 % (30.0 points less, 95 % interval 30.0 to 30.0)."
+    )
+    for cell in cells:
+        cell.update(seeds_of(cell["accuracy"]["mean"]))
+    assert "no local mechanism can be told to be better" in finding(cells)  # one seed tells nothing
+    assert "SQKR 39.0 % (1.0 points less, one seed, no interval)" in finding(cells)
 
 
 def test_several_local_mechanisms_stand_side_by_side(make_scenario, base_text: str, tmp_path: Path) -> None:
@@ -189,6 +269,11 @@ def test_several_local_mechanisms_stand_side_by_side(make_scenario, base_text: s
         "mechanisms = ['auto', 'gaussian']\n"
     )
     document = compare(make_scenario(text=text), tmp_path, workers=1)
+    for cell in document["cells"]:
+        run = json.loads((Path(document["path"]) / cell["runs"][0] / "run.json").read_text())
+        for key in ("max_participations", "population"):
+            assert cell[key] == run["privacy"][key]
+    assert document["cells"][1]["max_participations"] > 0
     assert [(cell["trust"], cell["asked"]) for cell in document["cells"]] == [
         ("central", None), ("local", "auto"), ("local", "gaussian")
     ]  # fmt: skip

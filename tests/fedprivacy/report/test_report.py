@@ -26,7 +26,7 @@ from PIL import Image
 from fedprivacy import report
 from fedprivacy.comparison import finding
 from fedprivacy.errors import InputError
-from fedprivacy.report import common, learning, names, plots, redaction, words
+from fedprivacy.report import common, learning, names, plots, public, redaction, words
 
 SCENARIO: dict[str, Any] = {
     "name": "local-vs-central",
@@ -111,6 +111,7 @@ def cell(
         "accuracy": {"mean": mean, "low": mean - spread, "high": mean + spread}, "accuracies": figures,
         "noise_multiplier": noise, "clipping_norm": 1.0 if noise else None, "rounds": rounds,
         "sampling": {"name": "all"} if trust == "local" else {"name": "poisson", "rate": 0.1},
+        "max_participations": rounds if trust == "local" else None, "population": 1437,
         "training": SCENARIO["training"], "server": {**SCENARIO["server"], "rounds": rounds},
         "guarantees": guarantees(trust, epsilon, rounds), "seconds": 4.2,
         "curve": [{"round": r, "accuracy": mean * (1 - 0.8**r)} for r in range(1, rounds + 1)],
@@ -135,8 +136,9 @@ def compare_document() -> dict[str, Any]:
             cell("local", 4.0, [0.261, 0.303, 0.278], 3.04, 2),
             cell("local", 8.0, [0.392, 0.433, 0.406], 1.71, 2),
         ],
-        "finding": "Trusting nobody (local) instead of the server (central) costs 75.1 points at epsilon 1 "
-        "(15.0 % against 90.1 %) and 52.2 points at epsilon 8 (41.0 % against 93.2 %); without any noise the "
+        "finding": "Not having to trust the server (local) costs 75.1 points at epsilon 1 (15.0 % against 90.1 % "
+        "under central; 95 % interval 71.2 to 79.0 over 3 paired seeds) and 52.1 points at epsilon 8 (41.0 % "
+        "against 93.2 % under central; 95 % interval 47.8 to 56.5); without any noise the "
         "model reaches 97.0 %.",
         "interval": "95 % Student t over seeds",
         "notes": [
@@ -299,7 +301,7 @@ def partial_comparison() -> dict[str, Any]:
 
 def test_the_comparison_begins_with_the_picture_then_the_finding_with_its_caution(compared: Page) -> None:
     html = compared.html
-    finding = html.index("Trusting nobody (local)")
+    finding = html.index("Not having to trust the server (local)")
     assert html.index("<h1>") < html.index("<svg") < finding < html.index("<section")
     caution = compared.text("finding")
     assert "Equal epsilon is not equal observer" in caution
@@ -382,6 +384,17 @@ def test_a_comparisons_curves_are_those_of_its_cells(compared: Page) -> None:
     assert "14.8 % in round 2 (epsilon 8)" in compared.text(said)
 
 
+def test_four_panels_leave_no_hole_and_no_noise_is_said_once() -> None:
+    shown = Page(report.render(two_mechanisms()))
+    picture = re.search('<svg class="curves-wide".*?</svg>', shown.html, re.DOTALL)
+    assert picture
+    places = re.findall(r' x="(\d+)" y="(\d+)"[^>]*>(?:No noise|Central|Local, )', picture.group())
+    assert [len({place[axis] for place in places}) for axis in (0, 1)] == [2, 2]
+    texts = [text.strip() for marks, text in shown.texts if {"curves-wide", "text"} <= set(marks)]
+    assert [text for text in texts if text.lower() == "no noise"] == ["No noise"]
+    assert texts.count("epsilon 8") == 3
+
+
 def test_of_many_epsilons_some_are_drawn_and_all_are_in_the_table() -> None:
     document = compare_document()
     document["cells"] = [cell("local", float(e), [0.5, 0.6], 2.0, 5) for e in range(1, 13)]
@@ -458,7 +471,25 @@ def test_a_runs_classes_stand_with_names_and_records_and_the_worst_is_named() ->
         ["2", "102", "50.0 %"],
         ["3", "0", "—"],
     ]
-    assert "from 50.0 % (class 2) to 90.0 % (class cat)" in shown.text("classes")
+    assert "from 50.0 % for class 2 to 90.0 % for class cat" in shown.text("classes")
+
+
+def test_classes_of_the_same_name_stand_apart_with_their_numbers() -> None:
+    document = run_document(3)
+    document["final"]["per_class"] = [
+        {"class": 0, "label": "cat", "accuracy": 0.9, "records": 10},
+        {"class": 1, "label": "cat", "accuracy": 0.2, "records": 11},
+        {"class": 2, "label": "dog", "accuracy": 0.7, "records": 12},
+    ]
+    shown = Page(report.render(document))
+    assert shown.rows("classes")[1:] == [
+        ["cat (class 0)", "10", "90.0 %"],
+        ["cat (class 1)", "11", "20.0 %"],
+        ["dog", "12", "70.0 %"],
+    ]
+    assert "from 20.0 % for class cat (class 1) to 90.0 % for class cat (class 0)" in shown.text("classes")
+    drawn = [text for marks, text in shown.texts if "classes-wide" in marks and "text" in marks]
+    assert {"cat (class 0)", "cat (class 1)"} <= {text.strip() for text in drawn}
 
 
 def test_a_comparisons_classes_stand_at_the_largest_epsilon_and_folded_at_every() -> None:
@@ -486,6 +517,29 @@ def test_settings_stand_beside_each_other_by_trust_model(compared: Page) -> None
     assert rows["Rounds"] == ["100", "100", "2"]
     assert rows["Sampling"][2] == "all clients in every round"
     assert rows["Mechanism and noise"][1].startswith("At epsilon 1: Gaussian, noise multiplier 5.913 At")
+    assert rows["Most answers of one client"] == ["—", "—", "2"]
+
+
+def test_settings_say_what_all_arms_share(compared: Page) -> None:
+    text = compared.text("settings")
+    assert "Data set name digits; partition one-per-example; seed 0 Clients 1,437 Public part none" in text
+    assert "Model name logistic" in text
+
+
+@pytest.mark.parametrize("make", [compare_document, run_document])
+def test_the_public_part_stands_beside_the_guarantees_that_do_not_cover_it(make: Any) -> None:
+    document = make()
+    assert "public" not in Page(report.render(document)).text("guarantees")
+    document["scenario"]["data"].update(public_fraction=0.05)
+    said = "5 % of the training records are public: no guarantee covers them."
+    assert said in (text := Page(report.render(document)).text("guarantees"))
+    assert "Scaling" not in text
+    document["scenario"]["data"].update(partition="by-user", scaling="public")
+    if document["kind"] == "compare":
+        document["cells"][1]["scaling"] = "public"
+        assert "Public part 5 % of the people (users)" in Page(report.render(document)).text("settings")
+    said = "5 % of the people (users) are public: no guarantee covers them. Scaling uses their values without noise."
+    assert said in Page(report.render(document)).text("guarantees")
 
 
 def test_notes_command_and_versions_are_printed_as_they_are(page: Page) -> None:
@@ -550,7 +604,7 @@ def test_every_part_of_the_page_tells_the_mechanisms_apart(mechanisms: Page) -> 
     assert both <= {row[0] for row in mechanisms.rows("reproduce")}  # where each run is stored
     assert {f"{name}, epsilon 8" for name in both} <= set(mechanisms.rows("classes")[0])
     learned = mechanisms.text("learning")
-    assert all(f"{name}: mean accuracy over the seeds" in learned for name in both)
+    assert all(f"{name}: accuracy by round, mean over the seeds" in learned for name in both)
     assert [row[0].split(" holds ")[0] for row in mechanisms.rows("candidates") if len(row) == 1] == [
         f"Local, best mechanism (auto), epsilon {e}" for e in (8, 1, 2, 4, 8)
     ]
@@ -607,6 +661,23 @@ def test_a_run_says_its_noise_in_words() -> None:
     text = Page(report.render(document)).text("settings")
     assert "Mechanism PrivUnitG" in text
     assert "Noise Epsilon 0.4 a message." in text
+
+
+# --- one seed
+
+
+def test_one_seed_has_no_mean_and_no_bars() -> None:
+    document = compare_document()
+    for one in document["cells"]:
+        one["accuracies"] = one["accuracies"][:1]
+        one["accuracy"] = {"mean": one["accuracies"][0], "low": None, "high": None}
+        one["per_class"] = classes()
+    text = Page(report.render(document)).text()
+    assert "Accuracy on the held-out test set, of one seed, without intervals." in text
+    assert not re.search("mean over|Bars|Student", text)
+    assert "Bars and band: 95 % Student t over seeds." in Page(report.render(compare_document())).text(
+        "picture"
+    )
 
 
 # --- what a run says
@@ -699,6 +770,7 @@ def test_operator_only_fields_stand_in_their_section_alone() -> None:
         assert value in apart
         assert value not in claims
     assert "outside every claim that this page makes for participants and outsiders" in apart
+    assert "depend on the participants' data, or give the noise away" in apart
     assert "Clients in the cohort 987,000 987,010 987,019" in apart  # smallest, median, largest
     assert shown.all("a") == [{"href": "#operator-only"}] * 2  # to the error, and to the command
 
@@ -779,9 +851,11 @@ def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
         ({"schema": True}, "schema = True is unknown"),
         ({"kind": "replay"}, "kind = 'replay' is unknown; a report is made from run or compare"),
         ({"kind": ["run"]}, "kind = ['run'] is unknown"),
-        ({"rounds": [{"accuracy": "high"}]}, "rounds.0.accuracy"),
+        ({"rounds": [{"accuracy": "high"}]}, "report: damaged: rounds[0].accuracy is not a number. Restore"),
         ({"operator_only": "all"}, "operator_only must be a list of paths"),
-        ({"scenario": 3}, "scenario"),
+        ({"scenario": 3, "notes": "none"}, "damaged: scenario is not a table; notes is not a list."),
+        ({"rounds": [{"loss": []}] * 10}, "rounds[7].loss is not a number; and 2 more."),
+        ({"final": {"per_class": [{"class": []}]}}, "final.per_class[0].class is not a whole number; final"),
     ],
 )
 def test_a_document_that_is_not_ours_is_refused_in_words(change: dict[str, Any], message: str) -> None:
@@ -964,7 +1038,7 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (words, names, redaction, common):
+    for module in (words, names, redaction, common, public):
         assert doctest.testmod(module).failed == 0
 
 
@@ -974,8 +1048,10 @@ def test_write_replaces_the_page_as_a_whole(tmp_path: Path) -> None:
     path = report.write({**run_document(3), "name": "surrogate \ud800"}, folder)
     assert "After 3 rounds the model" in path.read_text(encoding="utf-8")
     assert [file.name for file in folder.iterdir()] == ["report.html"]
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: schema = 9 is unknown")):
         report.write({"schema": 9}, folder)
+    with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: damaged: final is not a table.")):
+        report.write({**run_document(3), "final": 3}, folder)
     assert "After 3 rounds the model" in path.read_text(encoding="utf-8")
 
 
@@ -1076,6 +1152,20 @@ def test_a_print_is_dark_on_white_with_the_wide_pictures(browser: Any, tmp_path:
     found = browser.evaluate(MEASURE)
     assert (found["dark"], found["faint"]) == (False, [])
     assert all(width > 600 for width, _ in found["sizes"])
+    shown = "[...document.querySelectorAll('section')].filter(e => e.checkVisibility()).map(e => e.id)"
+    assert browser.evaluate(shown) == [
+        "guarantees",
+        "learning",
+        "settings",
+        "notes",
+        "performance",
+        "reproduce",
+    ]
+    printed = browser.evaluate("document.querySelector('main').innerText")  # what is shown of it
+    assert "How to reproduce it" in printed
+    assert not any(
+        secret in printed for secret in ("fedprivacy compare", "For the operator", "Seeds compared")
+    )
     pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
     assert pdf.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8

@@ -1,0 +1,84 @@
+"""What a comparison was run with: what all its arms share, and what each has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from fedprivacy.report import common, names, public, words
+from fedprivacy.report.blocks import Block, Details, Facts, Table
+from fedprivacy.report.documents import CompareDocument
+from fedprivacy.report.parts import Cell
+
+OF_EACH_ARM = ("scaling", "low", "high", "cut")  # keys of the data that a trust model may set otherwise
+SHOWN_APART = ("clients", "public_fraction")
+
+
+def blocks(document: CompareDocument) -> list[Block | Details]:
+    """The data, clients and model of all arms, then a column for each arm."""
+    shared = _shared(document)
+    return [*([Facts(shared)] if shared else []), _by_arm(document)]
+
+
+def _shared(document: CompareDocument) -> list[tuple[str, str]]:
+    data = document.scenario.get("data")
+    data = data if isinstance(data, Mapping) else {}
+    clients = _each(cell.population for cell in document.cells)
+    if clients == "—":  # an older record
+        clients = _each([data.get("clients")])
+    fraction = data.get("public_fraction")
+    facts = (
+        ("Data set", common.flat(data, (*OF_EACH_ARM, *SHOWN_APART))),
+        ("Clients", clients if clients != "—" else ""),
+        ("Public part", "" if fraction is None else public.share_of(data) or "none"),
+        *((name.capitalize(), _section(document, name)) for name in ("model", "evaluation")),
+    )
+    return [(name, value) for name, value in facts if value]
+
+
+def _section(document: CompareDocument, name: str) -> str:
+    part = document.scenario.get(name)
+    return common.flat(part) if isinstance(part, Mapping) else ""
+
+
+def _by_arm(document: CompareDocument) -> Table:
+    """A column for each arm: what it was run with."""
+    shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
+    facts: dict[str, Callable[[list[Cell]], str]] = {
+        "Rounds": lambda cells: _each(cell.rounds for cell in cells),
+        "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
+        "Most answers of one client": lambda cells: _each(cell.max_participations for cell in cells),
+        "Scaling of records": lambda cells: _each(cell.scaling for cell in cells),
+        "Clipping norm": lambda cells: _each(cell.clipping_norm for cell in cells),
+        "Mechanism and noise": _noise,
+        "Inside each client": lambda cells: _each(common.flat(cell.training) or None for cell in cells),
+        "At the server": lambda cells: _each(common.flat(c.server, ("rounds",)) or None for c in cells),
+    }
+    rows = [("Who adds the noise", *(words.WHO_ADDS_NOISE.get(arm.trust, "—") for arm in shown))]
+    rows += [(name, *map(fact, shown.values())) for name, fact in facts.items()]
+    stands_with = words.terms(document.guarantees())
+    caption = names.NOISE
+    if stands_with:
+        caption += f" Epsilon stands at {stands_with}, against the observers named above."
+    kept = [row for row in rows if any(value != "—" for value in row[1:])]
+    return Table(caption, ("", *map(names.arm, shown)), kept, stacked=True)
+
+
+def _sampling_stated(cell: Cell) -> Any:
+    return next((g.sampling for g in cell.guarantees if g.sampling), None)
+
+
+def _each(values: Iterable[Any]) -> str:
+    """A value that all cells share, or all that there are."""
+    return ", ".join(dict.fromkeys(common.plain(value) for value in values if value is not None)) or "—"
+
+
+def _noise(cells: Sequence[Cell]) -> str:
+    """The mechanism and its noise, a line for each epsilon."""
+    lines = []
+    for cell in cells:
+        noise = names.noise(cell.noise, cell.noise_multiplier)
+        said = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
+        if said:
+            lines.append((f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "") + said)
+    return "\n".join(dict.fromkeys(lines)) or "—"

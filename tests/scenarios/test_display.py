@@ -1,0 +1,68 @@
+"""The tables of the terminal, in a window of 80 columns."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from scenarios.display import show_comparison, show_scenarios
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def comparison() -> dict[str, Any]:
+    ran = [
+        ("central", None, "gaussian", "noise multiplier 23.6"),
+        ("local", "sign-bits", "sign-bits", "epsilon 0.0123 a bit"),
+        ("local", "auto", "privunit", "epsilon 0.1234 a message"),
+    ]
+    return {
+        "cells": [
+            {
+                "trust": trust, "asked": asked, "mechanism": mechanism, "noise": noise, "epsilon": 0.25,
+                "accuracy": {"mean": 0.8, "low": 0.7, "high": 0.9}, "rounds": 100,
+            }
+            for trust, asked, mechanism, noise in ran
+        ],
+        "finding": "Found.", "path": "somewhere", "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+        "scenario": {"privacy": {"delta": 1e-5, "unit": "client", "adjacency": "replace-one"}},
+    }  # fmt: skip
+
+
+def test_a_cell_of_a_comparison_takes_two_lines_at_most(capsys: pytest.CaptureFixture[str]) -> None:
+    show_comparison(comparison())
+    shown = capsys.readouterr().out
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert len(rows) == 6
+    assert max(map(len, rows)) <= 80
+    assert re.search(r"Gaussian, .*\n.* z = 23.6 ", shown)
+    assert re.search(r"local, .* sign bits, .*\n│ sign-bits .* e = 0.0123 ", shown)
+    assert re.search(r"PrivUnitG, .*\n.* e = 0.1234 ", shown)
+    assert "z: noise multiplier" in shown
+    assert "…" not in shown
+
+
+def test_a_cell_of_a_comparison_takes_one_line_where_there_is_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    show_comparison(comparison())
+    assert "│ local, sign-bits │ 0.25    │" in capsys.readouterr().out
+
+
+def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.CaptureFixture[str]) -> None:
+    path = "/a/folder/" + "with-a-long-name/" * 8 + "people.npz"
+    entry = {
+        "name": "mnist-people", "duration": "5 minutes", "clients": 60_000, "purpose": "Digits.",
+        "command": "fedprivacy run mnist-people", "data": path, "data_is_here": False,
+    }  # fmt: skip
+    show_scenarios({"scenarios": [entry]})
+    shown = capsys.readouterr().out
+    last = [line.split("│")[4].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert path in "".join(last)
+    assert "…" not in shown
