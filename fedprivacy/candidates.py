@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ def unscaled(name: str, clipping_norm: float, dimension: int, direction: str) ->
 CANDIDATES = ("gaussian", "privunit", "sqkr", "sign-bits")
 
 
+@lru_cache(maxsize=64)  # a run asks for its plan, and for the candidates that it was chosen from
 def calibrated(plan: Plan, epsilon: float, dimension: int, direction: str) -> Mapping[str, Plan | str]:
     """For each candidate the plan with it at (epsilon, the plan's delta), or why there is none.
 
