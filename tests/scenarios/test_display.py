@@ -59,7 +59,7 @@ def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.Captu
     path = "/a/folder/" + "with-a-long-name/" * 8 + "people.npz"
     entry = {
         "name": "mnist-people", "duration": "5 minutes", "clients": 60_000, "purpose": "Digits.",
-        "command": "fedprivacy run mnist-people", "data": path, "data_is_here": False,
+        "command": "fedprivacy run mnist-people", "data": path, "data_is_here": False, "problem": None,
     }  # fmt: skip
     show_scenarios({"scenarios": [entry]})
     shown = capsys.readouterr().out
