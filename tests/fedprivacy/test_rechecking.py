@@ -1,0 +1,34 @@
+"""A stored comparison is accounted for again from the ledgers of its runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.rechecking import checked_document
+from scenarios.compare import compare
+
+
+def test_a_changed_comparison_is_refused(make_scenario, base_text: str, tmp_path: Path) -> None:
+    text = base_text.replace("noise_multiplier = 2.0", "epsilon = 2.0")
+    only = '[compare]\ntrusts = ["central"]\nepsilons = [2.0]\nseeds = [1, 2]\n'
+    document = compare(make_scenario(text=text + only), tmp_path, workers=1)
+    path = Path(document["path"])
+    assert checked_document(path) == document
+    cell = document["cells"][0]
+    stored = path / cell["runs"][0] / "run.json"
+    for file, said in ((path / "run.json", "states other epsilons"), (stored, "its ledger costs")):
+        whole = file.read_text()
+        changed = json.loads(whole)
+        stated = changed["cells"][0] if "cells" in changed else changed["privacy"]
+        stated["guarantees"][1]["epsilon"] = 0.001
+        file.write_text(json.dumps(changed))
+        with pytest.raises(InputError, match=said):
+            checked_document(path)
+        file.write_text(whole)
+    stored.unlink()
+    with pytest.raises(InputError, match="No such file"):
+        checked_document(path)

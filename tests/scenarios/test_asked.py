@@ -1,0 +1,41 @@
+"""What the words of a scenario are once options are laid over it, and the seeds that may be asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedprivacy.errors import InputError
+from scenarios.asked import asked, seed_of
+
+
+@pytest.fixture
+def source(tmp_path: Path, base_text: str) -> str:
+    file = tmp_path / "mine.toml"
+    file.write_text('tuning = "Chosen with care."\ndescription = "Mine."\n' + base_text)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "beside", [["federation.hosts=2"], ["seed=3"], ["compare.seeds=[1, 2]"], ["compare={epsilons=[2.0]}"]]
+)
+def test_what_a_file_says_of_itself_holds_however_it_is_measured(source: str, beside: list[str]) -> None:
+    found = asked(source, beside, 5)
+    assert (found.tuning, found.description, found.seed) == ("Chosen with care.", "Mine.", 5)
+
+
+def test_what_a_file_says_of_its_settings_is_not_said_of_others(source: str) -> None:
+    found = asked(source, ["server.rounds=2", "training={learning_rate=0.25}"], None)
+    changed = "server.rounds, training.learning_rate"
+    assert found.tuning == f"Chosen with care. Said before these were changed: {changed}."
+    assert found.description == f"Mine. (Changed here: {changed}.)"
+    assert asked(source, ["server.rounds=2", "tuning=New words."], None).tuning == "New words."
+
+
+def test_a_seed_is_a_number_or_one_that_none_can_guess() -> None:
+    assert (seed_of(None), seed_of("7")) == (None, 7)
+    assert seed_of("random") != seed_of("random")
+    for wrong in ("-1", "x", "1.5", str(2**63)):
+        with pytest.raises(InputError, match="or random"):
+            seed_of(wrong)
