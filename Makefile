@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+JOBS ?= 2
 STAMP := $(VENV)/.installed
 
 .PHONY: install demo test lint clean
@@ -23,8 +24,9 @@ lint: install
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
+# One thread for each worker: two that share two cores would otherwise wait for each other.
 test: lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
