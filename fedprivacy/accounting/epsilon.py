@@ -7,7 +7,8 @@ and that doubling happens here, never in the event.
 | event | accountant |
 |---|---|
 | Gaussian releases of everybody's data, composed | exact: "analytic Gaussian" (Balle and Wang 2018) |
-| randomized response on bits, repeated | exact: "optimal composition" (Kairouz et al. 2015) |
+| one epsilon each (randomized response), repeated | exact: "optimal composition" (Kairouz et al. 2015) |
+| what has an epsilon at delta = 0, if asked there | "basic composition" |
 | what else has a privacy loss distribution: Poisson sampling, Laplace | "PLD" |
 | the rest: fixed-size sampling, trees, private selection | "RDP" |
 | sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
@@ -32,7 +33,7 @@ from dp_accounting.rdp import RdpAccountant, compute_epsilon
 from scipy.special import erfcx, log_ndtr
 
 from fedprivacy.accounting.events import releases
-from fedprivacy.accounting.optimal import composed_epsilon
+from fedprivacy.accounting.optimal import PureDpEvent, composed_epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
 
 Composition = tuple[tuple[dp.DpEvent, int], ...]
@@ -57,7 +58,7 @@ def epsilon(event: dp.DpEvent, delta: float, adjacency: str) -> Spent:
 
     Args:
         event: What was released; noise multipliers are noise standard deviation / C.
-        delta: In (0, 1).
+        delta: In [0, 1); at 0 releases of pure epsilon-DP alone have an answer.
         adjacency: "replace-one", "add-remove" or "zero-out".
 
     Raises:
@@ -86,8 +87,8 @@ def epsilon_rdp(event: dp.DpEvent, delta: float, adjacency: str) -> float:
 
 
 def _check(delta: float, adjacency: str) -> None:
-    if not 0 < delta < 1:
-        raise InputError(f"delta = {delta}: must lie between 0 and 1.")
+    if not 0 <= delta < 1:
+        raise InputError(f"delta = {delta}: must be at least 0 and below 1.")
     if adjacency not in RELATIONS:
         raise InputError(f"adjacency = {adjacency!r}: must be one of {', '.join(RELATIONS)}.")
 
@@ -96,6 +97,8 @@ def _check(delta: float, adjacency: str) -> None:
 def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
     if _not_private(parts):
         return Spent(math.inf, "none")
+    if delta == 0:
+        return Spent(_pure_sum(parts, adjacency), "basic composition")
     for group in ACCOUNTANTS:
         answers = [_ask(name, parts, delta, adjacency) for name in group]
         proved = [answer for answer in answers if answer is not None]
@@ -196,16 +199,41 @@ def _root_information(parts: Composition) -> float:
     return math.sqrt(sum(count * inverse * inverse for inverse, count in inverses))
 
 
-# --- randomized response on bits: exact -----------------------------------------------------------
+# --- pure epsilon-DP: exact -----------------------------------------------------------------------
 
 
-def _coin_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    if len(parts) != 1 or adjacency != "replace-one":
-        raise UnsupportedEvent("Only one kind of answer, replaced by any other, has an exact answer.")
-    match parts[0]:
-        case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=2), count if 0 < p < 1:
-            return composed_epsilon(delta, math.log((2 - p) / p), count)
-    raise UnsupportedEvent("Only randomized response on bits has an exact answer.")
+def _pure_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
+    if len(parts) == 1:
+        match parts[0]:
+            case PureDpEvent(epsilon=epsilon_0), count:
+                return composed_epsilon(delta, epsilon_0, count)
+            case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=2), count if (
+                0 < p < 1 and adjacency == "replace-one"
+            ):
+                return composed_epsilon(delta, math.log((2 - p) / p), count)
+    raise UnsupportedEvent("Only answers of one and the same epsilon have an exact answer.")
+
+
+def _pure_sum(parts: Composition, adjacency: str) -> float:
+    """The sum of the epsilons at delta = 0, where each release has one."""
+    sensitivity = 2.0 if adjacency == "replace-one" else 1.0
+    total = 0.0
+    for leaf, count in parts:
+        match leaf:
+            case PureDpEvent(epsilon=pure):
+                total += count * pure
+            case dp.LaplaceDpEvent(noise_multiplier=b):
+                total += count * sensitivity / b
+            case dp.DiscreteLaplaceDpEvent(noise_parameter=a, sensitivity=s):
+                total += count * sensitivity * s * a
+            case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if adjacency == "replace-one":
+                total += count * math.log1p(k * (1 - p) / p)
+            case _:
+                raise UnsupportedEvent(
+                    f"{type(leaf).__name__.removesuffix('DpEvent')} under {adjacency} has no epsilon at "
+                    "delta = 0: choose a delta above 0."
+                )
+    return total
 
 
 # --- privacy loss distributions -------------------------------------------------------------------
@@ -286,6 +314,14 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
             return pld.from_discrete_laplace_mechanism(
                 a, sensitivity=2 * s if replaced else s, value_discretization_interval=step
             )
+        case PureDpEvent(epsilon=pure):
+            # Its dominating pair under every adjacency: an answer of randomised response and the other one.
+            return pld.from_randomized_response(
+                2 / (1 + math.exp(pure)),
+                2,
+                value_discretization_interval=step,
+                neighboring_relation=NeighboringRelation.REPLACE_ONE,
+            )
         case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if adjacency != "add-remove":
             # zero-out: the zeroed answer is a uniformly random one
             return pld.from_randomized_response(
@@ -325,6 +361,8 @@ def _loss_scale(leaf: dp.DpEvent, adjacency: str) -> _Scale:
             largest = sensitivity * s * a
         case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k):
             largest = math.log1p(k * (1 - p) / p)
+        case PureDpEvent(epsilon=pure):
+            largest = pure
         case _:
             raise UnsupportedEvent(f"No privacy loss distribution for {leaf} under {adjacency}.")
     if largest > _LARGEST_PURE:
@@ -380,7 +418,7 @@ def _half_noise(event: dp.DpEvent) -> dp.DpEvent:
 
 ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "analytic Gaussian": _gaussian_epsilon,
-    "optimal composition": _coin_epsilon,
+    "optimal composition": _pure_epsilon,
     "PLD": _pld_epsilon,
     "RDP": _rdp_epsilon,
     "analytic Gaussian, sampling not counted": _unsampled_epsilon,

@@ -1,7 +1,7 @@
 """What happened, as a value: DpEvents to and from JSON, and as the list of their releases.
 
-A DpEvent (dp_accounting) says what was released, not what it costs. Noise multipliers in this
-project are always noise standard deviation / clipping norm C, under every adjacency.
+A DpEvent (of dp_accounting, and our PureDpEvent) says what was released, not what it costs. Noise
+multipliers in this project are always noise standard deviation / clipping norm C, under every adjacency.
 
 The JSON form is the class name and its fields, and nothing is imported by name:
 
@@ -24,6 +24,7 @@ import attr
 import numpy as np
 from dp_accounting import dp_event as dp
 
+from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 
 MAX_DEPTH = 20
@@ -142,6 +143,8 @@ def _release(event: dp.DpEvent) -> dp.DpEvent | None:
             if buckets == 1 or p == 1:
                 return None
             return event if p > 0 else dp.NonPrivateDpEvent()
+        case PureDpEvent(epsilon=0):
+            return None
         case dp.TruncatedSubsampledGaussianDpEvent():
             if 0 in (event.sampling_probability, event.truncated_batch_size, event.dataset_size):
                 return None
@@ -268,6 +271,7 @@ _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
     dp.LaplaceDpEvent: {"noise_multiplier": _NOISE},
     dp.DiscreteLaplaceDpEvent: {"noise_parameter": _NOISE, "sensitivity": _whole(1, MAX_COUNT)},
     dp.RandomizedResponseDpEvent: {"noise_parameter": _RATE, "num_buckets": _whole(1)},
+    PureDpEvent: {"epsilon": _zero_or(1e-12, 1e9)},
     dp.SelfComposedDpEvent: {"event": _inner, "count": _whole(0, MAX_COUNT)},
     dp.ComposedDpEvent: {"events": _events},
     dp.PoissonSampledDpEvent: {"sampling_probability": _RATE, "event": _inner},

@@ -1,20 +1,35 @@
-"""Randomised response on one bit, repeated: the exact answer of the optimal composition theorem.
+"""Releases of which only an epsilon is known, and the optimal composition theorem that is exact for them.
 
-Kairouz, Oh and Viswanath 2015, Theorem 3.3: k answers of randomised response at epsilon_0 are what k
-releases of epsilon_0-DP cost at most. The number N of true answers is binomial, under either bit, and
-the privacy loss is (2N - k) epsilon_0.
+Kairouz, Oh and Viswanath 2015, Theorems 3.2 and 3.3: whatever is epsilon_0-DP is a function of randomised
+response on one bit at epsilon_0, and k answers of that are what k such releases cost at most. The number
+N of true answers is binomial, under either bit, and the privacy loss is (2N - k) epsilon_0.
 """
 
 from __future__ import annotations
 
 import math
 
+import attr
+import dp_accounting
 import numpy as np
 from scipy.stats import binom
 
 # scipy's binomial tails are right to some 1e-12 of themselves (measured against exact fractions up to
 # 10,000 answers); so much is taken off delta.
 _RELATIVE_ERROR = 1e-9
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class PureDpEvent(dp_accounting.DpEvent):
+    """A release that is epsilon-DP under the adjacency of the run, and nothing else is known of it.
+
+    dp_accounting has no event for it: its RandomizedResponseDpEvent is a matter of replaced answers alone.
+
+    Args:
+        epsilon: At least 0.
+    """
+
+    epsilon: float
 
 
 def composed_delta(epsilon: float, epsilon_0: float, count: int) -> float:

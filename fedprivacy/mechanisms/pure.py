@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import dp_accounting
 
-# Beyond, the other answer of randomised response is less likely than 1e-10: accountants give up there.
+from fedprivacy.accounting.optimal import PureDpEvent
+
+# Beyond, the other answer of randomised response is less likely than 1e-10: hardly private any more.
 MAX_EPSILON = 25.0
-
-
-def coin(epsilon: float) -> dp_accounting.DpEvent:
-    """Randomised response on one bit at epsilon, the dominating pair of every epsilon-DP release.
-
-    Kairouz, Oh and Viswanath 2015, Theorem 3.2: whatever is epsilon-DP is a function of this answer.
-    The event's parameter is the probability of an answer drawn uniformly instead of the true one.
-    """
-    return dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class PureMechanism:
 
     def event(self) -> dp_accounting.DpEvent:
         """What one message costs, as the accountant reads it."""
-        return coin(self.epsilon)
+        return PureDpEvent(self.epsilon)
 
     def with_noise(self, noise: float) -> Self:
         """The same mechanism at epsilon = 1/noise, so that more noise is more private, as elsewhere."""

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from fedprivacy.mechanisms.pure import PureMechanism, coin
+from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.mechanisms.pure import PureMechanism
 
 Vector = NDArray[np.float64]
 # Coordinates are bounded by so many times C / sqrt(dimension); hardly one of a spread-out vector is cut.
@@ -39,7 +40,7 @@ class SignBits(PureMechanism):
 
     def event(self) -> dp_accounting.DpEvent:
         """What one message costs: `dimension` answers, composed."""
-        return dp_accounting.SelfComposedDpEvent(coin(self.epsilon), self.dimension)
+        return dp_accounting.SelfComposedDpEvent(PureDpEvent(self.epsilon), self.dimension)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
         """One client's message, float64, shape (dimension,); the bits, scaled to be unbiased within r.

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.epsilon import epsilon, epsilon_pld
-from fedprivacy.accounting.optimal import composed_delta, composed_epsilon
-from fedprivacy.mechanisms.pure import coin
+from fedprivacy.accounting.epsilon import Spent, epsilon, epsilon_pld
+from fedprivacy.accounting.optimal import PureDpEvent, composed_delta, composed_epsilon
+from fedprivacy.errors import UnsupportedEvent
 
 
 def exact_delta(epsilon: float, odds: Fraction, count: int) -> float:
@@ -38,7 +38,7 @@ def test_a_hundred_answers_at_a_tenth() -> None:
 
 @pytest.mark.parametrize(("epsilon_0", "count"), [(1.0, 1), (0.1, 100), (0.5, 10), (2.0, 3), (0.02, 1000)])
 def test_it_agrees_with_privacy_loss_distributions(epsilon_0: float, count: int) -> None:
-    event = dp.SelfComposedDpEvent(coin(epsilon_0), count)
+    event = dp.SelfComposedDpEvent(PureDpEvent(epsilon_0), count)
     exact, upper = epsilon(event, 1e-5, "replace-one"), epsilon_pld(event, 1e-5, "replace-one")
     assert exact.accountant == "optimal composition"
     assert exact.epsilon <= upper * (1 + 1e-6)
@@ -51,3 +51,33 @@ def test_epsilon_is_the_least_at_delta(epsilon_0: float, count: int, delta: floa
     found = composed_epsilon(delta, epsilon_0, count)
     assert composed_delta(found, epsilon_0, count) <= delta
     assert found == 0 or composed_delta(found * (1 - 1e-6), epsilon_0, count) > delta * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
+def test_a_pure_release_costs_the_same_under_every_adjacency(adjacency: str) -> None:
+    event = dp.SelfComposedDpEvent(PureDpEvent(0.1), 100)
+    assert epsilon(event, 1e-5, adjacency).epsilon == pytest.approx(4.31, abs=0.005)
+    assert epsilon(event, 0.0, adjacency) == Spent(pytest.approx(10.0), "basic composition")
+    mixed = dp.ComposedDpEvent([event, PureDpEvent(0.2)])
+    assert 4.31 < epsilon(mixed, 1e-5, adjacency).epsilon < 4.6
+
+
+@pytest.mark.parametrize(
+    ("event", "replaced", "added"),
+    [
+        (dp.LaplaceDpEvent(4.0), 0.5, 0.25),
+        (dp.DiscreteLaplaceDpEvent(0.25, 1), 0.5, 0.25),
+        (dp.RandomizedResponseDpEvent(0.5, 4), math.log(5), None),  # 5/8 against 1/8
+        (dp.GaussianDpEvent(4.0), None, None),
+    ],
+)
+def test_at_delta_zero_the_epsilons_add_up(
+    event: dp.DpEvent, replaced: float | None, added: float | None
+) -> None:
+    for adjacency, one in (("replace-one", replaced), ("add-remove", added)):
+        three = dp.SelfComposedDpEvent(event, 3)
+        if one is None:
+            with pytest.raises(UnsupportedEvent, match="delta above 0"):
+                epsilon(three, 0.0, adjacency)
+        else:
+            assert epsilon(three, 0.0, adjacency).epsilon == pytest.approx(3 * one)
