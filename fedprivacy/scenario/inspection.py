@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from fedprivacy.scenario import changes, checks
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, dotted, literal, wrong_type
+from fedprivacy.scenario.findings import Finding, Path, dotted, literal, wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind, shared
 from fedprivacy.scenario.sections import TRUSTS
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
@@ -38,7 +39,7 @@ def inspect(tables: Tables) -> Inspection:
     found: list[Finding] = []
 
     def take(section: str, kind: Kind, table: Tables) -> Section | None:
-        part, values, wrong = _validate(section, kind, table)
+        part, values, wrong = validate((section,) if section else (), kind, table)
         found.extend(wrong)
         prefix = f"{section}." if section else ""
         valid.update({prefix + key: value for key, value in values.items()})
@@ -58,7 +59,7 @@ def inspect(tables: Tables) -> Inspection:
                 wrong_type((section,), table, "a section", f"Write [{section}] on a line of its own.")
             )
         elif not table and section not in tables and kind.required:
-            found += [] if section in misspelt else [_missing_section(section, kind)]
+            found += [] if section in misspelt else [missing_section(section, kind)]
         elif (part := take(section, kind, table)) is not None:
             parts[section] = part
     found += checks.findings(checks.Values(valid, frozenset(broken)))
@@ -87,9 +88,17 @@ def with_defaults(tables: Tables) -> Tables:
     return new
 
 
-def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, Tables, list[Finding]]:
-    """The section if it is valid, the keys that are valid in any case, and what is wrong."""
-    base = (section,) if section else ()
+def validate(
+    base: Path, kind: Kind, table: Tables, kinds: Mapping[str, Kind] = KINDS
+) -> tuple[Section | None, Tables, list[Finding]]:
+    """The section if it is valid, the keys that are valid in any case, and what is wrong.
+
+    Args:
+        base: Where the section stands; () for the keys above the first section.
+        kind: What it may be.
+        table: Its keys.
+        kinds: All sections of the file, to tell where a misplaced key belongs.
+    """
     variant = kind.variant(table)
     found: list[Finding] = []
     misspelt = meant(table, kind.keys(variant))
@@ -102,7 +111,7 @@ def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, 
     for key in table:
         owners = kind.owners(key)
         if not owners and key != kind.tag:
-            found.append(unknown_key(section, key, kind.keys(variant)))
+            found.append(unknown_key(base, key, kind.keys(variant), kinds))
         elif variant is not None and variant not in owners and key != kind.tag:
             found.append(_of_other_kind(base, kind, key, variant, owners))
     # Of an unknown variant, check the keys that are there by any variant that has them.
@@ -114,7 +123,7 @@ def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, 
         try:
             part = cls.model_validate({**known, kind.tag: name} if kind.tag else known)
         except ValidationError as error:
-            explained = explain(section, cls, error)
+            explained = explain(base, cls, error)
             wrong = {finding.path[len(base)] for finding in explained}
             if variant is None:
                 explained = [finding for finding in explained if finding.path[len(base)] in known]
@@ -129,13 +138,13 @@ def _validate(section: str, kind: Kind, table: Tables) -> tuple[Section | None, 
     return (None if found else part), values, found
 
 
-def _of_other_kind(base: tuple[str, ...], kind: Kind, key: str, variant: str, owners: list[str]) -> Finding:
+def _of_other_kind(base: Path, kind: Kind, key: str, variant: str, owners: list[str]) -> Finding:
     others = " or ".join(f"{kind.tag} = {literal(name)}" for name in owners)
     what = f"has no effect with {kind.tag} = {literal(variant)}"
     return Finding((*base, key), what, f"Remove it, or set {others}.")
 
 
-def _missing_section(section: str, kind: Kind) -> Finding:
+def missing_section(section: str, kind: Kind) -> Finding:
     if kind.default is not None:
         cls = kind.variants[kind.default]
         lines = [

@@ -22,7 +22,7 @@ Trust = Literal["none", "central", "local"]
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
 
 
-def _no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+def no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     if len(set(values)) < len(values):
         raise PydanticCustomError("repeats", "the list names something twice")
     return values
@@ -126,23 +126,23 @@ Overlay = dict[Literal["data", "training", "server", "sampling", "privacy"], dic
 class Compare(Section):
     """The cells of a comparison: each trust model at each epsilon with each seed."""
 
-    trusts: Annotated[tuple[Trust, ...], AfterValidator(_no_repeats)] = Field(
+    trusts: Annotated[tuple[Trust, ...], AfterValidator(no_repeats)] = Field(
         TRUSTS,
         strict=False,
         min_length=1,
         description='The trust models to compare, such as ["none", "local"].',
     )
-    epsilons: Annotated[tuple[Annotated[float, Field(gt=0, le=10**6)], ...], AfterValidator(_no_repeats)] = (
+    epsilons: Annotated[tuple[Annotated[float, Field(gt=0, le=10**6)], ...], AfterValidator(no_repeats)] = (
         Field(
             (1.0, 2.0, 4.0, 8.0), strict=False, min_length=1, description="The epsilons, such as [1.0, 8.0]."
         )
     )
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(_no_repeats)] = Field(
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(no_repeats)] = Field(
         strict=False,
         min_length=1,
         description="The seeds, the same for every trust model, such as [1, 2, 3].",
     )
-    mechanisms: Annotated[tuple[LocalMechanism, ...], AfterValidator(_no_repeats)] = Field(
+    mechanisms: Annotated[tuple[LocalMechanism, ...], AfterValidator(no_repeats)] = Field(
         (),
         strict=False,
         description='The local mechanisms to compare, such as ["auto", "gaussian"]; without any the '

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.findings import Finding, Path, closest, literal, suggestion, wrong_type
-from fedprivacy.scenario.kinds import HEAD, KINDS
+from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 
 # Words that a later version will know.
 RESERVED = {
@@ -35,9 +35,8 @@ _NOUNS = {
 _BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"))
 
 
-def explain(section: str, cls: type[Section], error: ValidationError) -> list[Finding]:
+def explain(base: Path, cls: type[Section], error: ValidationError) -> list[Finding]:
     """One finding for each of pydantic's errors, unknown keys left out (see `unknown_key`)."""
-    base: Path = (section,) if section else ()
     return [
         _explain(base, cls, detail)
         for detail in error.errors(include_url=False)
@@ -115,11 +114,12 @@ def meant(table: Mapping[str, Any], known: Sequence[str]) -> set[str]:
     return {key for key in near if key is not None and key not in table}
 
 
-def unknown_key(section: str, key: str, known: Sequence[str]) -> Finding:
-    """A key that no variant of a section has; `section` is "" above the first section."""
-    path: Path = (section, key) if section else (key,)
-    homes = [name for name, kind in {"": HEAD, **KINDS}.items() if name != section and kind.owners(key)]
+def unknown_key(base: Path, key: str, known: Sequence[str], kinds: Mapping[str, Kind] = KINDS) -> Finding:
+    """A key that no variant of a section has; `base` is () above the first section."""
+    path = (*base, key)
+    here = base[0] if base else ""
+    homes = [name for name, kind in {"": HEAD, **kinds}.items() if name != here and kind.owners(key)]
     if len(homes) == 1:
         home = f"in [{homes[0]}]" if homes[0] else "above the first section"
         return Finding(path, "unknown key", f"It belongs {home}.")
-    return Finding(path, "unknown key", suggestion(key, known if section else [*known, *KINDS]))
+    return Finding(path, "unknown key", suggestion(key, known if base else [*known, *kinds]))
