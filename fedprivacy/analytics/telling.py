@@ -1,0 +1,43 @@
+"""What leaves a node: the exact totals of its clients' answers, or the totals of randomised ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedprivacy.analytics.people import Ids, People
+from fedprivacy.analytics.plan import Ask, StatisticsPlan
+from fedprivacy.analytics.questions import Vector
+from fedprivacy.mechanisms.bits import RandomizedResponse
+from fedprivacy.mechanisms.categories import FrequencyOracle
+from fedprivacy.mechanisms.laplace import Laplace
+
+
+def totals(plan: StatisticsPlan, ask: Ask, people: People, clients: Ids, stream: np.random.Generator) -> Vector:
+    """The totals over a chunk of clients; those of all chunks add up.
+
+    Args:
+        plan: The clients' own plan.
+        ask: One of its queries.
+        people: The data.
+        clients: Who answers, sorted, shape (clients,).
+        stream: The random stream of these clients' answers to this query, and of no others.
+
+    Returns:
+        float64. Of a number: the sum (or the count of ones), shape (1,), and where the number of clients
+        is private also what is missing to everybody saying 1, shape (2,). Of a category: how many
+        answers speak for each, shape (cells,).
+    """
+    question, mechanism = ask.question, ask.mechanism
+    if plan.trust != "local":
+        exact = question.exact(people, clients)
+        private_size = plan.adjacency != "replace-one" and not question.cells
+        return np.array([exact[0], len(clients) - exact[0]]) if private_size else exact
+    answers = question.answers(people, clients, stream)
+    match mechanism:
+        case RandomizedResponse():
+            return np.array([float(mechanism.draw_numbers(answers, stream).sum())])
+        case Laplace():
+            return np.array([mechanism.draw(answers, stream).sum()])
+        case FrequencyOracle():
+            return mechanism.support(mechanism.draw(answers, stream)).astype(np.float64)
+    raise TypeError(f"{mechanism} is no mechanism of a client")
