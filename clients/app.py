@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
@@ -11,53 +12,74 @@ from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import Mod
 
 from clients.fleet import Budgets, Fleet
+from clients.messages import parts_of, reply_to
+from clients.respondents import Answered, Respondents
 from clients.training import answer
-from fedprivacy.protocol import Faults, TrainRequest
+from fedprivacy.errors import Refusal
+from fedprivacy.protocol import AskRequest, Faults, TrainRequest
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
+from fedprivacy.scenario.statistics import Statistics
 
-FleetOf = Callable[[Context], Fleet]
+Residents = Fleet | Respondents
+Kind = TypeVar("Kind", Fleet, Respondents)
 
 
-def make_app(fleet: Fleet, mods: Sequence[Mod] = ()) -> ClientApp:
-    """The ClientApp of a fleet that is already there (simulation in one process).
+def make_app(residents: Residents, mods: Sequence[Mod] = ()) -> ClientApp:
+    """The ClientApp of clients that are already there (simulation in one process).
 
     Args:
-        fleet: The clients of the scenario.
+        residents: The clients of the scenario: those that train, or those that are asked.
         mods: Flower mods around every handler; a malicious participant is one.
     """
-    return _app(lambda context: fleet, mods)
+    return _app(lambda context: residents, mods)
 
 
-def _app(fleet_of: FleetOf, mods: Sequence[Mod] = ()) -> ClientApp:
+def _app(residents_of: Callable[[Context], Residents], mods: Sequence[Mod] = ()) -> ClientApp:
     client_app = ClientApp(mods=list(mods))
 
     @client_app.query()
     def query(message: Message, context: Context) -> Message:
         """Says which logical hosts live here."""
-        hosts = fleet_of(context).hosts_of(context.node_config)
+        hosts = residents_of(context).hosts_of(context.node_config)
         return Message(RecordDict({"hosts": ConfigRecord({"hosts": hosts})}), reply_to=message)
 
     @client_app.train()
     def train(message: Message, context: Context) -> Message:
         """Trains a chunk of clients and replies with what privacy lets out."""
-        fleet = fleet_of(context)
-        arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
-        request = TrainRequest.of(arrays, dict(message.content.config_records["values"]))
+        fleet = _of_kind(residents_of(context), Fleet)
+        request = TrainRequest.of(*parts_of(message))
         budgets = _load(context, fleet)
         reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config))
         _store(context, budgets)
         if reply.faults != faults:
             _keep(context, request.round, faults)
-        out_arrays, values = reply.parts()
-        content = RecordDict(
-            {
-                "arrays": ArrayRecord({name: Array(array) for name, array in out_arrays.items()}),
-                "values": ConfigRecord(values),
-            }
-        )
-        return Message(content, reply_to=message)
+        return reply_to(message, *reply.parts())
+
+    @client_app.query("statistic")
+    def statistic(message: Message, context: Context) -> Message:
+        """Asks a chunk of clients one query and replies with what privacy lets out."""
+        respondents = _of_kind(residents_of(context), Respondents)
+        answered = _answered(context, respondents)
+        hosts = respondents.hosts_of(context.node_config)
+        reply = respondents.answer(AskRequest.of(*parts_of(message)), answered, hosts)
+        context.state["answered"] = ArrayRecord({"answered": Array(answered)})
+        return reply_to(message, *reply.parts())
 
     return client_app
+
+
+def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
+    """The clients, if they are there for what is asked of them."""
+    if not isinstance(residents, kind):
+        raise Refusal("the clients of this scenario agreed to something else: to train, or to be asked")
+    return residents
+
+
+def _answered(context: Context, respondents: Respondents) -> Answered:
+    """Which clients have answered which query, as Flower's node state keeps it over all messages."""
+    if "answered" not in context.state:
+        return respondents.fresh()
+    return context.state.array_records["answered"]["answered"].numpy()
 
 
 def _load(context: Context, fleet: Fleet) -> Budgets | None:
@@ -95,15 +117,18 @@ def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
 
 
 @lru_cache(maxsize=2)
-def _fleet(source: str, allow_code: bool) -> Fleet:
-    return Fleet.of(scenario_of_app(source), allow_code=allow_code)
+def _residents(source: str, allow_code: bool) -> Residents:
+    scenario = scenario_of_app(source)
+    if isinstance(scenario, Statistics):
+        return Respondents.of(scenario)
+    return Fleet.of(scenario, allow_code=allow_code)
 
 
-def _fleet_of_run(context: Context) -> Fleet:
+def _residents_of_run(context: Context) -> Residents:
     # A node that was started with a scenario of its own serves no other plan, whoever submits the run. Its
     # budgets are those of one Flower run: who submits another begins anew.
     own = context.node_config.get("scenario")
-    return _fleet(str(own or context.run_config["scenario"]), code_allowed(context.run_config))
+    return _residents(str(own or context.run_config["scenario"]), code_allowed(context.run_config))
 
 
-app = _app(_fleet_of_run)
+app = _app(_residents_of_run)

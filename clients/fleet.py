@@ -89,10 +89,15 @@ class Fleet:
         return torch.from_numpy(self.people.dataset.y)
 
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
-        """The logical hosts that a node serves: those h with h mod num-partitions = partition-id."""
-        nodes = int(str(node_config.get("num-partitions", 1)))
-        node = int(str(node_config.get("partition-id", 0)))
-        return list(range(node, self.hosts, nodes))
+        """The logical hosts that a node serves."""
+        return hosts_here(self.hosts, node_config)
+
+
+def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:
+    """The logical hosts that a node serves: those h with h mod num-partitions = partition-id."""
+    nodes = int(str(node_config.get("num-partitions", 1)))
+    node = int(str(node_config.get("partition-id", 0)))
+    return list(range(node, hosts, nodes))
 
 
 class Budgets:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise
-from fedprivacy.errors import InputError, Refusal
-from fedprivacy.protocol import Faults, TrainReply, TrainRequest
+from fedprivacy.errors import Refusal
+from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
 from fedprivacy.training.cohort import train_cohort
 
 Ids = NDArray[np.int64]
@@ -46,7 +46,8 @@ def answer(
         raise Refusal(reason)
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
         raise Refusal("single messages are asked for, but the plan draws noise for sums only")
-    clients = _known(fleet, request, hosts)
+    clients = request.clients
+    check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
     willing = clients if budgets is None else budgets.spend(clients, request.round)
     local = fleet.plan.trust == "local"
     updates, failures = _train(fleet, request, willing)
@@ -62,19 +63,6 @@ def answer(
     faults = Faults(zeroed, len(failures), next(iter(failures.values()), None))
     refused = len(clients) - len(willing)
     return TrainReply(private, willing[answering], refused, Faults() if local else faults), faults
-
-
-def _known(fleet: Fleet, request: TrainRequest, hosts: Sequence[int]) -> Ids:
-    clients = request.clients
-    if request.host not in hosts or (clients % fleet.hosts != request.host).any():
-        # A client that answered on two nodes would be counted by neither, and reuse its noise.
-        raise InputError(f"clients of host {request.host} are asked for; here live hosts {list(hosts)}")
-    if len(clients) and (clients[0] < 0 or clients[-1] >= fleet.plan.population):
-        raise InputError(f"there are clients 0 to {fleet.plan.population - 1}, asked for others")
-    if (np.diff(clients) <= 0).any():
-        # A client named twice would count twice in the sum, beyond the sensitivity.
-        raise InputError("the clients of a request must be sorted and named once")
-    return clients
 
 
 def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[torch.Tensor, dict[int, str]]:

@@ -6,7 +6,7 @@ It knows nothing of Flower; `clients` and `server` put these parts into Flower m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,6 +153,110 @@ class TrainReply:
         return reply
 
 
+@dataclass(frozen=True)
+class AskRequest:
+    """Ask these clients one query of a statistics scenario; they all live on one logical host.
+
+    Args:
+        query: The number of the query in the scenario.
+        host: The logical host of all these clients.
+        clients: Their ids, sorted, int64, shape (chunk,).
+        plan: The plan that the server asks for, as JSON data. A client compares it with its own.
+    """
+
+    query: int
+    host: int
+    clients: NDArray[np.int64]
+    plan: Any
+
+    def parts(self) -> tuple[Arrays, Values]:
+        """The request as arrays and scalars."""
+        return {"clients": self.clients}, {
+            "query": self.query,
+            "host": self.host,
+            "plan": json.dumps(self.plan),
+        }
+
+    @classmethod
+    def of(cls, arrays: Arrays, values: Values) -> AskRequest:
+        """The request that `parts` took apart.
+
+        Raises:
+            InputError: if parts are missing or of the wrong kind.
+        """
+        try:
+            query, host, plan = int(values["query"]), int(values["host"]), json.loads(values["plan"])
+            request = cls(query, host, arrays["clients"], plan)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"not a query: {type(error).__name__}: {error}") from error
+        _check(request.clients, np.int64, "clients")
+        return request
+
+
+@dataclass(frozen=True)
+class AskReply:
+    """What a node answers for a chunk.
+
+    Args:
+        totals: The totals of the clients' answers, float64, shape (cells,).
+        answered: How many clients are in them.
+        refused: How many refused, since they have answered this query before.
+    """
+
+    totals: NDArray[np.float64]
+    answered: int
+    refused: int
+
+    def parts(self) -> tuple[Arrays, Values]:
+        """The reply as arrays and scalars."""
+        return {"totals": self.totals}, {"answered": self.answered, "refused": self.refused}
+
+    @classmethod
+    def of(cls, arrays: Arrays, values: Values, *, cells: int, clients: int) -> AskReply:
+        """The reply that `parts` took apart, checked against what the server asked for.
+
+        Raises:
+            FedPrivacyError: if the node's answer does not have the shape that was asked for.
+        """
+        try:
+            reply = cls(arrays["totals"], int(values["answered"]), int(values["refused"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FedPrivacyError(f"not an answer: {type(error).__name__}: {error}") from error
+        totals = reply.totals
+        if totals.shape != (cells,) or totals.dtype != np.float64 or not np.isfinite(totals).all():
+            raise FedPrivacyError(
+                f"not an answer: totals are {totals.dtype} {totals.shape}, expected ({cells},)"
+            )
+        if min(reply.answered, reply.refused) < 0 or reply.answered + reply.refused != clients:
+            raise FedPrivacyError(f"not an answer: {clients} were asked, {reply.answered} answered")
+        return reply
+
+
+def check_clients(
+    clients: NDArray[np.int64], host: int, here: Sequence[int], hosts: int, population: int
+) -> None:
+    """Refuses a request that names clients who do not exist, who live elsewhere, or one twice.
+
+    Args:
+        clients: The ids of a request.
+        host: The logical host that it names.
+        here: The logical hosts of this node.
+        hosts: How many there are.
+        population: How many clients there are.
+
+    Raises:
+        InputError: it does.
+    """
+    if host not in here or (clients % hosts != host).any():
+        # A client that answered on two nodes would be counted by neither, and reuse its noise.
+        raise InputError(f"clients of host {host} are asked for; here live hosts {list(here)}")
+    if len(clients) and (clients[0] < 0 or clients[-1] >= population):
+        raise InputError(f"there are clients 0 to {population - 1}, asked for others")
+    if (np.diff(clients) <= 0).any():
+        # A client named twice would count twice in the sum, beyond the sensitivity.
+        raise InputError("the clients of a request must be sorted and named once")
+
+
 def _check(array: NDArray[Any], dtype: type, name: str) -> None:
     if array.ndim != 1 or array.dtype != dtype:
-        raise InputError(f"not a training request: {name} is {array.dtype} of shape {array.shape}")
+        raise InputError(f"not a request: {name} is {array.dtype} of shape {array.shape}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.mechanisms.clipping import add_in_order
 from fedprivacy.protocol import TrainReply
+from server.messages import parts_of
 from server.sampling import Chunk
 
 
@@ -60,7 +61,7 @@ def aggregate(
         observe: "sum" or "each": what the replies hold.
     """
     total = RoundTotal(np.zeros(parameters))
-    in_order = _by_turn(replies)
+    in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is not None and reply[0] == number:
@@ -76,7 +77,7 @@ def message_number(message: Message) -> int:
     return int(message.metadata.group_id.rpartition("/")[2])
 
 
-def _by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
+def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
     """Replies in the order of their numbers; early ones wait, and gaps are closed at the end."""
     waiting: dict[int, Message] = {}
     turn = 0
@@ -93,10 +94,8 @@ def _add(total: RoundTotal, chunk: Chunk, message: Message, parameters: int, obs
     if message.has_error():
         total.fail(len(chunk.clients), message.error.reason or f"Flower error {message.error.code}")
         return
-    arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
-    values = dict(message.content.config_records["values"])
     try:
-        reply = TrainReply.of(arrays, values, parameters=parameters, observe=observe)
+        reply = TrainReply.of(*parts_of(message), parameters=parameters, observe=observe)
     except FedPrivacyError as error:
         total.fail(len(chunk.clients), str(error))
         return

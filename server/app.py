@@ -6,15 +6,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
 from torch import nn
 
 from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.analytics.plan import people_of
+from fedprivacy.analytics.plan import plan_of as statistics_plan_of
+from fedprivacy.analytics.record import StatisticsRecord
+from fedprivacy.analytics.streams import statistics_streams
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import RunError
@@ -26,11 +30,12 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
+from fedprivacy.scenario.statistics import Statistics
 from server.aggregation import RoundTotal
+from server.hosts import find_hosts
 from server.optimizers import server_optimizer
+from server.statistics import serve as serve_statistics
 from server.strategy import Federation
-
-HOSTS_TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
@@ -178,34 +183,6 @@ def federation_of(
     return federation, module
 
 
-def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[int, int]:
-    """Asks every node which logical hosts it serves; the lowest node id serves a host.
-
-    Nodes may register after the ServerApp has started, so it asks until every host has a node.
-
-    Raises:
-        RunError: if hosts have no node after `timeout` seconds, or a node cannot answer.
-    """
-    deadline = time.monotonic() + timeout
-    while True:
-        served: dict[int, int] = {}
-        questions = [
-            Message(RecordDict({"ask": ConfigRecord()}), dst_node_id=node, message_type="query")
-            for node in sorted(grid.get_node_ids(), reverse=True)
-        ]
-        for reply in sorted(grid.send_and_receive(questions), key=lambda m: -m.metadata.src_node_id):
-            if reply.has_error():
-                raise RunError(f"a node cannot say which clients live there: {reply.error.reason}")
-            hosts_here = cast("list[int]", reply.content.config_records["hosts"]["hosts"])
-            served |= dict.fromkeys(hosts_here, reply.metadata.src_node_id)
-        missing = sorted(set(range(hosts)) - set(served))
-        if not missing:
-            return {host: served[host] for host in range(hosts)}
-        if time.monotonic() > deadline:
-            raise RunError(f"no node serves the logical hosts {missing} after {timeout:.0f} s")
-        time.sleep(0.5)
-
-
 app = ServerApp()
 
 
@@ -213,10 +190,18 @@ app = ServerApp()
 def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
     scenario = scenario_of_app(str(context.run_config["scenario"]))
-    people, allowed = population(scenario.data), code_allowed(context.run_config)
+    out = Path(str(context.run_config["out"])).expanduser()
+    if isinstance(scenario, Statistics):
+        directory = _ask(grid, scenario, out)
+    else:
+        directory = _train(grid, scenario, out, code_allowed(context.run_config))
+    print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
+
+
+def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool) -> RunDirectory:
+    people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
-    out = Path(str(context.run_config["out"])).expanduser()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     # The nodes read their plan from the same run config: they would follow whoever submits another.
     record = RunRecord(
@@ -230,4 +215,14 @@ def _main(grid: Grid, context: Context) -> None:
         noise_key=run_streams(scenario, people, model.code).run,
     )
     serve(grid, record, people, model)
-    print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
+    return directory
+
+
+def _ask(grid: Grid, scenario: Statistics, out: Path) -> RunDirectory:
+    plan = statistics_plan_of(scenario)
+    who = people_of(scenario, plan)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=False))
+    key = statistics_streams(scenario, who).run
+    record = StatisticsRecord(scenario, plan, directory, command="flwr run .", held=False, noise_key=key)
+    serve_statistics(grid, record, who)
+    return directory

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
@@ -22,6 +22,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.seeds import Streams
 from server.aggregation import RoundTotal, aggregate
+from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.privacy import add_central_noise
 from server.sampling import Chunk, chunks, draw_cohort, one_per_node
@@ -116,16 +117,4 @@ class Federation:
                 plan=self.plan,
                 observe=self.observe,
             )
-            arrays, values = request.parts()
-            content = RecordDict(
-                {
-                    "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
-                    "values": ConfigRecord(values),
-                }
-            )
-            yield Message(
-                content,
-                dst_node_id=self.hosts[chunk.host],
-                message_type="train",
-                group_id=f"{number}/{position}",
-            )
+            yield request_to(self.hosts[chunk.host], "train", f"{number}/{position}", *request.parts())

@@ -16,6 +16,11 @@ SEES = {
     "participant": "another participant, who sees the global models that it is sent",
     "outsider": "an outsider, who sees the final model",
 }
+SEES_STATISTICS = {
+    "server": "the server, which sees each answer that it receives",
+    "participant": "another participant, who sees the published statistics",
+    "outsider": "an outsider, who sees the published statistics",
+}
 NEIGHBOURS = {
     "replace-one": "all records of one client replaced by any others",
     "add-remove": "one client with all its records added or removed",
@@ -41,7 +46,8 @@ def printed(epsilon: float, digits: int = 4) -> str:
 class Guarantee:
     """What one observer can learn at most. There is no bare epsilon.
 
-    `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then say why.
+    `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then say why. `of` is
+    what was released: the models of a "training", or "statistics", whose rounds are queries.
     """
 
     observer: str
@@ -54,17 +60,21 @@ class Guarantee:
     rounds: int
     accountant: str | None
     assumptions: tuple[str, ...]
+    of: str = "training"
 
     @property
     def words(self) -> str:
         """The guarantee as one plain sentence."""
-        seen = SEES[self.observer]
+        statistics = self.of == "statistics"
+        seen = (SEES_STATISTICS if statistics else SEES)[self.observer]
+        noun = ("query" if self.rounds == 1 else "queries") if statistics else "round"
+        rounds = f"{self.rounds} {noun}{'' if statistics or self.rounds == 1 else 's'}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
             f"{NEIGHBOURS[self.adjacency]} (unit {self.unit}, {self.adjacency}), trust {self.trust}, "
-            f"{self.sampling}, {self.rounds} round{'' if self.rounds == 1 else 's'}, accountant "
+            f"{self.sampling}, {rounds}, accountant "
             f"{self.accountant}; provided that "
             f"{'; '.join(self.assumptions)}."
         )
@@ -106,7 +116,7 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
     Raises:
         InputError: if a stored epsilon is not what the stored ledger costs.
     """
-    if document.get("kind") != "run":
+    if document.get("kind") not in ("run", "statistics"):
         return
     try:
         stored = {g["observer"]: g["epsilon"] for g in document["privacy"]["guarantees"]}
@@ -146,4 +156,5 @@ def _account(ledger: Mapping[str, Any], claim: Mapping[str, Any]) -> Guarantee:
         rounds=ledger["rounds"],
         accountant=None if spent is None else spent.accountant,
         assumptions=assumptions,
+        of=ledger.get("of", "training"),
     )

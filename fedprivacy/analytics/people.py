@@ -82,16 +82,14 @@ def made_up(data: Bits | Categories | Numbers) -> NDArray[np.float64]:
         drawn = np.searchsorted(edges, stream.random(data.clients), side="right")
         return np.minimum(drawn, len(shares) - 1).astype(np.float64)
     if data.law == "uniform":
-        assert data.low is not None and data.high is not None
-        return stream.uniform(data.low, data.high, data.clients)
-    assert data.median is not None and data.spread is not None
-    return data.median * np.exp(data.spread * stream.standard_normal(data.clients))
+        return stream.uniform(data.low or 0.0, data.high or 0.0, data.clients)
+    normal = stream.standard_normal(data.clients)
+    return (data.median or 0.0) * np.exp((data.spread or 0.0) * normal)
 
 
 def _zipf(categories: int | None, exponent: float | None) -> NDArray[np.float64]:
-    assert categories is not None and exponent is not None
-    shares: NDArray[np.float64] = np.arange(1, categories + 1) ** -float(exponent)
-    return shares
+    ranks = np.arange(1, (categories or 0) + 1, dtype=np.float64)
+    return ranks ** -(exponent or 0.0)
 
 
 def _from_file(data: NpzTable, columns: tuple[str, ...]) -> People:

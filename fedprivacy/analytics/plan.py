@@ -9,6 +9,7 @@ from typing import Any
 import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
+from fedprivacy.analytics.people import People, people
 from fedprivacy.analytics.questions import Question, questions_of
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.bits import RandomizedResponse
@@ -50,7 +51,7 @@ class Ask:
         if self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
         additive = isinstance(self.mechanism, Laplace | DiscreteLaplace)
-        event = self.mechanism.event(adjacency) if additive else self.mechanism.event()  # type: ignore[call-arg,union-attr]
+        event = self.mechanism.event(adjacency) if additive else self.mechanism.event()  # type: ignore[call-arg]
         return event if self.times == 1 else dp_accounting.SelfComposedDpEvent(event, self.times)
 
     def to_json(self) -> dict[str, Any]:
@@ -101,6 +102,15 @@ class StatisticsPlan:
         return f"the server asks for another plan ({words[:1000]})"
 
 
+def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
+    """The people of a scenario, with the columns that its plan asks for.
+
+    Raises:
+        InputError: if a file is not what the scenario says of it.
+    """
+    return people(scenario.data, [column for ask in plan.asks for column in ask.question.columns()])
+
+
 def plan_of(scenario: Statistics) -> StatisticsPlan:
     """The plan of a scenario. The budget is shared by weight, and at a delta above 0 stretched to fit it.
 
@@ -123,7 +133,10 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
     whole = scenario.data.name != "npz" or scenario.data.owner == "record"
 
     def stretched(noise: float) -> StatisticsPlan:
-        asks = (_ask(question, plan, share / noise, whole) for question, share in zip(questions, shares, strict=True))
+        asks = (
+            _ask(question, plan, share / noise, whole)
+            for question, share in zip(questions, shares, strict=True)
+        )
         return replace(plan, asks=tuple(asks))
 
     if plan.delta == 0:
@@ -163,7 +176,9 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
     if question.kind == "most-common" and asked != "all-counts":
         if asked == "exponential-mechanism":
             return ExponentialMechanism(epsilon, 1.0, monotone)
-        return NoisyMax.for_counts(epsilon, adjacency, "laplace" if asked == "noisy-max" else "permute-and-flip")
+        return NoisyMax.for_counts(
+            epsilon, adjacency, "laplace" if asked == "noisy-max" else "permute-and-flip"
+        )
     if question.kind == "quantile" and asked != "all-counts":
         # Of the clients at or below a candidate, and of the share that should be there, one client moves 1.
         return ExponentialMechanism(epsilon / times, 1.0)
@@ -176,9 +191,7 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
     kind = Laplace if asked == "laplace" or not exact else DiscreteLaplace
     if asked == "discrete-laplace" and not exact:
         raise InputError(
-            "central = \"discrete-laplace\" needs whole totals, and clients of several records have shares. "
+            'central = "discrete-laplace" needs whole totals, and clients of several records have shares. '
             'Set central = "laplace".'
         )
     return kind(epsilon, sensitivity)
-
-

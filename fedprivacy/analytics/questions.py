@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,8 @@ class Question:
     def _category(self, values: Vector) -> Ids:
         if self.first is None:
             # A quantile's candidate counts those at or below it, a price those who bid as much or more.
-            side = "left" if self.kind == "quantile" else "right"
-            placed = np.searchsorted(self.edges, values, side=side)
+            below = self.kind == "quantile"
+            placed = np.searchsorted(self.edges, values, side="left" if below else "right").astype(float)
         else:
             placed = np.nan_to_num(np.rint(values) - self.first, nan=np.inf, posinf=1e18, neginf=-1e18)
         groups = self.cells // 2 if self.kind == "share-by-group" else self.cells
@@ -92,12 +93,12 @@ class Question:
             coded = self.coded(people, offsets[clients])
             if not self.cells:
                 return np.array([coded.sum()])
-            return np.bincount(coded, minlength=self.cells).astype(np.float64)
+            return np.bincount(coded, minlength=self.cells).astype(float)
         records, sizes = _records(people, clients)
         coded, weights = self.coded(people, records), np.repeat(1.0 / sizes, sizes)
         if not self.cells:
             return np.array([(coded * weights).sum()])
-        return np.bincount(coded, weights=weights, minlength=self.cells)
+        return np.bincount(coded, weights=weights, minlength=self.cells).astype(float)
 
     def answers(self, people: People, clients: Ids, stream: np.random.Generator) -> NDArray[Any]:
         """One answer for each client, shape (clients,): its mean number, or the category of one record.
@@ -158,5 +159,5 @@ def labels(question: Question) -> list[str]:
         groups = question.cells // 2 if question.kind == "share-by-group" else question.cells
         return [str(question.first + place) for place in range(groups)]
     edges = [f"{edge:g}" for edge in query.edges]
-    between = [f"{a} to {b}" for a, b in zip(edges, edges[1:], strict=False)]
+    between = [f"{a} to {b}" for a, b in pairwise(edges)]
     return [f"below {edges[0]}", *between, f"{edges[-1]} or more"]

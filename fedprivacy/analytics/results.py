@@ -54,7 +54,7 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
 
 
 def _number(question: Question, released: Released, clients: int) -> dict[str, Any]:
-    assert released.totals is not None and released.variances is not None
+    assert released.totals is not None
     total, half = float(released.totals[0]), float(released.half_width(CONFIDENCE)[0])
     if question.kind == "count":
         return _interval(total, half)
@@ -131,7 +131,9 @@ def _quantile(question: Question, released: Released, clients: int) -> dict[str,
         half = np.sqrt(np.cumsum(released.half_width(CONFIDENCE) ** 2))
         wanted = [share * float(released.totals.sum()) for share in question.query.quantiles]
         low = [float(question.edges[_first_at(ranks + half, rank)]) for rank in wanted]
-        high = [float(question.edges[_first_at(np.maximum.accumulate(ranks - half), rank)]) for rank in wanted]
+        high = [
+            float(question.edges[_first_at(np.maximum.accumulate(ranks - half), rank)]) for rank in wanted
+        ]
     return {
         "labels": [f"{share:g}" for share in question.query.quantiles],
         "estimate": [float(question.edges[place]) for place in chosen],
@@ -210,7 +212,9 @@ def _error(question: Question, answer: dict[str, Any], true: Any, exact: Vector)
         revenue = prices * buyers(exact)
         best = float(revenue.max())
         return 1 - float(revenue[int(np.searchsorted(prices, estimate))]) / best if best > 0 else 0.0
-    pairs = zip(np.atleast_1d(np.asarray(estimate, object)), np.atleast_1d(np.asarray(true, object)), strict=True)
+    pairs = zip(
+        np.atleast_1d(np.asarray(estimate, object)), np.atleast_1d(np.asarray(true, object)), strict=True
+    )
     errors = [abs(said - right) for said, right in pairs if said is not None and right is not None]
     return float(max(errors)) if errors else None
 

@@ -12,7 +12,9 @@ from fedprivacy.mechanisms.categories import FrequencyOracle
 from fedprivacy.mechanisms.laplace import Laplace
 
 
-def totals(plan: StatisticsPlan, ask: Ask, people: People, clients: Ids, stream: np.random.Generator) -> Vector:
+def totals(
+    plan: StatisticsPlan, ask: Ask, people: People, clients: Ids, stream: np.random.Generator
+) -> Vector:
     """The totals over a chunk of clients; those of all chunks add up.
 
     Args:

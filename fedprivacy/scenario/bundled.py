@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import fedprivacy
+from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.scenario import Scenario
+from fedprivacy.scenario.statistics import Statistics
 
 
-def scenario_of_app(value: str) -> Scenario:
+def scenario_of_app(value: str) -> Scenario | Statistics:
     """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
 
     Raises:
         ScenarioError: if the text or the file is not a scenario.
     """
     if "=" in value:
-        return Scenario.from_text(value, "run config: scenario")
-    return Scenario.read(Path(fedprivacy.__file__).parents[1] / value)
+        return loads(value, "run config: scenario")
+    return load(Path(fedprivacy.__file__).parents[1] / value)
 
 
 def code_allowed(run_config: Mapping[str, object]) -> bool:

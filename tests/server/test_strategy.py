@@ -15,7 +15,7 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.planning import plan_of
 from fedprivacy.sampling import FixedSampling
 from server.adversary import Interposed
-from server.app import find_hosts
+from server.hosts import find_hosts
 
 NOBODY = "sampling={name='poisson', rate=1e-9}"
 

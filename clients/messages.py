@@ -1,0 +1,24 @@
+"""Plain values to Flower messages and back, on the clients' side."""
+
+from __future__ import annotations
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+
+from fedprivacy.protocol import Arrays, Values
+
+
+def parts_of(message: Message) -> tuple[Arrays, Values]:
+    """The arrays and scalars of a request."""
+    arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
+    return arrays, dict(message.content.config_records["values"])
+
+
+def reply_to(message: Message, arrays: Arrays, values: Values) -> Message:
+    """The reply that carries these parts."""
+    content = RecordDict(
+        {
+            "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
+            "values": ConfigRecord(values),
+        }
+    )
+    return Message(content, reply_to=message)

@@ -1,0 +1,63 @@
+"""What a statistics run released to whom, in the form from which guarantees are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dp_accounting
+
+from fedprivacy.accounting.events import to_json
+from fedprivacy.accounting.ledger import OBSERVERS, SIMULATED
+from fedprivacy.analytics.plan import StatisticsPlan
+
+PUBLIC = "the queries with their bounds, grids and categories are public knowledge"
+PUBLIC_SIZE = "and so is the number of clients"
+PRIVATE_SIZE = (
+    "the observer is not told how many clients there are or have answered (operator-only in the record)"
+)
+ENFORCED = "each client randomises its own answers, and answers each query once, whatever the server asks for"
+HANDED = (
+    "whoever submits the run is honest about the plan: each client randomises its own answers, and answers "
+    "each query once, but by the plan that came with the run"
+)
+TRUSTED = "the server is honest: it sees exact totals, adds the noise or chooses, and releases nothing else"
+TRUTH_HIDDEN = (
+    "the true values and errors, which only the simulation knows, and the fields marked operator-only are "
+    "not shown to the observer"
+)
+SAMPLING = "every client asked each query once"
+
+
+def ledger(plan: StatisticsPlan, asked: int, *, held: bool) -> dict[str, Any]:
+    """The ledger of a run as a JSON object; `statement.guarantees` accounts for it.
+
+    Args:
+        plan: What the run follows.
+        asked: How many of its queries have been asked, in their order.
+        held: Whether the clients hold a plan of their own, and not the one that came with the run.
+    """
+    event = dp_accounting.ComposedDpEvent([ask.event(plan.adjacency) for ask in plan.asks[:asked]])
+    return {
+        "of": "statistics",
+        "trust": plan.trust,
+        "unit": plan.unit,
+        "adjacency": plan.adjacency,
+        "delta": plan.delta,
+        "population": plan.population,
+        "sampling": SAMPLING,
+        "rounds": asked,
+        "held": held,
+        "claims": [_claim(plan, observer, event, held) for observer in OBSERVERS],
+    }
+
+
+def _claim(plan: StatisticsPlan, observer: str, event: dp_accounting.DpEvent, held: bool) -> dict[str, Any]:
+    if plan.trust == "none":
+        return {"observer": observer, "event": None, "assumptions": ["nobody adds noise"]}
+    if plan.trust == "central" and observer == "server":
+        reason = "the server is trusted: it sees exact totals"
+        return {"observer": observer, "event": None, "assumptions": [reason]}
+    by_whom = TRUSTED if plan.trust == "central" else ENFORCED if held else HANDED
+    size = [f"{PUBLIC}, {PUBLIC_SIZE}"] if plan.adjacency == "replace-one" else [PUBLIC, PRIVATE_SIZE]
+    assumptions = [by_whom, *size, TRUTH_HIDDEN, SIMULATED]
+    return {"observer": observer, "event": to_json(event), "assumptions": assumptions}

@@ -1,0 +1,120 @@
+"""The record of a statistics run: the document run.json, kept true query by query."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.analytics.ledger import ledger
+from fedprivacy.analytics.plan import StatisticsPlan
+from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.scenario.statistics import Statistics
+
+OPERATOR_ONLY = (
+    *(f"queries[].{key}" for key in ("answered", "refusals", "failures", "first_failure", "seconds")),
+    "performance.seconds",
+    "error",
+    *SEEDS,
+)
+# Where a client may be there or not, how many there are is itself private.
+SIZES = (
+    "privacy.population", "ledger.population", "plan.population", "scenario.data.clients",
+    "scenario.compare.clients",
+)  # fmt: skip
+SIMULATION_ONLY = ("queries[].true", "queries[].error")
+TRUTH_NOTE = (
+    "True values and errors are known to this simulation alone: no real federation has them, and no "
+    "guarantee here holds against those who see them."
+)
+OnQuery = Callable[[dict[str, Any]], None]
+
+
+class StatisticsRecord:
+    """Collects the answers of a statistics run, writes them after each query, and closes with a status.
+
+    Args:
+        scenario: What was asked for.
+        plan: The privacy plan that runs.
+        directory: Where it is written; None: nowhere, as for one of many cells of a comparison.
+        command: The command that reproduces the run, for the report.
+        on_query: Called with each query's result, for progress displays.
+        held: Whether the clients hold a plan of their own (`ledger`).
+        noise_key: What tells the noise of this run from that of others (`statistics_streams`).
+    """
+
+    def __init__(
+        self,
+        scenario: Statistics,
+        plan: StatisticsPlan,
+        directory: RunDirectory | None,
+        *,
+        command: str = "",
+        on_query: OnQuery | None = None,
+        held: bool = True,
+        noise_key: str = "",
+    ) -> None:
+        self.scenario, self.plan, self.directory = scenario, plan, directory
+        self.command, self.on_query, self.held, self.noise_key = command, on_query, held, noise_key
+        self.queries: list[dict[str, Any]] = []
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._clock = time.perf_counter()
+
+    def begin(self) -> None:
+        """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
+        self._write("running", None, len(self.plan.asks))
+
+    def commit(self, result: dict[str, Any]) -> None:
+        """Adds the result of a query."""
+        self.queries.append(result)
+        if self.directory is not None:
+            self.directory.append_event(result)
+        if self.on_query:
+            self.on_query(result)
+
+    def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
+        """Writes the final document; a query that broke off is charged like one that was answered."""
+        return self._write(status, error, len(self.queries) + (status != "finished"))
+
+    def _write(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
+        document = self.document(status, error, min(asked, len(self.plan.asks)))
+        if self.directory is not None:
+            self.directory.write_document(document)
+        return document
+
+    def document(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
+        """The result document, with `asked` queries charged."""
+        plan, charged = self.plan, ledger(self.plan, asked, held=self.held)
+        private_size = SIZES if plan.adjacency != "replace-one" else ()
+        return {
+            "schema": SCHEMA,
+            "kind": "statistics",
+            "name": self.scenario.name,
+            "seed": self.scenario.seed,
+            "path": None if self.directory is None else str(self.directory.path),
+            "status": status,
+            "error": error,
+            "command": self.command,
+            "started": self.started,
+            "versions": versions(),
+            "scenario": self.scenario.tables(),
+            "noise_key": self.noise_key,
+            "plan": plan.to_json(),
+            "queries": self.queries,
+            "privacy": {
+                **{key: charged[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
+                "epsilon": self.scenario.privacy.epsilon,
+                "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
+            },
+            "ledger": charged,
+            "operator_only": [*OPERATOR_ONLY, *private_size],
+            "simulation_only": list(SIMULATION_ONLY),
+            "notes": [TRUTH_NOTE],
+            "performance": {
+                "seconds": round(time.perf_counter() - self._clock, 3),
+                "peak_memory_mb": peak_memory_mb(),
+            },
+        }

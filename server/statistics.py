@@ -1,0 +1,160 @@
+"""The server's side of a statistics scenario: ask, add up, release, and keep the record true."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flwr.app import Message
+from flwr.serverapp import Grid
+from numpy.typing import NDArray
+
+from fedprivacy.analytics.people import People
+from fedprivacy.analytics.record import StatisticsRecord
+from fedprivacy.analytics.releasing import release
+from fedprivacy.analytics.results import result, truth
+from fedprivacy.analytics.streams import statistics_streams
+from fedprivacy.errors import FedPrivacyError, RunError
+from fedprivacy.protocol import AskReply, AskRequest
+from server.aggregation import by_turn
+from server.hosts import find_hosts
+from server.messages import parts_of, request_to
+from server.sampling import Chunk, chunks, one_per_node
+
+MESSAGE = "query.statistic"
+
+
+@dataclass
+class Gathered:
+    """What the replies to one query amount to; all but the totals is operator-only.
+
+    Args:
+        totals: The sum of all chunks' totals, float64, shape (cells,).
+        answered: How many clients are in it.
+        refused: How many refused, since they have answered before.
+        failed: How many did not answer.
+        first_failure: Why the first of them did not.
+    """
+
+    totals: NDArray[np.float64]
+    answered: int = 0
+    refused: int = 0
+    failed: int = 0
+    first_failure: str | None = None
+
+    def fail(self, count: int, reason: str) -> None:
+        """Counts clients that did not answer."""
+        self.failed += count
+        self.first_failure = self.first_failure or reason
+
+
+def serve(grid: Grid, record: StatisticsRecord, people: People) -> None:
+    """Asks the queries of a scenario; whatever ends it, the record says how far it came.
+
+    Args:
+        grid: Flower's way to the nodes.
+        record: Where the run is written; it holds the scenario and the plan.
+        people: The data, of which a simulation knows the true values.
+
+    Raises:
+        RunError: if a host has no node, or nobody answers a query.
+    """
+    record.begin()
+    try:
+        _play(grid, record, people)
+    except KeyboardInterrupt:
+        record.finish("interrupted", "interrupted by the user")
+        raise
+    except Exception as error:
+        record.finish("failed", f"{type(error).__name__}: {error}")
+        raise
+    record.finish("finished")
+
+
+def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
+    plan, federation = record.plan, record.scenario.federation
+    hosts = find_hosts(grid, federation.hosts)
+    streams, everybody = statistics_streams(record.scenario, people), np.arange(plan.population)
+    asked = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
+    for number, ask in enumerate(plan.asks):
+        began = time.perf_counter()
+        cells = ask.question.cells or (2 if plan.trust != "local" and plan.adjacency != "replace-one" else 1)
+        replies = _replies(grid, hosts, asked, number, plan.to_json(), federation.timeout)
+        gathered = gather(asked, replies, cells)
+        if not gathered.answered:
+            raise RunError(f"query {ask.question.name}: nobody answered. First: {gathered.first_failure}")
+        stream = streams.noise(f"release/{ask.question.name}")
+        answer = result(
+            ask, release(ask, plan.trust, gathered.totals, gathered.answered, stream), gathered.answered
+        )
+        exact = ask.question.exact(people, everybody)
+        record.commit(
+            {
+                "round": number,
+                **answer,
+                **truth(ask.question, answer, exact, plan.population),
+                "answered": gathered.answered,
+                "refusals": gathered.refused,
+                "failures": gathered.failed,
+                "first_failure": gathered.first_failure,
+                "seconds": round(time.perf_counter() - began, 6),
+            }
+        )
+
+
+def gather(asked: Sequence[Chunk], replies: Iterator[Message], cells: int) -> Gathered:
+    """The sum over a query's replies, added in the order of the chunks whatever the order of arrival.
+
+    Args:
+        asked: The chunks, in order; message number i asked for the i-th.
+        replies: Flower replies.
+        cells: How many totals each must hold.
+    """
+    gathered = Gathered(np.zeros(cells))
+    in_order = by_turn(replies)
+    reply = next(in_order, None)
+    for number, chunk in enumerate(asked):
+        if reply is None or reply[0] != number:
+            gathered.fail(len(chunk.clients), "the node did not answer")
+            continue
+        _add(gathered, reply[1], cells, len(chunk.clients))
+        reply = next(in_order, None)
+    return gathered
+
+
+def _add(gathered: Gathered, message: Message, cells: int, clients: int) -> None:
+    if message.has_error():
+        gathered.fail(clients, message.error.reason or f"Flower error {message.error.code}")
+        return
+    try:
+        reply = AskReply.of(*parts_of(message), cells=cells, clients=clients)
+    except FedPrivacyError as error:
+        gathered.fail(clients, str(error))
+        return
+    gathered.totals += reply.totals
+    gathered.answered += reply.answered
+    gathered.refused += reply.refused
+
+
+def _replies(
+    grid: Grid, hosts: Mapping[int, int], asked: Sequence[Chunk], query: int, plan: Any, timeout: float
+) -> Iterator[Message]:
+    """The replies to one query. A node gets its next message when it has answered the last.
+
+    It keeps count of who has answered, and Flower's simulation engine loses a node's state where two of
+    its messages are under way at once.
+    """
+    for wave in one_per_node(asked, hosts):
+        messages = (
+            request_to(
+                hosts[chunk.host],
+                MESSAGE,
+                f"{query}/{position}",
+                *AskRequest(query, chunk.host, chunk.clients, plan).parts(),
+            )
+            for position, chunk in wave
+        )
+        yield from grid.send_and_receive(messages, timeout=timeout)
