@@ -10,6 +10,9 @@ from typing import ClassVar, Protocol, get_args
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import Local
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
+from fedprivacy.mechanisms.norm import NormMechanism
+from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 
 class Mechanism(Protocol):
@@ -26,5 +29,10 @@ class Mechanism(Protocol):
 _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
     RandomizedResponse,
+    Laplace,
+    DiscreteLaplace,
+    NormMechanism,
+    ExponentialMechanism,
+    NoisyMax,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
