@@ -11,16 +11,18 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
+from fedprivacy.scenario.loading import load
+from fedprivacy.scenario.statistics import Statistics
 from scenarios.ready import find
 
 # Neither how a scenario was tuned nor what it is about depends on these.
 _BESIDE = re.compile(
     r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
-    r"|compare\.(seeds|epsilons|trusts|mechanisms))(\.|$)"
+    r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats))(\.|$)"
 )
 
 
-def asked(source: str, overrides: list[str] | None, seed: int | None) -> Scenario:
+def asked(source: str, overrides: list[str] | None, seed: int | None) -> Scenario | Statistics:
     """The scenario of a ready name or a file with `--set` and `--seed` laid over.
 
     What the file says of itself and of the choice of its settings was said before they were changed,
@@ -31,7 +33,7 @@ def asked(source: str, overrides: list[str] | None, seed: int | None) -> Scenari
     """
     given = overrides or []
     seeded = [] if seed is None else [f"seed={seed}"]
-    scenario = Scenario.read(find(source), [*given, *seeded])
+    scenario = load(find(source), [*given, *seeded])
     settings, _ = parse_overrides(given)
     keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))
     changed = ", ".join(key for key in keys if not _BESIDE.match(key))

@@ -81,5 +81,3 @@ def play(
     context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     server_app(grid, context)
     return record
-
-

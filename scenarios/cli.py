@@ -94,6 +94,7 @@ def run(
     from fedprivacy.errors import InputError
     from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
+    from fedprivacy.scenario.statistics import Statistics
     from scenarios.asked import asked as read_asked
     from scenarios.asked import seed_of
     from scenarios.display import show_run, watching
@@ -119,8 +120,16 @@ def run(
     else:
         assert scenario is not None
         asked = read_asked(scenario, set_, chosen)
-        permit(asked.model, allow_code)
         check_out(out or RUNS)
+        if isinstance(asked, Statistics):
+            from scenarios import asking
+            from scenarios.display_statistics import asking_queries, show_statistics
+
+            with asking_queries(len(asked.queries)) as on_query:
+                document = asking.ask(asked, out or RUNS, command=_command(chosen), on_query=on_query)
+            _print(document, json_, show_statistics)
+            return
+        permit(asked.model, allow_code)
         from scenarios import runner
 
         with watching(asked.server.rounds) as on_round:
@@ -149,29 +158,34 @@ def compare(
     """
     from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
+    from fedprivacy.scenario.statistics import Statistics
     from scenarios.asked import asked as read_asked
     from scenarios.asked import seed_of
     from scenarios.display import counting, show_comparison
 
     _check_engine(engine)
     _check_workers(workers)
-    asked = read_asked(scenario, set_, None)
-    first = seed_of(seed, len(asked.compare.seeds))
+    asked, many = read_asked(scenario, set_, None), workers or os.cpu_count() or 1
+    seeds = asked.compare.repeats if isinstance(asked, Statistics) else len(asked.compare.seeds)
+    first = seed_of(seed, seeds)
     if first is not None:
-        seeds = list(range(first, first + len(asked.compare.seeds)))
-        asked = read_asked(scenario, [*(set_ or []), f"compare.seeds={seeds}"], first)
-    permit(asked.model, allow_code)
+        listed = [] if isinstance(asked, Statistics) else [f"compare.seeds={[*range(first, first + seeds)]}"]
+        asked = read_asked(scenario, [*(set_ or []), *listed], first)
     check_out(out or RUNS)
+    if isinstance(asked, Statistics):
+        from scenarios.display_statistics import show_sweep
+        from scenarios.sweep import compare as sweep
+
+        with counting() as on_run:
+            document = sweep(asked, out or RUNS, workers=many, command=_command(first), on_run=on_run)
+        _print(document, json_, show_sweep)
+        return
+    permit(asked.model, allow_code)
     from scenarios.compare import compare as run_comparison
 
     with counting() as on_run:
         document = run_comparison(
-            asked,
-            out or RUNS,
-            workers=workers or os.cpu_count() or 1,
-            allow_code=allow_code,
-            command=_command(first),
-            on_run=on_run,
+            asked, out or RUNS, workers=many, allow_code=allow_code, command=_command(first), on_run=on_run
         )
     _print(document, json_, show_comparison)
 

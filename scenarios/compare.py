@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +29,7 @@ from fedprivacy.record import (
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
+from scenarios.pool import spread
 from scenarios.runner import run
 
 OWN_OPERATOR_ONLY = (
@@ -72,9 +70,6 @@ class Cell:
         """A name for folders and progress."""
         kind = self.trust if self.asked is None else f"{self.trust}-{self.asked}"
         return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
-
-
-Job = tuple[Cell, int]
 
 
 def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
@@ -228,43 +223,15 @@ def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
 def _run_all(cells: list[Cell], base: Path, workers: int, allow_code: bool, on_run: OnRun | None) -> None:
     """Runs every seed of every cell, `workers` at a time."""
     jobs = [(cell, seed) for cell in cells for seed in cell.scenarios]
-    finished = _finished(jobs, base, min(workers, len(jobs)), allow_code)
-    for done, (cell, seed, document) in enumerate(finished, 1):
+    work = [(cell.scenarios[seed], cell.plan, base / cell.label, allow_code) for cell, seed in jobs]
+    finished = spread(_run, work, min(workers, len(jobs)), "scenarios.runner")
+    for done, (number, document) in enumerate(finished, 1):
+        cell, seed = jobs[number]
         cell.runs[seed] = document
         if on_run:
             on_run(cell.label, done, len(jobs))
 
 
-def _finished(
-    jobs: list[Job], base: Path, workers: int, allow_code: bool
-) -> Iterator[tuple[Cell, int, dict[str, Any]]]:
-    if workers == 1:
-        for cell, seed in jobs:
-            yield cell, seed, _run(cell.scenarios[seed], cell.plan, base / cell.label, allow_code)
-        return
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["scenarios.runner"])
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
-    try:
-        started: dict[Future[dict[str, Any]], Job] = {
-            pool.submit(_run, cell.scenarios[seed], cell.plan, base / cell.label, allow_code): (cell, seed)
-            for cell, seed in jobs
-        }
-        for future in as_completed(started):
-            yield *started[future], future.result()
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
 def _run(scenario: Scenario, plan: Plan, out: Path, allow_code: bool) -> dict[str, Any]:
     """One run of a cell, in any process."""
     return run(scenario, out, plan=plan, allow_code=allow_code, report=False)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C goes to the whole process group; the parent alone decides what becomes of it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -19,7 +19,8 @@ NOISE = (
 )
 
 
-def _progress() -> Progress:
+def live() -> Progress:
+    """A progress display on stderr; quiet where that is not a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
@@ -28,7 +29,7 @@ def _progress() -> Progress:
 @contextmanager
 def watching(rounds: int) -> Iterator[Callable[[Event], None]]:
     """Shows a run's rounds go by; quiet where stderr is not a terminal."""
-    with _progress() as progress:
+    with live() as progress:
         task = progress.add_task("preparing", total=rounds)
 
         def on_round(event: Event) -> None:
@@ -42,7 +43,7 @@ def watching(rounds: int) -> Iterator[Callable[[Event], None]]:
 @contextmanager
 def counting() -> Iterator[Callable[[str, int, int], None]]:
     """Shows a comparison's runs go by; quiet where stderr is not a terminal."""
-    with _progress() as progress:
+    with live() as progress:
         task = progress.add_task("calibrating", total=None)
 
         def on_run(label: str, done: int, total: int) -> None:

@@ -13,23 +13,14 @@ from fedprivacy.analytics.people import People, people
 from fedprivacy.analytics.questions import Question, questions_of
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.mechanisms.categories import (
-    FrequencyOracle,
-    HadamardResponse,
-    KaryRandomizedResponse,
-    OptimizedUnary,
-    SymmetricUnary,
-    best_oracle,
-)
+from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, best_oracle
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace, histogram_sensitivity
 from fedprivacy.mechanisms.pure import MAX_EPSILON
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 from fedprivacy.scenario.statistics import Statistics
 
 Told = RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax
-ORACLES: dict[str, type[FrequencyOracle]] = {
-    kind.name: kind for kind in (KaryRandomizedResponse, SymmetricUnary, OptimizedUnary, HadamardResponse)
-}
+_ORACLES = {kind.name: kind for kind in ORACLES}
 
 
 @dataclass(frozen=True)
@@ -162,7 +153,7 @@ def _local(question: Question, epsilon: float) -> Told:
     if question.cells:
         if asked == "auto":
             return best_oracle(question.cells, epsilon)
-        return ORACLES[asked](question.cells, epsilon)
+        return _ORACLES[asked](question.cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
     if asked == "auto":
         # Bits are told best by a coin; a number pays for being rounded to a bit first.

@@ -75,18 +75,16 @@ class StatisticsRecord:
         if self.on_query:
             self.on_query(result)
 
-    def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
+    def finish(self, status: str, error: str | None = None) -> None:
         """Writes the final document; a query that broke off is charged like one that was answered."""
-        return self._write(status, error, len(self.queries) + (status != "finished"))
+        self._write(status, error, len(self.queries) + (status != "finished"))
 
-    def _write(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
-        document = self.document(status, error, min(asked, len(self.plan.asks)))
+    def _write(self, status: str, error: str | None, asked: int) -> None:
         if self.directory is not None:
+            document = self._document(status, error, min(asked, len(self.plan.asks)))
             self.directory.write_document(document)
-        return document
 
-    def document(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
-        """The result document, with `asked` queries charged."""
+    def _document(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
         plan, charged = self.plan, ledger(self.plan, asked, held=self.held)
         private_size = SIZES if plan.adjacency != "replace-one" else ()
         return {
@@ -94,7 +92,7 @@ class StatisticsRecord:
             "kind": "statistics",
             "name": self.scenario.name,
             "seed": self.scenario.seed,
-            "path": None if self.directory is None else str(self.directory.path),
+            "path": str(self.directory.path) if self.directory else None,
             "status": status,
             "error": error,
             "command": self.command,

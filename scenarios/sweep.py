@@ -1,0 +1,203 @@
+"""A statistics scenario under each trust model, epsilon, number of clients and mechanism, repeated."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from clients.respondents import Respondents
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.analytics.comparison import INTERVAL, finding, slope_by_trust, slopes, summary
+from fedprivacy.analytics.ledger import ledger
+from fedprivacy.analytics.plan import plan_of
+from fedprivacy.analytics.record import SIMULATION_ONLY, SIZES, TRUTH_NOTE
+from fedprivacy.errors import InputError
+from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.report import write as write_report
+from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.scenario.sections import Trust
+from fedprivacy.scenario.statistics import Statistics
+from scenarios.asking import play
+from scenarios.pool import spread
+
+ONE_RUN_ALONE = (
+    "Each epsilon is that of one run alone: who sees the results of several cells or repeats has seen "
+    "several releases about the same people, which cost the sum of their epsilons at most."
+)
+OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
+BATCH = 10  # repeats that one process plays before the next may take over
+OnRun = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a comparison; `asked` is the mechanism where several are compared, else None."""
+
+    trust: Trust
+    asked: str | None
+    epsilon: float | None
+    clients: int | None
+    scenario: Statistics
+
+    @property
+    def label(self) -> str:
+        """A name for progress."""
+        parts = [self.trust, self.asked, self.epsilon and f"epsilon {self.epsilon:g}"]
+        parts.append(self.clients and f"{self.clients:,} clients")
+        return ", ".join(str(part) for part in parts if part)
+
+    def seeded(self, seed: int) -> Statistics:
+        """The scenario of one repeat."""
+        return self.scenario.model_copy(update={"seed": seed})
+
+
+def cells_of(scenario: Statistics) -> Iterator[Cell]:
+    """The cells of a comparison.
+
+    Raises:
+        InputError: if the scenario itself has no privacy to compare, or a cell cannot be played.
+    """
+    settings = scenario.compare
+    if scenario.privacy.trust == "none" and set(settings.trusts) != {"none"}:
+        raise InputError(
+            'privacy.trust = "none": a comparison takes delta from the scenario itself. '
+            'Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
+        )
+    for trust in settings.trusts:
+        mechanisms: tuple[str, ...] = {"local": settings.local, "central": settings.central}.get(trust, ())
+        for asked in mechanisms or (None,):
+            for epsilon in (None,) if trust == "none" else settings.epsilons:
+                for clients in settings.clients or (None,):
+                    cell = scenario.cell(trust, epsilon, scenario.seed, clients, asked)
+                    plan_of(cell)  # what cannot be had is said before anything is played
+                    yield Cell(trust, asked, epsilon, clients, cell)
+
+
+def compare(
+    scenario: Statistics,
+    out: Path,
+    *,
+    workers: int,
+    command: str = "",
+    on_run: OnRun | None = None,
+) -> dict[str, Any]:
+    """Plays every cell of a scenario's comparison and writes one document and one report.
+
+    Args:
+        scenario: The scenario with its `compare` section.
+        out: Where the comparison's directory goes.
+        workers: Processes that play side by side; the numbers do not depend on it.
+        command: The command that reproduces it, for the record.
+        on_run: Called with the cell's label, repeats done and repeats in all.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if a cell cannot be played, or `out` not be written.
+        RunError: if nobody answers; what has finished is in the report.
+    """
+    cells = list(cells_of(scenario))
+    Respondents.of(scenario)  # the data are there before a folder is made
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    played: dict[int, dict[int, list[dict[str, Any]]]] = {}
+    status, error = "failed", None
+    try:
+        _play_all(cells, scenario, workers, played, on_run)
+        status = "finished"
+    except KeyboardInterrupt:
+        status, error = "interrupted", "interrupted by the user"
+        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
+        raise
+    except Exception as failure:
+        error = f"{type(failure).__name__}: {failure}"
+        raise
+    finally:
+        documents = [_document(cells[number], played[number]) for number in sorted(played)]
+        found = slopes(documents)
+        slope = slope_by_trust(found)
+        private_size = SIZES if scenario.privacy.adjacency != "replace-one" else ()
+        document = {
+            "schema": SCHEMA,
+            "kind": "compare-statistics",
+            "name": scenario.name,
+            "path": str(directory.path),
+            "status": status,
+            "error": error,
+            "command": command,
+            "started": started,
+            "versions": versions(),
+            "scenario": scenario.tables(),
+            "cells": documents,
+            "slope": slope,
+            "slopes": found,
+            "finding": finding(documents, slope) if documents else None,
+            "interval": INTERVAL,
+            "operator_only": [*OPERATOR_ONLY, *private_size],
+            "simulation_only": ["cells[].queries", *SIMULATION_ONLY],
+            "notes": [TRUTH_NOTE, ONE_RUN_ALONE],
+            "performance": {
+                "seconds": round(time.perf_counter() - began, 3),
+                "peak_memory_mb": peak_memory_mb(),
+            },
+        }
+        directory.write_document(document)
+        write_report(document, directory.path)
+    return document
+
+
+def _play_all(
+    cells: list[Cell],
+    scenario: Statistics,
+    workers: int,
+    played: dict[int, dict[int, list[dict[str, Any]]]],
+    on_run: OnRun | None,
+) -> None:
+    """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
+    repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
+    jobs = [
+        (number, batch)
+        for number, cell in enumerate(cells)
+        for batch in ([repeats[:1]] if cell.trust == "none" else _batches(repeats))
+    ]
+    total, done = sum(len(batch) for _, batch in jobs), 0
+    work = [(cells[number], list(batch)) for number, batch in jobs]
+    for job, results in spread(_play, work, min(workers, len(jobs)), "scenarios.sweep"):
+        number, batch = jobs[job]
+        played.setdefault(number, {}).update(zip(batch, results, strict=True))
+        done += len(batch)
+        if on_run:
+            on_run(cells[number].label, done, total)
+
+
+def _batches(repeats: range) -> list[range]:
+    return [repeats[start : start + BATCH] for start in range(0, len(repeats), BATCH)]
+
+
+def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
+    """The queries' results for each seed, in any process."""
+    plan = plan_of(cell.scenario)
+    return [play(one, Respondents.of(one, plan)).queries for one in map(cell.seeded, seeds)]
+
+
+def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    runs = [played[seed] for seed in sorted(played)]
+    plan = plan_of(cell.scenario)
+    charged = ledger(plan, len(plan.asks), held=True)
+    return {
+        "trust": cell.trust,
+        "asked": cell.asked,
+        "epsilon": cell.epsilon,
+        "clients": cell.scenario.population,
+        "repeats": len(runs),
+        "queries": [summary([run[number] for run in runs]) for number in range(len(plan.asks))],
+        "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
+        "ledger": charged,
+        "seconds": round(sum(query["seconds"] for run in runs for query in run), 6),
+    }
