@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.scenario.data import Digits, Synthetic
+from fedprivacy.scenario.data import Digits, PurchaseLike, Synthetic
 from fedprivacy.seeds import Streams
 
 _BLOCK = 262_144
@@ -36,10 +36,12 @@ class Dataset:
     class_names: tuple[str, ...] = ()
 
 
-def load(options: Digits | Synthetic) -> Dataset:
+def load(options: Digits | Synthetic | PurchaseLike) -> Dataset:
     """The data set that a scenario names, as it is."""
     if isinstance(options, Digits):
         return digits()
+    if isinstance(options, PurchaseLike):
+        return purchase_like(options)
     return synthetic(
         records=options.records,
         test_records=options.test_records,
@@ -61,6 +63,31 @@ def digits() -> Dataset:
     x = (x / 16.0).astype(np.float32)
     x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=360, stratify=y, random_state=0)
     return Dataset(x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64), classes=10)
+
+
+def purchase_like(options: PurchaseLike) -> Dataset:
+    """Random bits around random prototypes: class c is its prototype with each bit flipped by a coin.
+
+    In the likeness of Purchase100 (Shokri et al. 2017), whose 600 bits say who bought what.
+    """
+    prototypes = Streams(options.seed).stream("purchase-like/prototypes").integers(
+        0, 2, (options.classes, options.features), dtype=np.int8
+    )
+
+    def draw(count: int, purpose: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        x, y = np.empty((count, options.features), dtype=np.float32), np.empty(count, dtype=np.int64)
+        rows = max(1, _BLOCK // options.features)
+        for block, start in enumerate(range(0, count, rows)):
+            stream = Streams(options.seed).stream(f"purchase-like/{purpose}", round=block)
+            part = slice(start, min(start + rows, count))
+            y[part] = stream.integers(0, options.classes, part.stop - part.start)
+            flipped = stream.random((part.stop - part.start, options.features)) < options.flip
+            x[part] = prototypes[y[part]] ^ flipped
+        return x, y
+
+    x, y = draw(options.records, "train")
+    x_test, y_test = draw(options.test_records, "test")
+    return Dataset(x, y, x_test, y_test, classes=options.classes)
 
 
 def synthetic(*, records: int, test_records: int, features: int, signal: float, seed: int) -> Dataset:

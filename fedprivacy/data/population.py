@@ -17,9 +17,9 @@ from fedprivacy.data.datasets import Dataset, load
 from fedprivacy.data.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
 from fedprivacy.data.scaling import Scaling, moments
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 
-Options = Digits | Synthetic | Npz | FlwrDatasets
+Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
@@ -40,6 +40,7 @@ __all__ = [
     "MomentumServer",
     "NoPrivacy",
     "Npz",
+    "PurchaseLike",
     "PoissonSampling",
     "Scenario",
     "SgdServer",

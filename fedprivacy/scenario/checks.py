@@ -92,7 +92,7 @@ class Values:
     @property
     def classes(self) -> int | None:
         """The number of classes."""
-        known = {"digits": 10, "synthetic": 2}.get(self["data.name"])
+        known = {"digits": 10, "synthetic": 2}.get(self["data.name"], self["data.classes"])
         return self.facts.classes(self["data.classes"]) if self.facts else known
 
     @property
@@ -141,7 +141,7 @@ def cnn_needs_images(v: Values) -> Iterator[Finding]:
     if v["model.name"] != "cnn" or v.features is None:
         return
     image, channels = square_image(v.features), v["model.channels"]
-    if v["data.name"] == "synthetic" or image is None:
+    if v["data.name"] in ("synthetic", "purchase-like") or image is None:
         yield Finding(
             ("model", "name"),
             f"needs square images, and the records of data set {literal(v['data.name'])} are none",

@@ -185,6 +185,34 @@ class Synthetic(_Data):
         return self.count(self.train_records)
 
 
+class PurchaseLike(_Data):
+    """Random bits around prototypes, one for each class: easy to learn by heart, so that members stand out.
+
+    Like Purchase100 of the membership literature (600 bits, 100 classes), but made up.
+    """
+
+    name: Literal["purchase-like"]
+    records: int = Field(3_000, ge=1, le=10**8, description="The number of training records.")
+    test_records: int = Field(1_000, ge=1, le=10**8, description="The number of test records.")
+    features: int = Field(600, ge=1, le=10**6, description="The number of bits of a record, such as 600.")
+    classes: int = Field(100, ge=2, le=10**6, description="The number of prototypes, such as 100.")
+    flip: float = Field(
+        0.2,
+        ge=0,
+        le=0.5,
+        description="How likely each bit of a record differs from its prototype, such as 0.2.",
+    )
+
+    @property
+    def train_records(self) -> int:
+        return self.records
+
+    @property
+    def population(self) -> int:
+        """The number of clients."""
+        return self.count(self.train_records)
+
+
 class _File(_Data):
     """Records of an .npz file; `facts` and `population` read no records."""
 

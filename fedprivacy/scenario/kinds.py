@@ -12,7 +12,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 
@@ -55,7 +55,13 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "data": Kind(
-        {"digits": Digits, "synthetic": Synthetic, "npz": Npz, "flwr-datasets": FlwrDatasets},
+        {
+            "digits": Digits,
+            "synthetic": Synthetic,
+            "purchase-like": PurchaseLike,
+            "npz": Npz,
+            "flwr-datasets": FlwrDatasets,
+        },
         "name",
         "data set",
     ),

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy
 
 Trust = Literal["none", "central", "local"]
@@ -156,7 +156,7 @@ class Compare(Section):
     )
 
 
-Data = Annotated[Digits | Synthetic | Npz | FlwrDatasets, Field(discriminator="name")]
+Data = Annotated[Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets, Field(discriminator="name")]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[PoissonSampling | FixedSampling | AllSampling, Field(discriminator="name")]
 Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]

@@ -1,0 +1,1 @@
+"""What an attacker learns: membership attacks from inside a federation, and how well they do."""

@@ -1,0 +1,103 @@
+"""The membership game: which records the victim trains on is decided by fair coins, and to be guessed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.data.partition import Partition
+from fedprivacy.data.population import Population
+from fedprivacy.errors import InputError
+from fedprivacy.seeds import Streams
+
+Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Game:
+    """One draw of the game.
+
+    Args:
+        people: The data as they are trained on: the victim owns its members, nobody owns a non-member.
+        victim: The client that is attacked.
+        targets: The records to be judged, shape (targets,).
+        members: Which of them the victim trains on, shape (targets,).
+        calibration: The half on which thresholds are fitted; the other half is measured, shape (targets,).
+        duplicates: How many records of the pool were left out, since an equal one is trained on elsewhere.
+    """
+
+    people: Population
+    victim: int
+    targets: Ids
+    members: Flags
+    calibration: Flags
+    duplicates: int
+
+
+def draw_game(people: Population, victim: int, members: int, nonmembers: int, seed: int) -> Game:
+    """Draws who is a member.
+
+    The pool are the victim's records and the public ones, which no client owns: both were dealt at random
+    from the same data. Each of them is a member by a fair coin of its own. Targets are then drawn from both
+    kinds, and half of each kind calibrates.
+
+    Args:
+        people: The data as the scenario deals them; dealt at random, with a public part.
+        victim: A client.
+        members: How many members are judged.
+        nonmembers: How many non-members are.
+        seed: The seed of the run.
+
+    Raises:
+        InputError: there is no such client, or the pool is too small for so many targets.
+    """
+    partition = people.partition
+    if not 0 <= victim < partition.clients:
+        raise InputError(
+            f"game.victim = {victim}: there is no such client. Clients are 0 to {partition.clients - 1}."
+        )
+    stream = Streams(seed).stream("game")
+    own = partition.records(victim)
+    others = np.setdiff1d(partition.order, own)
+    pool = np.sort(np.concatenate([own, partition.public]))
+    inside = stream.random(len(pool)) < 0.5
+    joined, left = pool[inside], pool[~inside]
+    clear = ~_seen(people, left, np.concatenate([others, joined]))
+    alone = ~_seen(people, joined, others)
+    for noun, found, wanted in (("members", int(alone.sum()), members), ("nonmembers", int(clear.sum()), nonmembers)):
+        if found < wanted:
+            raise InputError(
+                f"game.{noun} = {wanted}: by fair coins over the victim's {len(own)} records and the "
+                f"{len(partition.public)} public ones there are {found}. Ask for fewer, or make "
+                "data.public_fraction larger."
+            )
+    targets = np.concatenate(
+        [
+            stream.choice(joined[alone], members, replace=False),
+            stream.choice(left[clear], nonmembers, replace=False),
+        ]
+    )
+    flags = np.arange(len(targets)) < members
+    calibration = np.zeros(len(targets), dtype=np.bool_)
+    for kind in (flags, ~flags):
+        places = np.flatnonzero(kind)
+        calibration[stream.permutation(places)[: len(places) // 2]] = True
+    duplicates = int((~alone).sum() + (~clear).sum())
+    dealt = _dealt(partition, victim, joined, left)
+    return Game(replace(people, partition=dealt), victim, targets, flags, calibration, duplicates)
+
+
+def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partition:
+    owned = [joined if client == victim else partition.records(client) for client in range(partition.clients)]
+    offsets = np.concatenate([[0], np.cumsum([len(records) for records in owned])]).astype(np.int64)
+    return Partition(np.concatenate(owned), offsets, left)
+
+
+def _seen(people: Population, records: Ids, among: Ids) -> Flags:
+    """Which records have an exact duplicate, label included, among others."""
+    data = people.dataset
+    known = {(data.x[at].tobytes(), int(data.y[at])) for at in among}
+    return np.array([(data.x[at].tobytes(), int(data.y[at])) in known for at in records], dtype=np.bool_)
