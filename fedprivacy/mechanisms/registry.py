@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol, get_args
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import Local
+from fedprivacy.mechanisms.categories import ORACLES
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import NormMechanism
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
@@ -29,6 +30,7 @@ class Mechanism(Protocol):
 _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
     RandomizedResponse,
+    *ORACLES,
     Laplace,
     DiscreteLaplace,
     NormMechanism,
