@@ -86,9 +86,8 @@ def _load(context: Context, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
     if fleet.plan.trust != "local":
         return None
-    cap = (
-        fleet.plan.answers
-    )  # what the noise was made for, also where the scenario allows more than its rounds
+    # What the noise was made for, even where the scenario allows more answers than it has rounds.
+    cap = fleet.plan.answers
     if "budgets" not in context.state:
         return Budgets.fresh(fleet.plan.population, cap)
     record = context.state.array_records["budgets"]
