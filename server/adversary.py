@@ -6,11 +6,25 @@ also changes what is sent. An attack implements `ServerAdversary`; `Interposed` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from flwr.app import Message
+import numpy as np
+import torch
+from flwr.app import Array, ArrayRecord, Message
 from flwr.serverapp import Grid
+from torch import Tensor
+
+from fedprivacy.attacks.ascent import Ascent
+from fedprivacy.attacks.game import Ids
+from fedprivacy.attacks.signals import Probe
+from fedprivacy.attacks.transcript import Sight
+from fedprivacy.plan import Plan
+from fedprivacy.protocol import TrainReply, TrainRequest
+from server.messages import parts_of, request_to
+
+See = Callable[[Sight], None]
 
 
 class ServerAdversary(Protocol):
@@ -68,3 +82,125 @@ class Interposed(Grid):
         sent = (self._adversary.act(message) for message in messages)
         for reply in self._grid.send_and_receive(sent, timeout=timeout):
             yield self._adversary.observe(reply)
+
+
+@dataclass
+class Listener:
+    """A curious server: it changes nothing, and looks at each update of each round.
+
+    Args:
+        victim: The client that it is after; every client has a message of its own.
+        see: Takes each round's observation.
+    """
+
+    victim: int
+    see: See
+    _sent: Tensor | None = None
+    _update: Tensor | None = None
+    _others: list[Tensor] = field(default_factory=list)
+
+    def act(self, request: Message) -> Message:
+        """Remembers the weights that are sent to the victim."""
+        if _client_of(request) == self.victim:
+            self._sent = torch.from_numpy(parts_of(request)[0]["weights"])
+        return request
+
+    def observe(self, reply: Message) -> Message:
+        """Keeps the update of every client."""
+        if not reply.has_error() and "arrays" in reply.content:
+            arrays, _ = parts_of(reply)
+            update = torch.from_numpy(arrays["updates"].reshape(-1).astype(np.float32))
+            clients = arrays["clients"]
+            if len(clients) and clients[0] == self.victim:
+                self._update = update
+            elif len(clients):
+                self._others.append(update)
+        return reply
+
+    def close(self, targets: Ids | None = None) -> bool:
+        """Ends a round; False if the victim did not answer, which then has not been observed."""
+        answered = self._sent is not None and self._update is not None
+        if self._sent is not None and self._update is not None:
+            others = torch.stack(self._others) if self._others else torch.empty(0, len(self._sent))
+            self.see(Sight(self._sent, self._update, others, targets))
+        self._sent, self._update, self._others = None, None, []
+        return answered
+
+
+@dataclass
+class Climber(Listener):
+    """A malicious server: it sends the victim weights on which the loss of some targets was raised.
+
+    The honest code adds up the differences from what each client got, so the ascent does not enter the
+    global model.
+
+    Args:
+        probe: Asks the model about all targets.
+        ascent: How the loss is raised.
+        targets: Those of the round under way.
+    """
+
+    probe: Probe = None  # type: ignore[assignment]
+    ascent: Ascent = Ascent()
+    targets: Ids = field(default_factory=lambda: np.arange(0))
+
+    def act(self, request: Message) -> Message:
+        """Replaces the weights that are sent to the victim."""
+        if _client_of(request) != self.victim:
+            return request
+        weights = torch.from_numpy(parts_of(request)[0]["weights"])
+        self._sent = self.ascent.climb(self.probe.at(self.targets), weights)
+        request.content.array_records["arrays"] = ArrayRecord(
+            {**request.content.array_records["arrays"], "weights": Array(self._sent.numpy())}
+        )
+        return request
+
+
+@dataclass
+class Isolator:
+    """A malicious server that gives the victim a stream of its own: no other client is asked.
+
+    Args:
+        grid: Flower's way to the nodes.
+        node: The victim's node.
+        host: Its logical host.
+        plan: The privacy plan that the victim agreed to.
+        victim: The client.
+        weights: Where its stream is, float32, shape (parameters,).
+    """
+
+    grid: Grid
+    node: int
+    host: int
+    plan: Plan
+    victim: int
+    weights: Tensor
+
+    def ask(self, round: int, ascent: Callable[[Tensor], Tensor] | None = None) -> Sight | None:
+        """One round with the victim alone, which moves its stream; None if it refuses.
+
+        Args:
+            round: The number of the round, above all before.
+            ascent: What is done to the weights before they are sent.
+        """
+        sent = self.weights if ascent is None else ascent(self.weights)
+        request = TrainRequest(round, self.host, 0, np.array([self.victim]), sent.numpy(), self.plan, "sum")
+        message = request_to(self.node, "train", f"{round}/0", *request.parts())
+        for reply in self.grid.send_and_receive([message]):
+            if reply.has_error():
+                return None
+            answer = TrainReply.of(*parts_of(reply), parameters=len(sent), observe="sum")
+            if not len(answer.clients):
+                return None
+            update = torch.from_numpy(answer.updates.astype(np.float32))
+            self.weights = sent + update
+            return Sight(sent, update, torch.empty(0, len(sent)))
+        return None
+
+
+def _client_of(request: Message) -> int | None:
+    """The client that a training request is for, where it is for one alone."""
+    if request.metadata.message_type != "train":
+        return None
+    clients = parts_of(request)[0]["clients"]
+    return int(clients[0]) if len(clients) == 1 else None

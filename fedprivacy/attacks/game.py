@@ -67,7 +67,10 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     joined, left = pool[inside], pool[~inside]
     clear = ~_seen(people, left, np.concatenate([others, joined]))
     alone = ~_seen(people, joined, others)
-    for noun, found, wanted in (("members", int(alone.sum()), members), ("nonmembers", int(clear.sum()), nonmembers)):
+    for noun, found, wanted in (
+        ("members", int(alone.sum()), members),
+        ("nonmembers", int(clear.sum()), nonmembers),
+    ):
         if found < wanted:
             raise InputError(
                 f"game.{noun} = {wanted}: by fair coins over the victim's {len(own)} records and the "

@@ -70,8 +70,10 @@ def purchase_like(options: PurchaseLike) -> Dataset:
 
     In the likeness of Purchase100 (Shokri et al. 2017), whose 600 bits say who bought what.
     """
-    prototypes = Streams(options.seed).stream("purchase-like/prototypes").integers(
-        0, 2, (options.classes, options.features), dtype=np.int8
+    prototypes = (
+        Streams(options.seed)
+        .stream("purchase-like/prototypes")
+        .integers(0, 2, (options.classes, options.features), dtype=np.int8)
     )
 
     def draw(count: int, purpose: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

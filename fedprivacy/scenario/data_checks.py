@@ -158,7 +158,9 @@ def scaling_can_be_done(v: Values) -> Iterator[Finding]:
     if v["data.scaling"] == "public" and v.private is not None and v.private == v.owners:
         what = 'scaling "public" needs records that no client owns, to take mean and deviation from'
         yield Finding(("data", "public_fraction"), what, "Set public_fraction = 0.1.")
-    images = v["data.name"] not in ("synthetic", "purchase-like") and (v.features is None or square_image(v.features))
+    images = v["data.name"] not in ("synthetic", "purchase-like") and (
+        v.features is None or square_image(v.features)
+    )
     if v["data.scaling"] == "per-image" and not images:
         what = f"needs square images, and the records of data set {literal(v['data.name'])} are none"
         yield Finding(("data", "scaling"), what, 'Use "per-record".', literal("per-image"))

@@ -1,4 +1,4 @@
-"""A scenario file of either kind: one that trains a model, or one that asks for statistics."""
+"""A scenario file of any kind: one that trains a model, attacks that, or asks for statistics."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedprivacy.scenario import reading
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 
+AnyScenario = Scenario | AttackScenario | Statistics
 
-def load(source: str | Path, overrides: Sequence[str] = ()) -> Scenario | Statistics:
-    """Reads a scenario file; one with `[queries.NAME]` asks for statistics.
+
+def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
+    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[attacks.NAME]` attacks a training.
 
     Args:
         source: The path of a TOML file.
@@ -24,15 +27,12 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> Scenario | Statis
     return loads(reading.read_text(source), str(source), overrides)
 
 
-def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> Scenario | Statistics:
+def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AnyScenario:
     """Reads the text of a scenario file; see `load`."""
-    kind = Statistics if asks(text) else Scenario
-    return kind.from_text(text, file, overrides)
-
-
-def asks(text: str) -> bool:
-    """Whether a text is that of a statistics scenario; what is not TOML is not."""
+    kinds: dict[str, type[AnyScenario]] = {"queries": Statistics, "attacks": AttackScenario}
     try:
-        return "queries" in tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return False
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError):  # which the reader explains
+        tables = {}
+    kind = next((kinds[section] for section in kinds if section in tables), Scenario)
+    return kind.from_text(text, file, overrides)

@@ -1,0 +1,76 @@
+"""A malicious participant: a Flower mod around its own client; the honest code does not know it.
+
+It sees the global models that it is sent, and uploads what it likes. Other clients of the same node are
+left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from flwr.app import Array, ArrayRecord, Context, Message
+from flwr.clientapp.typing import ClientAppCallable
+from torch import Tensor
+
+from clients.messages import parts_of
+from fedprivacy.attacks.ascent import Ascent
+from fedprivacy.attacks.game import Ids
+from fedprivacy.attacks.signals import Probe
+from fedprivacy.attacks.transcript import Sight
+
+
+@dataclass
+class Participant:
+    """The attacker's client.
+
+    Args:
+        attacker: Its id; every client has a message of its own.
+        share: By what the sum of all updates is multiplied when the global model moves: the learning rate
+            of the server over the cohort's size.
+        boost: By what an ascent is multiplied to survive averaging.
+        probe: Asks the model about all targets; None for a passive participant.
+        ascent: How the loss is raised.
+        see: Takes each observation.
+    """
+
+    attacker: int
+    share: float
+    boost: float
+    see: Callable[[Sight], None]
+    probe: Probe | None = None
+    ascent: Ascent = field(default_factory=Ascent)
+    climbing: Ids | None = None
+    watched: Ids | None = None
+    _before: Tensor | None = None
+    _own: Tensor | None = None
+
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Looks at what the last round has made of the global model, and answers this round.
+
+        `climbing` names the targets whose loss is raised in this round; `watched` those of the last one,
+        or None where all are judged.
+        """
+        arrays, _ = parts_of(message) if message.metadata.message_type == "train" else ({}, {})
+        if len(arrays.get("clients", ())) != 1 or arrays["clients"][0] != self.attacker:
+            return call_next(message, context)
+        weights = torch.from_numpy(arrays["weights"].copy())
+        if self._before is not None and self._own is not None:
+            others = weights - self._before - self.share * self._own
+            self.see(Sight(self._before, others, torch.empty(0, len(weights)), self.watched))
+        reply = call_next(message, context)
+        if reply.has_error():
+            return reply
+        self._before = self._own = None
+        if self.climbing is not None and self.probe is not None:
+            raised = self.ascent.climb(self.probe.at(self.climbing), weights)
+            upload = self.boost * (raised - weights)
+            own = {**reply.content.array_records["arrays"], "updates": Array(upload.double().numpy())}
+            reply.content.array_records["arrays"] = ArrayRecord(own)
+            return reply
+        self._before = weights
+        answered, _ = parts_of(reply)
+        self._own = torch.from_numpy(answered["updates"].reshape(-1).astype(np.float32))
+        return reply

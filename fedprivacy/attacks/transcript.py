@@ -1,0 +1,100 @@
+"""What an attacker saw of a run, and what it makes of it: features of each target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedprivacy.attacks.signals import Probe, Vector
+
+TINY = 1e-12  # below it a loss or a norm tells nothing more
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One observation.
+
+    Args:
+        sent: The weights that were trained from, float32, shape (parameters,).
+        update: What the victim made of them, or in a participant's seat all the others, shape (parameters,).
+        others: The updates of other clients from the same weights, shape (others, parameters).
+        targets: The numbers of the targets that were attacked, or None where all are judged.
+    """
+
+    sent: Tensor
+    update: Tensor
+    others: Tensor
+    targets: NDArray[np.int64] | None = None
+
+
+def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
+    """What one observation says of each record of a probe; more always speaks for a member.
+
+    Names: `cosine` of the update with minus the record's gradient where training began; `excess-cosine`,
+    the same over what other clients' updates have; `fedmia`, that excess in standard deviations of theirs
+    (the idea of FedMIA-II, Zhu et al. 2025); `loss` and `gradient`, minus the logarithms of the record's
+    loss and gradient norm under the weights that came back; `recovery` and `relief`, by how much these
+    fell in training.
+    """
+    back = sight.sent + sight.update
+    updates = torch.cat([sight.update[None], sight.others])
+    cosines, norms = probe.alignment(sight.sent, updates)
+    _, after = probe.alignment(back, sight.update[None])
+    before_loss, after_loss = (np.log(probe.losses(w).double().numpy() + TINY) for w in (sight.sent, back))
+    before_norm, after_norm = np.log(norms + TINY), np.log(after + TINY)
+    found = {
+        "cosine": cosines[:, 0],
+        "loss": -after_loss,
+        "gradient": -after_norm,
+        "recovery": before_loss - after_loss,
+        "relief": before_norm - after_norm,
+    }
+    if len(sight.others):
+        rest = cosines[:, 1:]
+        found["excess-cosine"] = cosines[:, 0] - rest.mean(axis=1)
+        if rest.shape[1] > 1:
+            found["fedmia"] = found["excess-cosine"] / (rest.std(axis=1, ddof=1) + TINY)
+    return found
+
+
+@dataclass
+class Judgement:
+    """Features of the targets, gathered over observations.
+
+    Args:
+        probe: Asks the model about all targets.
+    """
+
+    probe: Probe
+    passes: list[dict[str, Vector]] = field(default_factory=list)
+    attacked: dict[str, Vector] = field(default_factory=dict)
+
+    def see(self, sight: Sight) -> None:
+        """Takes in an observation; one that was made of some targets judges these alone."""
+        if sight.targets is None:
+            self.passes.append(features(self.probe, sight))
+            return
+        for name, values in features(self.probe.at(sight.targets), sight).items():
+            held = self.attacked.setdefault(name, np.full(len(self.probe.y), np.nan))
+            held[sight.targets] = values
+
+    def features(self, rounds: int | None = None) -> dict[str, Vector]:
+        """Each feature of each target, shape (targets,); NaN of targets that were not reached.
+
+        Those of a passive attacker are means over the observed rounds, and of the last quarter of them,
+        where training in isolation has gone furthest.
+
+        Args:
+            rounds: Only the first so many observations.
+        """
+        if not self.passes:
+            return self.attacked
+        seen = self.passes[:rounds]
+        late = seen[-max(1, len(seen) // 4) :]
+        means = {name: np.mean([one[name] for one in seen], axis=0) for name in seen[0]}
+        ends = {f"late-{name}": np.mean([one[name] for one in late], axis=0) for name in seen[0]}
+        return {**means, **ends}

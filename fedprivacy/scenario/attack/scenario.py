@@ -1,0 +1,163 @@
+"""An attack scenario, from a TOML file and back: a training scenario, a game, attacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tomli_w
+
+from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.scenario import reading
+from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Finding, literal, wrong_type
+from fedprivacy.scenario.inspection import inspect, inspect_cells, validate
+from fedprivacy.scenario.kinds import KINDS
+from fedprivacy.scenario.scenario import Scenario
+
+_SECTIONS = {**KINDS, "game": GAME, "attacks": ATTACK}
+_OWN = ("game", "attacks")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+
+
+class AttackScenario(Section):
+    """A run, the game that is played on it, and who plays: frozen, complete, and valid as a whole."""
+
+    run: Scenario
+    game: GameSettings
+    attacks: dict[str, Attack]
+
+    @classmethod
+    def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AttackScenario:
+        """Reads the text of an attack scenario; `file` is its name in messages.
+
+        Raises:
+            ScenarioError: With every mistake of the text and the overrides.
+        """
+        tables, places, problems = reading.parse(text, file, overrides)
+        training = {key: value for key, value in tables.items() if key not in _OWN}
+        whole = inspect(training)
+        found = whole.findings + inspect_cells(training, whole)
+        parts, wrong = _own(tables)
+        found += wrong
+        if not found:
+            run = Scenario(**whole.parts)
+            found += _between(run, parts["game"], parts["attacks"])
+        _refuse([*problems, *map(places.problem, found)])
+        return cls(run=run, **parts)
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario."""
+        return self.run.name
+
+    @property
+    def warm_up(self) -> int:
+        """The rounds before the attack."""
+        return self.run.server.rounds if self.game.warm_up is None else self.game.warm_up
+
+    def seeded(self, seed: int) -> AttackScenario:
+        """The same scenario with another seed."""
+        return self.model_copy(update={"run": self.run.model_copy(update={"seed": seed})})
+
+    def tables(self) -> dict[str, Any]:
+        """The scenario as plain tables, in the order of a file."""
+        attacks = {
+            name: {"kind": attack.kind, **attack.model_dump(mode="json", exclude_none=True)}
+            for name, attack in self.attacks.items()
+        }
+        return {
+            **self.run.tables(),
+            "game": self.game.model_dump(mode="json", exclude_none=True),
+            "attacks": attacks,
+        }
+
+    def to_toml(self) -> str:
+        """The complete scenario as TOML; reading it gives an equal scenario."""
+        return tomli_w.dumps({key: value for key, value in self.tables().items() if key != "compare"})
+
+
+def _own(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
+    """The game and the attacks, as far as they are valid, and what is wrong with them."""
+    found: list[Finding] = []
+    parts: dict[str, Any] = {"attacks": {}}
+    game = tables.get("game", {})
+    if not isinstance(game, dict):
+        found.append(wrong_type(("game",), game, "a section", "Write [game] on a line of its own."))
+    else:
+        parts["game"], _, wrong = validate(("game",), GAME, game, _SECTIONS)
+        found += wrong
+    attacks = tables.get("attacks")
+    if not isinstance(attacks, dict) or not attacks:
+        found.append(Finding(("attacks",), "no attack", 'Add [attacks.NAME] with kind = "passive", say.'))
+        attacks = {}
+    for name, table in attacks.items():
+        if not _NAME.fullmatch(name):
+            found.append(Finding(("attacks", name), "must be letters, digits and hyphens, at most 64"))
+        elif not isinstance(table, dict):
+            remedy = f"Write [attacks.{name}] on a line of its own."
+            found.append(wrong_type(("attacks", name), table, "a section", remedy))
+        else:
+            part, _, wrong = validate(("attacks", name), ATTACK, table, _SECTIONS)
+            found += wrong
+            if part is not None:
+                parts["attacks"][name] = part
+    return parts, found
+
+
+def _between(run: Scenario, game: GameSettings, attacks: dict[str, Any]) -> Iterator[Finding]:
+    """What must hold between the run, the game and the attacks."""
+    if run.data.partition not in ("iid", "fixed-records"):
+        yield Finding(
+            ("data", "partition"),
+            "members and non-members must come from the same pool, so records must be dealt at random",
+            'Set partition = "iid".',
+            literal(run.data.partition),
+        )
+    if not run.data.public_fraction:
+        remedy = "Non-members are drawn from the public part, which no client owns: 0.2, say."
+        yield Finding(("data", "public_fraction"), "there are no records to be non-members", remedy, "0.0")
+    if game.victim >= run.population:
+        what = f"there is no such client: clients are 0 to {run.population - 1}"
+        yield Finding(("game", "victim"), what, "", str(game.victim))
+    if game.warm_up is not None and game.warm_up > run.server.rounds:
+        what = f"must be at most server.rounds = {run.server.rounds}"
+        yield Finding(("game", "warm_up"), what, "", str(game.warm_up))
+    if run.sampling.name != "all":
+        remedy = 'Set sampling.name = "all".'
+        yield Finding(("sampling", "name"), "an attacked client must be in every round", remedy)
+    for name, attack in attacks.items():
+        yield from (
+            Finding(("attacks", name, key), what, remedy)
+            for key, what, remedy in _of_attack(run, game, attack)
+        )
+
+
+def _of_attack(run: Scenario, game: GameSettings, attack: Any) -> Iterator[tuple[str, str, str]]:
+    if attack.seat == "server" and attack.attacker is not None:
+        yield "attacker", 'has no effect with seat = "server"', "Remove it."
+    if attack.seat == "participant":
+        if attack.isolating:
+            yield "isolating", "only the server can isolate", 'Remove it, or set seat = "server".'
+        if attack.attacker is not None and (
+            attack.attacker >= run.population or attack.attacker == game.victim
+        ):
+            yield "attacker", "must be another client than the victim", "Clients count from 0."
+    if run.federation.chunk_size != 1:
+        yield (
+            "seat",
+            "messages hold sums over several clients, and no single update could be seen or sent",
+            "Set federation.chunk_size = 1.",
+        )
+    if run.privacy.noise_draw == "sum":
+        yield "seat", "the noise is drawn for sums", 'Set privacy.noise_draw = "client".'
+    if attack.kind == "active-gradient-ascent" and attack.seat == "server" and attack.boost is not None:
+        yield "boost", 'has no effect with seat = "server"', "Remove it."
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise ScenarioError(problems)

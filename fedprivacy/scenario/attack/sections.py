@@ -1,0 +1,79 @@
+"""The sections that an attack scenario has beside those of its run."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.kinds import Kind
+
+
+class GameSettings(Section):
+    """The membership game: whose records are to be guessed, and how many."""
+
+    victim: int = Field(0, ge=0, description="The client that is attacked, such as 0.")
+    members: int = Field(100, ge=10, le=10**6, description="How many of its records are judged, such as 100.")
+    nonmembers: int = Field(
+        500, ge=10, le=10**6, description="How many records are judged that nobody trains on, such as 500."
+    )
+    warm_up: int | None = Field(
+        None,
+        ge=0,
+        le=10**6,
+        description="After how many rounds the attack begins; without it after server.rounds.",
+        examples=[20],
+    )
+    repeats: int = Field(
+        1, ge=1, le=1000, description="How many runs are attacked, each with a seed of its own, such as 3."
+    )
+
+
+class _Attack(Section):
+    seat: Literal["server", "participant"] = Field(
+        "server", description="From where: the server sees each update, a participant the global models."
+    )
+    isolating: bool = Field(
+        False, description="Whether the server gives the victim a stream of its own instead of the aggregate."
+    )
+    attacker: int | None = Field(
+        None, ge=0, description="The client that attacks from a participant's seat.", examples=[1]
+    )
+
+
+class Passive(_Attack):
+    """Looks at what an honest party would see."""
+
+    kind: Literal["passive"]
+    rounds: int = Field(20, ge=1, le=10**5, description="How many rounds are observed, such as 20.")
+
+
+class Ascent(_Attack):
+    """Raises the loss on targets and watches it being corrected."""
+
+    kind: Literal["active-gradient-ascent"]
+    rounds: ClassVar[None] = None
+    targets_per_round: int = Field(
+        1, ge=1, le=10**5, description="How many targets are attacked at once, such as 1."
+    )
+    level: Annotated[float, Field(gt=0, le=1000)] = Field(
+        3.0, description="The loss that targets are raised to; with raw = true it has no effect."
+    )
+    raw: bool = Field(False, description="Instead one step of the gradient times `step`, as in the paper.")
+    step: float = Field(
+        0.1, gt=0, le=10**6, description="The length of a step; of a raw one the gradient's factor."
+    )
+    tries: int = Field(60, ge=1, le=10**5, description="The most steps to a level, such as 60.")
+    boost: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="By what a participant multiplies its ascent to survive averaging; else the cohort's size.",
+        examples=[4.0],
+    )
+
+
+Attack = Annotated[Passive | Ascent, Field(discriminator="kind")]
+ATTACK = Kind({"passive": Passive, "active-gradient-ascent": Ascent}, "kind", "attack")
+GAME = Kind({"": GameSettings}, required=False)
