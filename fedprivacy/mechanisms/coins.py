@@ -1,0 +1,65 @@
+"""Coins of an exact probability, eight random bits each: what randomised response is made of.
+
+Uniform numbers of 53 bits can only show probabilities on a grid of 2^-53. Those here lie on it and are
+rounded to the private side first, so that what is drawn is what is claimed, however rare the other answer.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.pure import MAX_EPSILON
+
+# Below, the two answers differ so little that the grid would show.
+MIN_EPSILON = 1e-6
+_GRID = 2.0**53
+
+
+def rounded_up(probability: float) -> float:
+    """The least probability on the grid of 2^-53 that is not below `probability`.
+
+    >>> rounded_up(0.5), rounded_up(1e-30) == 2.0**-53
+    (0.5, True)
+    """
+    return math.ceil(probability * _GRID) / _GRID
+
+
+def coins(shape: int | tuple[int, ...], probability: float, stream: np.random.Generator) -> NDArray[np.bool_]:
+    """Independent coins, True with exactly `probability`, bool, of the given shape.
+
+    A random byte decides all but one case in 256, in which a uniform number does: five times as fast
+    as a uniform number each, and no less exact.
+
+    Args:
+        shape: Of the answer.
+        probability: A multiple of 2^-53 in [0, 1), see `rounded_up`.
+        stream: The random stream of these coins, and of no others.
+    """
+    size = math.prod(shape) if isinstance(shape, tuple) else shape
+    first = np.frombuffer(stream.bytes(size), dtype=np.uint8)
+    whole, rest = divmod(probability * 256, 1)
+    heads = first < whole
+    undecided = np.flatnonzero(first == whole)
+    heads[undecided] = stream.random(len(undecided)) < rest
+    return heads.reshape(shape)
+
+
+def check_epsilon(where: str, epsilon: float) -> None:
+    """Refuses an epsilon that no mechanism of coins can keep or make sense of.
+
+    Args:
+        where: The mechanism's title, for the message.
+        epsilon: Of one answer.
+
+    Raises:
+        InputError: epsilon is not a number from `MIN_EPSILON` to `MAX_EPSILON`.
+    """
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        raise InputError(
+            f"{where}: epsilon = {epsilon}: must be from {MIN_EPSILON:g} to {MAX_EPSILON:g}, "
+            "and is usually from 0.1 to 8."
+        )

@@ -1,0 +1,30 @@
+"""Every mechanism by name. Whatever stands here has a claim in `tests/fedprivacy/mechanisms/claims`.
+
+A new one is a frozen dataclass with a name and a title, its draw, its event and its error formula; its
+place in `_KINDS`; and its entry among the claims, without which the tests fail.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol, get_args
+
+from fedprivacy.mechanisms.bits import RandomizedResponse
+from fedprivacy.mechanisms.catalogue import Local
+
+
+class Mechanism(Protocol):
+    """What all mechanisms have in common; what they draw, and from what, differs."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+
+
+_KINDS: tuple[type[Mechanism], ...] = (
+    *get_args(Local),  # of vectors
+    RandomizedResponse,
+)
+REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
