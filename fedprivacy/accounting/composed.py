@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting import composition as theorem
-from fedprivacy.accounting.composition import ROUNDING, check_delta, check_release, check_whole, left_over
+from fedprivacy.accounting.composition import (
+    ROUNDING,
+    check_delta,
+    check_mu,
+    check_release,
+    check_whole,
+    left_over,
+)
 from fedprivacy.accounting.epsilon import epsilon_pld, epsilon_rdp, gaussian_epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
@@ -105,26 +112,24 @@ def compositions(epsilon: float, delta: float, count: int, total_delta: float) -
     ]
 
 
-def gaussian_compositions(
-    noise_multiplier: float, count: int, total_delta: float, adjacency: str
-) -> list[Bound]:
+def gaussian_compositions(mu: float, count: int, total_delta: float) -> list[Bound]:
     """What each theorem says of `count` releases of one and the same Gaussian noise, of everybody's data.
 
     The theorems for (epsilon, delta)-DP see of each release its exact epsilon at its part of the total.
 
     Args:
-        noise_multiplier: Noise standard deviation / C of each release.
+        mu: Sensitivity / noise standard deviation of each release, above 0; see `Gaussian.mu`.
         count: The number of releases, from 1 to a million.
         total_delta: The delta of the whole, in (0, 1).
-        adjacency: "replace-one", "add-remove" or "zero-out".
 
     Raises:
         InputError: A number is out of range.
     """
-    mu = theorem.gaussian_mu(noise_multiplier, adjacency)
+    check_mu(mu)
     check_whole("releases", count)
     check_delta(total_delta)
-    event = dp.SelfComposedDpEvent(dp.GaussianDpEvent(noise_multiplier), count)
+    # As if of sensitivity 1: mu holds all that the adjacency says.
+    event = dp.SelfComposedDpEvent(dp.GaussianDpEvent(1 / mu), count)
     half = total_delta / 2 / count
 
     def once(delta: float) -> float:
@@ -148,10 +153,10 @@ def gaussian_compositions(
         return theorem.zcdp_epsilon(rho, total_delta), total_delta, f"rho = {rho:.4g} in all"
 
     def of_renyi() -> tuple[float, float, str]:
-        return epsilon_rdp(event, total_delta, adjacency), total_delta, ""
+        return epsilon_rdp(event, total_delta, "add-remove"), total_delta, ""
 
     def of_losses() -> tuple[float, float, str]:
-        found = epsilon_pld(event, total_delta, adjacency)
+        found = epsilon_pld(event, total_delta, "add-remove")
         return found, total_delta, "numerically, on a grid that rounds up"
 
     def exact() -> tuple[float, float, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from fedprivacy.accounting.epsilon import RELATIONS, gaussian_epsilon
+from fedprivacy.accounting.epsilon import gaussian_epsilon
 from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
 from fedprivacy.accounting.optimal import composed_epsilon
 from fedprivacy.errors import InputError
@@ -48,37 +48,24 @@ def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     return size * epsilon, math.exp(min(0.0, log_delta))
 
 
-def gaussian_group(noise_multiplier: float, delta: float, size: int, adjacency: str) -> float:
+def gaussian_group(mu: float, delta: float, size: int) -> float:
     """Epsilon of Gaussian noise for a group, at the same delta and exactly.
 
     `size` changed records move the sum `size` times as far: mu-Gaussian-DP becomes size mu (Dong, Roth and
     Su 2022, Theorem 2.14, tight for Gaussian noise).
 
     Args:
-        noise_multiplier: Noise standard deviation / C.
+        mu: Sensitivity / noise standard deviation for one person, above 0; see `Gaussian.mu`.
         delta: In (0, 1).
         size: People in the group, at least 1.
-        adjacency: "replace-one", "add-remove" or "zero-out".
+
+    Raises:
+        InputError: A number is out of range.
     """
+    check_mu(mu)
     check_whole("a group", size)
     check_delta(delta)
-    return gaussian_epsilon(delta, size * gaussian_mu(noise_multiplier, adjacency))
-
-
-def gaussian_mu(noise_multiplier: float, adjacency: str) -> float:
-    """Sensitivity / noise standard deviation, mu of Gaussian DP; rho of zCDP is mu^2/2.
-
-    Args:
-        noise_multiplier: Noise standard deviation / C.
-        adjacency: Replacing a record moves a clipped sum by 2C, adding or zeroing one by C.
-    """
-    if not MIN_NOISE <= noise_multiplier <= MAX_NOISE:
-        raise InputError(
-            f"noise multiplier = {noise_multiplier}: must be from {MIN_NOISE:g} to {MAX_NOISE:g}."
-        )
-    if adjacency not in RELATIONS:
-        raise InputError(f"adjacency = {adjacency!r}: must be one of {', '.join(RELATIONS)}.")
-    return (2.0 if adjacency == "replace-one" else 1.0) / noise_multiplier
+    return gaussian_epsilon(delta, size * mu)
 
 
 def basic(epsilon: float, delta: float, count: int) -> tuple[float, float]:
@@ -187,3 +174,11 @@ def check_whole(what: str, count: int) -> None:
     """Raises InputError: a number of releases or people is out of range."""
     if not 1 <= count <= MAX_RELEASES:
         raise InputError(f"{what} = {count}: must be a whole number from 1 to {MAX_RELEASES}.")
+
+
+def check_mu(mu: float) -> None:
+    """Raises InputError: mu of Gaussian noise is out of range."""
+    if not 1 / MAX_NOISE <= mu <= 1 / MIN_NOISE:
+        raise InputError(
+            f"mu = {mu}: the noise must be from {MIN_NOISE:g} to {MAX_NOISE:g} times the sensitivity."
+        )

@@ -11,6 +11,7 @@ from fedprivacy.accounting.calibration import noise_multiplier
 from fedprivacy.accounting.composed import Bound, compositions, gaussian_compositions
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.gaussian import Gaussian
 
 DELTA = 1e-5
 
@@ -61,7 +62,7 @@ def test_basic_composition_may_use_the_whole_delta() -> None:
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 def test_gaussian_releases(adjacency: str) -> None:
-    rows = by_name(gaussian_compositions(10.0, 100, DELTA, adjacency))
+    rows = by_name(gaussian_compositions(Gaussian(1.0, 10.0).mu(adjacency), 100, DELTA))
     exact = epsilon(dp.SelfComposedDpEvent(dp.GaussianDpEvent(10.0), 100), DELTA, adjacency).epsilon
     assert rows["Gaussian"].epsilon == pytest.approx(exact, rel=1e-9)
     for name in ("PLD", "RDP", "zCDP", "optimal", "advanced", "basic"):
@@ -74,13 +75,13 @@ def test_gaussian_releases(adjacency: str) -> None:
 
 def test_gaussian_releases_from_their_epsilon_and_delta() -> None:
     noise = noise_multiplier(dp.GaussianDpEvent, 0.1, 1e-7, "add-remove")
-    known = by_name(gaussian_compositions(noise, 100, DELTA, "add-remove"))
+    known = by_name(gaussian_compositions(1 / noise, 100, DELTA))
     unknown = by_name(compositions(0.1, 1e-8, 100, DELTA))
     assert known["Gaussian"].epsilon < unknown["optimal"].epsilon  # who knows the noise can say more
 
 
 def test_hardly_any_noise_has_reasons_instead_of_numbers() -> None:
-    rows = by_name(gaussian_compositions(0.01, 10, DELTA, "add-remove"))
+    rows = by_name(gaussian_compositions(100.0, 10, DELTA))
     assert "more than epsilon = 500" in rows["basic"].note
     assert rows["Gaussian"].epsilon > 1e4
     for row in rows.values():
@@ -92,8 +93,8 @@ def test_what_is_out_of_range_is_refused() -> None:
         lambda: compositions(0.0, 0.0, 1, DELTA),
         lambda: compositions(1.0, 0.0, 0, DELTA),
         lambda: compositions(1.0, 0.0, 1, 0.0),
-        lambda: gaussian_compositions(0.0, 1, DELTA, "add-remove"),
-        lambda: gaussian_compositions(1.0, 1, DELTA, "any"),
+        lambda: gaussian_compositions(0.0, 1, DELTA),
+        lambda: gaussian_compositions(1.0, 1, 1.0),
     ):
         with pytest.raises(InputError, match="must"):
             ask()

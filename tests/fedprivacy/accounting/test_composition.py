@@ -13,7 +13,6 @@ from fedprivacy.accounting.composition import (
     advanced,
     basic,
     gaussian_group,
-    gaussian_mu,
     group,
     left_over,
     optimal,
@@ -78,29 +77,22 @@ def test_a_group_too_large_is_promised_nothing() -> None:
     assert group(1.0, 0.0, 1000) == (1000.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "step"), [("replace-one", 2.0), ("add-remove", 1.0), ("zero-out", 1.0)]
-)
-def test_a_group_under_gaussian_noise_is_one_person_of_so_many_times_the_weight(
-    adjacency: str, step: float
-) -> None:
-    noise, size, delta = 20.0, 3, 1e-5
-    assert gaussian_mu(noise, adjacency) == step / noise
-    found = gaussian_group(noise, delta, size, adjacency)
-    mu = size * step / noise
-    assert norm.cdf(mu / 2 - found / mu) - math.exp(found) * norm.cdf(-mu / 2 - found / mu) == pytest.approx(
-        delta
-    )
+@pytest.mark.parametrize("mu", [0.05, 0.1, 1.0])
+def test_a_group_under_gaussian_noise_is_one_person_of_so_many_times_the_weight(mu: float) -> None:
+    size, delta = 3, 1e-5
+    found, m = gaussian_group(mu, delta, size), 3 * mu
+    exact = norm.cdf(m / 2 - found / m) - math.exp(found) * norm.cdf(-m / 2 - found / m)
+    assert exact == pytest.approx(delta, rel=1e-6)
     # The general theorem is above it, at the delta that it needs.
-    general, general_delta = group(gaussian_group(noise, delta, 1, adjacency), delta, size)
+    general, general_delta = group(gaussian_group(mu, delta, 1), delta, size)
     assert delta < general_delta
-    assert gaussian_group(noise, general_delta, size, adjacency) < general
+    assert gaussian_group(mu, general_delta, size) < general
 
 
 def test_zcdp_of_gaussian_noise_is_above_the_exact_answer() -> None:
-    for noise in (0.1, 1.0, 10.0):
-        exact = gaussian_group(noise, 1e-5, 1, "add-remove")
-        assert exact < zcdp_epsilon(gaussian_mu(noise, "add-remove") ** 2 / 2, 1e-5) < 1.5 * exact
+    for mu in (0.1, 1.0, 10.0):
+        exact = gaussian_group(mu, 1e-5, 1)
+        assert exact < zcdp_epsilon(mu**2 / 2, 1e-5) < 1.5 * exact
 
 
 def test_post_processing_is_a_statement() -> None:
@@ -123,9 +115,8 @@ def test_optimal_composition_of_one_release_uses_the_spare_delta() -> None:
         (lambda: advanced(1.0, 0.0, 3, 0.0), r"delta = 0\.0"),
         (lambda: optimal(1.0, 0.0, 3, 1.5), r"delta = 1\.5"),
         (lambda: group(1.0, 0.0, 0), "a group = 0"),
-        (lambda: gaussian_group(1.0, 1e-5, 0, "add-remove"), "a group = 0"),
-        (lambda: gaussian_mu(0.0, "add-remove"), r"noise multiplier = 0\.0"),
-        (lambda: gaussian_mu(1.0, "any"), "must be one of replace-one"),
+        (lambda: gaussian_group(1.0, 1e-5, 0), "a group = 0"),
+        (lambda: gaussian_group(0.0, 1e-5, 1), r"mu = 0\.0: the noise must be"),
         (lambda: zcdp_epsilon(0.5, 0.0), r"delta = 0\.0"),
     ],
 )
