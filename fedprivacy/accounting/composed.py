@@ -22,12 +22,12 @@ from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 
 BASIC = "Dwork and Roth 2014, Theorem 3.16"
-ADVANCED = "Dwork, Rothblum and Vadhan 2010; Dwork and Roth 2014, Theorem 3.20"
+ADVANCED = "Dwork, Rothblum and Vadhan 2010"
 OPTIMAL = "Kairouz, Oh and Viswanath 2015, Theorem 3.3"
-LOSSES = "privacy loss distributions of dp_accounting (Koskela et al. 2020; Doroshenko et al. 2022)"
-ZCDP = "Bun and Steinke 2016, Propositions 1.3, 1.4 and 1.6, Lemma 1.7"
-RENYI = "Mironov 2017; Canonne, Kamath and Steinke 2020, Proposition 12"
-EXACT = "Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 3.3"
+LOSSES = "Koskela et al. 2020; Doroshenko et al. 2022 (dp_accounting)"
+ZCDP = "Bun and Steinke 2016"
+RENYI = "Mironov 2017; Canonne, Kamath and Steinke 2020"
+EXACT = "Balle and Wang 2018; Dong, Roth and Su 2022"
 
 
 @dataclass(frozen=True)

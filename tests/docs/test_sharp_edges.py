@@ -17,7 +17,8 @@ from fedprivacy.candidates import calibrated
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling
-from scenarios.budget import ADJACENCIES, GaussianQuestion, gaussian_budget
+from scenarios.budgets.gaussian import GaussianQuestion
+from scenarios.budgets.question import ADJACENCIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sharp-edges.md").read_text()
@@ -27,12 +28,12 @@ POISSON = {"rounds": 100, "sampling_rate": 0.1}
 
 @cache
 def noise(**asked: float) -> float:
-    return float(gaussian_budget(GaussianQuestion(**asked))["noise_multiplier"])
+    return float(GaussianQuestion(**asked).document()["noise_multiplier"])
 
 
 @cache
 def cost(**asked: float | str) -> float:
-    return float(gaussian_budget(GaussianQuestion(**asked))["epsilon"])
+    return float(GaussianQuestion(**asked).document()["epsilon"])
 
 
 def selected(shape: float) -> float:
