@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol, get_args
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import Local
+from fedprivacy.mechanisms.categories import ORACLES
 
 
 class Mechanism(Protocol):
@@ -26,5 +27,6 @@ class Mechanism(Protocol):
 _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
     RandomizedResponse,
+    *ORACLES,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}

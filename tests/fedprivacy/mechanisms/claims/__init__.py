@@ -11,7 +11,7 @@ A module in `fedprivacy.mechanisms.registry` without an entry here fails the sui
 
 from __future__ import annotations
 
-from claims import bits
+from claims import bits, categories, vectors
 from claims.claim import Claim
 
-CLAIMS: dict[str, Claim] = {**bits.CLAIMS}
+CLAIMS: dict[str, Claim] = {**bits.CLAIMS, **categories.CLAIMS, **vectors.CLAIMS}
