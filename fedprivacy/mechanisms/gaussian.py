@@ -36,7 +36,7 @@ class Gaussian:
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, adjacency: str, clipping_norm: float = 1.0) -> Gaussian:
-        """The least noise for one release at (epsilon, delta): analytic (Balle and Wang 2018), for any epsilon.
+        """The least noise for one release at (epsilon, delta): analytic (Balle and Wang 2018).
 
         Raises:
             InputError: A value is out of range.

@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.events import MAX_COUNT, MIN_NOISE
@@ -73,7 +73,7 @@ class Laplace(AdditiveNoise):
     def _beyond(self, chance: float) -> float:
         return -self.scale * math.log(chance)
 
-    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+    def event(self, adjacency: str) -> dp.DpEvent:
         """What one release costs, as the accountant reads it, which doubles it under replace-one.
 
         The event is that of one number. A vector of the same L1 sensitivity costs no more: moving coordinate
@@ -84,7 +84,7 @@ class Laplace(AdditiveNoise):
             InputError: The adjacency is none of the three.
         """
         check_adjacency(adjacency)
-        return dp_accounting.LaplaceDpEvent((2 if adjacency == "replace-one" else 1) / self.epsilon)
+        return dp.LaplaceDpEvent((2 if adjacency == "replace-one" else 1) / self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class DiscreteLaplace(AdditiveNoise):
         exact = math.log(2 / (chance * (1 + math.exp(-a)))) / a - 1
         return float(max(0, math.ceil(exact)))
 
-    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+    def event(self, adjacency: str) -> dp.DpEvent:
         """What one release costs, as the accountant reads it; of a vector no more, as for `Laplace.event`.
 
         The accountant doubles the event's sensitivity under replace-one. An odd sensitivity has no half: then
@@ -175,6 +175,6 @@ class DiscreteLaplace(AdditiveNoise):
         half, odd = divmod(self.sensitivity, 2)
         if 1 / self.scale < MIN_NOISE or (adjacency == "replace-one" and odd):
             return PureDpEvent(self.epsilon)
-        return dp_accounting.DiscreteLaplaceDpEvent(
+        return dp.DiscreteLaplaceDpEvent(
             1 / self.scale, half if adjacency == "replace-one" else self.sensitivity
         )

@@ -88,8 +88,8 @@ class NormMechanism:
             )
         if self.order == 2:
             noise = stream.standard_normal(vectors.shape)
-            noise *= stream.standard_gamma(self.dimension, (*vectors.shape[:-1], 1))
             noise /= np.linalg.norm(noise, axis=-1, keepdims=True)
+            noise *= stream.standard_gamma(self.dimension, (*vectors.shape[:-1], 1))
         else:
             noise = stream.uniform(-1.0, 1.0, vectors.shape)
             noise *= stream.standard_gamma(self.dimension + 1, (*vectors.shape[:-1], 1))

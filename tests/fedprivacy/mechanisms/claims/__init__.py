@@ -15,3 +15,6 @@ from claims import bits, categories, vectors
 from claims.claim import Claim
 
 CLAIMS: dict[str, Claim] = {**bits.CLAIMS, **categories.CLAIMS, **vectors.CLAIMS}
+from claims import bits, noise, selection
+
+CLAIMS: dict[str, Claim] = {**bits.CLAIMS, **noise.CLAIMS, **selection.CLAIMS}
