@@ -115,6 +115,6 @@ class ComposeQuestion(Question):
         return (
             f"{plural(self.rounds, 'release')}, {each}, cost together "
             f"{promise(best.epsilon, best.delta, self.adjacency, f'{best.name} composition')}. "
-            "All the theorems hold, also where each release is chosen after the earlier ones were seen, so that "
+            "All theorems hold, also where each release is chosen after the earlier ones were seen, so that "
             f"the least answer may be claimed. {composition.POST_PROCESSING}"
         )

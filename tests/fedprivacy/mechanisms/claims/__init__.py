@@ -11,10 +11,13 @@ A module in `fedprivacy.mechanisms.registry` without an entry here fails the sui
 
 from __future__ import annotations
 
-from claims import bits, categories, vectors
+from claims import bits, categories, noise, selection, vectors
 from claims.claim import Claim
 
-CLAIMS: dict[str, Claim] = {**bits.CLAIMS, **categories.CLAIMS, **vectors.CLAIMS}
-from claims import bits, noise, selection
-
-CLAIMS: dict[str, Claim] = {**bits.CLAIMS, **noise.CLAIMS, **selection.CLAIMS}
+CLAIMS: dict[str, Claim] = {
+    **bits.CLAIMS,
+    **categories.CLAIMS,
+    **noise.CLAIMS,
+    **selection.CLAIMS,
+    **vectors.CLAIMS,
+}
