@@ -146,7 +146,9 @@ def show_budget(document: Mapping[str, Any]) -> None:
         return "-" if value is None else printed(value) if isinstance(value, float) else str(value)
 
     if rows := document.get("table"):
-        table = Table(*(column.replace("_", " ") for column in rows[0]))
+        table = Table()
+        for index, column in enumerate(rows[0]):
+            table.add_column(column.replace("_", " "), no_wrap=index == 0)
         for row in rows:
             table.add_row(*(escape(cell(value)) for value in row.values()))
         Console(highlight=False).print(table)
