@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from fedprivacy.errors import InputError
+from scenarios.cli import app
 
 ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-c", "from scenarios.cli import main; main()"]
-ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
+ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
 COMMANDS = {
     "gaussian": ["--epsilon", "1"],
     "compose": ["--rounds", "100", "--epsilon", "0.1"],
@@ -26,17 +29,12 @@ COMMANDS = {
     "exponential": ["--epsilon", "0.1"],
     "noisy-max": ["--epsilon", "0.1", "--noise", "gumbel"],
 }
-
-
-def budget(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "budget", *args], env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False
-    )
+RUNNER = CliRunner()
 
 
 def test_help_names_every_command_without_loading_anything_heavy() -> None:
-    done = budget("--help")
-    assert done.returncode == 0
+    done = RUNNER.invoke(app, ["budget", "--help"])
+    assert done.exit_code == 0
     for name in COMMANDS:
         assert name in done.stdout
     loaded = subprocess.run(
@@ -48,24 +46,26 @@ def test_help_names_every_command_without_loading_anything_heavy() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_says_its_guarantee_in_words_and_as_json(name: str) -> None:
-    said, document = budget(name, *COMMANDS[name]), budget(name, *COMMANDS[name], "--json")
-    assert (said.returncode, said.stderr, document.stderr) == (0, "", "")
+    said = RUNNER.invoke(app, ["budget", name, *COMMANDS[name]])
+    document = RUNNER.invoke(app, ["budget", name, *COMMANDS[name], "--json"])
+    assert (said.exit_code, said.stderr, document.stderr) == (0, "", "")
     result = json.loads(document.stdout)
     assert said.stdout.splitlines()[-1] == result["words"]
     assert result["mechanism"] == name
-    if "table" in result:
-        for row in result["table"]:
-            assert next(iter(row.values())) in said.stdout
+    for row in result.get("table", []):
+        assert next(iter(row.values())) in said.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_wrong_ends_with_exit_code_2(name: str) -> None:
-    done = budget(name, *COMMANDS[name], "--epsilon", "-1")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--epsilon -1.0: must be " in done.stderr
+    done = RUNNER.invoke(app, ["budget", name, *COMMANDS[name], "--epsilon", "-1"])
+    assert done.stdout == ""
+    assert isinstance(done.exception, InputError)  # which `main` prints, test_cli.py
+    assert done.exception.exit_code == 2
+    assert "--epsilon -1.0: must be " in str(done.exception)
 
 
 def test_compose_shows_all_theorems() -> None:
-    shown = budget("compose", "--rounds", "100", "--epsilon", "0.1").stdout
+    shown = RUNNER.invoke(app, ["budget", "compose", "--rounds", "100", "--epsilon", "0.1"]).stdout
     for row in ("basic    │ 10 ", "advanced │ 5.851", "optimal  │ 4.307"):
         assert row in shown
