@@ -9,6 +9,7 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import noise_multiplier
 from fedprivacy.accounting.composed import Bound, compositions, gaussian_compositions
+from fedprivacy.accounting.composition import advanced, optimal
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -71,6 +72,9 @@ def test_gaussian_releases(adjacency: str) -> None:
     # Each theorem of (epsilon, delta) sees one release at its part of delta, and nothing more.
     once = epsilon(dp.GaussianDpEvent(10.0), DELTA / 100, adjacency).epsilon
     assert rows["basic"].epsilon == pytest.approx(100 * once)
+    half = epsilon(dp.GaussianDpEvent(10.0), DELTA / 200, adjacency).epsilon
+    assert rows["advanced"].epsilon == pytest.approx(advanced(half, DELTA / 200, 100, DELTA / 2)[0])
+    assert rows["optimal"].epsilon == pytest.approx(optimal(half, DELTA / 200, 100, DELTA), rel=1e-6)
 
 
 def test_gaussian_releases_from_their_epsilon_and_delta() -> None:

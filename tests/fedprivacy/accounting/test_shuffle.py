@@ -145,6 +145,13 @@ def test_blocks_of_numbers_of_clones_cost_little_and_never_help() -> None:
         assert exact * (1 - 1e-7) <= found <= exact * 1.001
 
 
+def test_numbers_of_clones_that_are_left_out_count_in_full() -> None:
+    pair = Clones(1.0, 10**6, 0.1)
+    assert 0 < pair.left_out <= 1e-7
+    assert pair.left_out + pair.mass.sum() == pytest.approx(1, abs=1e-12)
+    assert pair.delta(1.0) >= pair.left_out  # at epsilon_0 nothing else is left
+
+
 def test_more_clients_less_delta_or_more_local_privacy_mean_more_privacy() -> None:
     def fall(values: list[float]) -> bool:
         return all(a > b for a, b in itertools.pairwise(values))
