@@ -62,9 +62,11 @@ def _app(fleet_of: FleetOf, mods: Sequence[Mod] = ()) -> ClientApp:
 
 def _load(context: Context, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    cap = fleet.plan.max_participations
-    if fleet.plan.trust != "local" or cap is None:
+    if fleet.plan.trust != "local":
         return None
+    cap = (
+        fleet.plan.answers
+    )  # what the noise was made for, also where the scenario allows more than its rounds
     if "budgets" not in context.state:
         return Budgets.fresh(fleet.plan.population, cap)
     record = context.state.array_records["budgets"]
