@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +43,6 @@ class Range:
     @property
     def words(self) -> str:
         """The range, to follow "must be"."""
-        if self.high == math.inf:
-            return f"a finite number above {_figure(self.low)}"
         match self.above, self.below:
             case True, True:
                 return f"between {_figure(self.low)} and {_figure(self.high)}"
