@@ -7,7 +7,7 @@ left alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -30,18 +30,18 @@ class Participant:
         attacker: Its id; every client has a message of its own.
         share: By what the sum of all updates is multiplied when the global model moves: the learning rate
             of the server over the cohort's size.
-        boost: By what an ascent is multiplied to survive averaging.
-        probe: Asks the model about all targets; None for a passive participant.
-        ascent: How the loss is raised.
         see: Takes each observation.
+        probe: Asks the model about all targets.
+        ascent: How the loss is raised; None: never.
+        boost: By what an ascent is multiplied to survive averaging.
     """
 
     attacker: int
     share: float
-    boost: float
     see: Callable[[Sight], None]
-    probe: Probe | None = None
-    ascent: Ascent = field(default_factory=Ascent)
+    probe: Probe
+    ascent: Ascent | None = None
+    boost: float = 1.0
     climbing: Ids | None = None
     watched: Ids | None = None
     _before: Tensor | None = None
@@ -64,7 +64,7 @@ class Participant:
         if reply.has_error():
             return reply
         self._before = self._own = None
-        if self.climbing is not None and self.probe is not None:
+        if self.climbing is not None and self.ascent is not None:
             raised = self.ascent.climb(self.probe.at(self.climbing), weights)
             upload = self.boost * (raised - weights)
             own = {**reply.content.array_records["arrays"], "updates": Array(upload.double().numpy())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,18 +92,17 @@ class Arena:
     def attack(self, name: str) -> Outcome:
         """Plays one attack of the scenario from the state where the warm-up ended."""
         attack = self.scenario.attacks[name]
-        judgement = Judgement(self.probe)
-        climb = attack.kind == "active-gradient-ascent"
-        parts = list(self._parts(attack.targets_per_round)) if climb else []
         if attack.seat == "participant":
-            return self._participant(attack, judgement, parts)
-        return self._server(attack, judgement, parts)
+            return self._participant(attack)
+        return self._isolated(attack) if attack.isolating else self._server(attack)
 
-    def _parts(self, size: int) -> Iterator[Ids]:
-        """The targets in a random order, so many at a time."""
+    def _turns(self, attack: Any) -> list[Ids | None]:
+        """The targets of each round, in a random order; for a passive attack None: all are judged."""
+        if attack.kind == "passive":
+            return [None] * attack.rounds
         order = Streams(self.scenario.run.seed).stream("attack/order").permutation(len(self.game.targets))
-        for start in range(0, len(order), size):
-            yield order[start : start + size]
+        size = attack.targets_per_round
+        return [order[start : start + size] for start in range(0, len(order), size)]
 
     def _restored(
         self, wrap: Callable[[EmbeddedGrid], Grid], mods: tuple[Mod, ...] = ()
@@ -114,63 +113,58 @@ class Arena:
         federation.restore(self.tensors)
         return grid, federation, quality
 
-    def _server(self, attack: Any, judgement: Judgement, parts: list[Ids]) -> Outcome:
-        victim, begin = self.game.victim, self.scenario.warm_up
-        listener = Listener(victim, judgement.see)
-        if parts:
-            listener = Climber(victim, judgement.see, probe=self.probe, ascent=ascent_of(attack))
-        grid, federation, quality = self._restored(lambda grid: Interposed(grid, listener))
-        before, lost, number = quality(), 0, begin
-        if attack.isolating:
-            host = victim % self.scenario.run.federation.hosts
-            node = find_hosts(grid, self.scenario.run.federation.hosts)[host]
-            weights = torch.from_numpy(federation.model)
-            isolator = Isolator(grid, node, host, self.fleet.plan, victim, weights)
-            for part in parts or [None] * attack.rounds:
-                raised = None
-                if part is not None:
-                    probe, how = self.probe.at(part), ascent_of(attack)
-                    raised = lambda weights, probe=probe, how=how: how.climb(probe, weights)  # noqa: E731
-                sight = isolator.ask(number, raised)
-                number += 1
-                if sight is None:
-                    lost += len(self.game.targets) if part is None else len(part)
-                else:
-                    judgement.see(replace(sight, targets=part))
-            return Outcome(judgement, lost, number - begin, before, quality())
-        for part in parts or [None] * attack.rounds:
-            if part is not None:
-                listener.targets = part
+    def _server(self, attack: Any) -> Outcome:
+        judgement, ascent = Judgement(self.probe), ascent_of(attack)
+        listener = Listener(self.game.victim, judgement.see)
+        if ascent is not None:
+            listener = Climber(self.game.victim, judgement.see, probe=self.probe, ascent=ascent)
+        _, federation, quality = self._restored(lambda grid: Interposed(grid, listener))
+        before, lost, turns = quality(), 0, self._turns(attack)
+        for number, targets in enumerate(turns, self.scenario.warm_up):
+            listener.targets = targets
             federation.round(number)
-            number += 1
-            if not listener.close(part):
-                lost += 0 if part is None else len(part)
-        return Outcome(judgement, lost, number - begin, before, quality())
+            if not listener.close():
+                lost += 0 if targets is None else len(targets)
+        return Outcome(judgement, lost, len(turns), before, quality())
 
-    def _participant(self, attack: Any, judgement: Judgement, parts: list[Ids]) -> Outcome:
-        victim, begin = self.game.victim, self.scenario.warm_up
-        run, clients = self.scenario.run, self.fleet.plan.population
-        attacker = attack.attacker if attack.attacker is not None else int(victim == 0)
+    def _isolated(self, attack: Any) -> Outcome:
+        judgement, hosts = Judgement(self.probe), self.scenario.run.federation.hosts
+        grid, federation, quality = self._restored(lambda grid: grid)
+        host, weights = self.game.victim % hosts, torch.from_numpy(federation.model)
+        node = find_hosts(grid, hosts)[host]
+        isolator = Isolator(grid, node, host, self.fleet.plan, self.game.victim, weights)
+        lost, turns = 0, self._turns(attack)
+        for number, targets in enumerate(turns, self.scenario.warm_up):
+            aim = None if targets is None else self.probe.at(targets)
+            sight = isolator.ask(number, aim, ascent_of(attack))
+            if sight is not None:
+                judgement.see(replace(sight, targets=targets))
+            elif targets is not None:
+                lost += len(targets)
+        return Outcome(judgement, lost, len(turns), quality(), quality())
+
+    def _participant(self, attack: Any) -> Outcome:
+        judgement, run, clients = Judgement(self.probe), self.scenario.run, self.fleet.plan.population
+        attacker = attack.attacker if attack.attacker is not None else int(self.game.victim == 0)
         share = run.server.learning_rate / self.fleet.plan.sampler.expected_cohort(clients)
-        boost = clients if not parts or attack.boost is None else attack.boost
-        mod = Participant(attacker, share, float(boost), judgement.see, probe=self.probe)
-        if parts:
-            mod.ascent = ascent_of(attack)
-        grid, federation, quality = self._restored(lambda grid: grid, (mod,))
-        before, number = quality(), begin
-        for part in parts:
-            mod.climbing = part
+        mod = Participant(attacker, share, judgement.see, probe=self.probe)
+        if attack.kind == "active-gradient-ascent":
+            mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or clients)
+        _, federation, quality = self._restored(lambda grid: grid, (mod,))
+        before, number = quality(), self.scenario.warm_up
+        for targets in self._turns(attack):
+            if targets is not None:
+                mod.climbing = targets
+                federation.round(number)
+                mod.climbing, number = None, number + 1
             federation.round(number)
-            mod.climbing = None
-            federation.round(number + 1)
-            number += 2
-            mod.watched = part
-        for _ in range(1 if parts else attack.rounds + 1):
-            federation.round(number)
-            number += 1
-        return Outcome(judgement, 0, number - begin, before, quality())
+            mod.watched, number = targets, number + 1
+        federation.round(number)  # which shows what the last one has made of the model
+        return Outcome(judgement, 0, number + 1 - self.scenario.warm_up, before, quality())
 
 
-def ascent_of(attack: Any) -> Ascent:
-    """How an attack of a scenario raises the loss."""
+def ascent_of(attack: Any) -> Ascent | None:
+    """How an attack of a scenario raises the loss; None if it does not."""
+    if attack.kind == "passive":
+        return None
     return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)

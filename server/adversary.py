@@ -91,10 +91,12 @@ class Listener:
     Args:
         victim: The client that it is after; every client has a message of its own.
         see: Takes each round's observation.
+        targets: Those that are attacked in the round under way; None where all are judged.
     """
 
     victim: int
     see: See
+    targets: Ids | None = None
     _sent: Tensor | None = None
     _update: Tensor | None = None
     _others: list[Tensor] = field(default_factory=list)
@@ -117,17 +119,17 @@ class Listener:
                 self._others.append(update)
         return reply
 
-    def close(self, targets: Ids | None = None) -> bool:
+    def close(self) -> bool:
         """Ends a round; False if the victim did not answer, which then has not been observed."""
         answered = self._sent is not None and self._update is not None
         if self._sent is not None and self._update is not None:
             others = torch.stack(self._others) if self._others else torch.empty(0, len(self._sent))
-            self.see(Sight(self._sent, self._update, others, targets))
+            self.see(Sight(self._sent, self._update, others, self.targets))
         self._sent, self._update, self._others = None, None, []
         return answered
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Climber(Listener):
     """A malicious server: it sends the victim weights on which the loss of some targets was raised.
 
@@ -137,17 +139,16 @@ class Climber(Listener):
     Args:
         probe: Asks the model about all targets.
         ascent: How the loss is raised.
-        targets: Those of the round under way.
     """
 
-    probe: Probe = None  # type: ignore[assignment]
-    ascent: Ascent = Ascent()
-    targets: Ids = field(default_factory=lambda: np.arange(0))
+    probe: Probe
+    ascent: Ascent
 
     def act(self, request: Message) -> Message:
         """Replaces the weights that are sent to the victim."""
         if _client_of(request) != self.victim:
             return request
+        assert self.targets is not None
         weights = torch.from_numpy(parts_of(request)[0]["weights"])
         self._sent = self.ascent.climb(self.probe.at(self.targets), weights)
         request.content.array_records["arrays"] = ArrayRecord(
@@ -176,14 +177,15 @@ class Isolator:
     victim: int
     weights: Tensor
 
-    def ask(self, round: int, ascent: Callable[[Tensor], Tensor] | None = None) -> Sight | None:
+    def ask(self, round: int, aim: Probe | None = None, ascent: Ascent | None = None) -> Sight | None:
         """One round with the victim alone, which moves its stream; None if it refuses.
 
         Args:
             round: The number of the round, above all before.
-            ascent: What is done to the weights before they are sent.
+            aim: The targets whose loss is raised before; None: the weights are sent as they are.
+            ascent: How it is raised.
         """
-        sent = self.weights if ascent is None else ascent(self.weights)
+        sent = self.weights if aim is None or ascent is None else ascent.climb(aim, self.weights)
         request = TrainRequest(round, self.host, 0, np.array([self.victim]), sent.numpy(), self.plan, "sum")
         message = request_to(self.node, "train", f"{round}/0", *request.parts())
         for reply in self.grid.send_and_receive([message]):
