@@ -36,12 +36,12 @@ class Figure:
 
 
 def proportion_low(hits: int, trials: int, error: float) -> float:
-    """The lower end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934); 0 for no trials."""
+    """The lower end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
     return float(beta.ppf(error, hits, trials - hits + 1)) if hits else 0.0
 
 
 def proportion_high(hits: int, trials: int, error: float) -> float:
-    """The upper end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934); 1 for no trials."""
+    """The upper end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
     return float(beta.ppf(1 - error, hits + 1, trials - hits)) if hits < trials else 1.0
 
 

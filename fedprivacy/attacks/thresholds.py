@@ -29,8 +29,8 @@ NONMEMBERS_PER_RATE = 5  # so many false positives are expected at least, or no 
 def balanced_threshold(members: Scores, nonmembers: Scores) -> float:
     """The threshold of the largest balanced accuracy: halfway between two scores, or the largest score.
 
-    Of several as good the highest is taken. If no threshold is better than calling nobody a member, that is the
-    largest score, above which there is nobody.
+    Of several as good the highest is taken. If no threshold is better than calling nobody a member, that is
+    the largest score, above which there is nobody.
 
     Args:
         members: Scores of the calibration half, shape (members,), not empty.
@@ -66,7 +66,7 @@ def advantage(targets: Targets) -> tuple[float, Figure]:
 
 def balanced_accuracy(advantage: Figure) -> Figure:
     """(1 + advantage) / 2, with its interval."""
-    return Figure(*((1 + end) / 2 for end in (advantage.value, advantage.low, advantage.high)))
+    return Figure((1 + advantage.value) / 2, (1 + advantage.low) / 2, (1 + advantage.high) / 2)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class RateAt:
     """The TPR at one FPR.
 
     Args:
-        tpr: Of the evaluation half's members; the interval is for the TPR at the best threshold whose FPR does
-            not exceed the wanted one.
+        tpr: Of the evaluation half's members; the interval is for the TPR at the best threshold whose FPR is
+            not above the wanted one.
         threshold: Fitted on the calibration half.
         fpr: What the threshold's FPR is on the evaluation half, with its Clopper-Pearson interval.
     """
@@ -93,8 +93,8 @@ def tpr_at(targets: Targets, fpr: float, *, fitted: bool) -> RateAt | None:
     """The TPR at an FPR, or None where fewer than 5/FPR non-members were scored.
 
     *The threshold* is the k-th largest of the n calibration non-members, k the whole part of FPR (n + 1): a
-    further non-member is above it with probability k/(n + 1) <= FPR at most, ties or not (a conformal p-value:
-    Bates et al. 2023). It is a score; nothing is interpolated.
+    further non-member is above it with probability k/(n + 1) <= FPR at most, ties or not (a conformal
+    p-value, Bates et al. 2023). It is a score; nothing is interpolated.
 
     *Which non-members count for 5/FPR*: those of both halves, since both work here: one half sets the
     threshold, the other shows what its FPR is, and the interval rests on both together.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -126,8 +127,8 @@ class PolygonCurve:
 def from_pairs(pairs: Iterable[tuple[float, float]], basis: str) -> PolygonCurve:
     """The curve of what is (epsilon, delta)-DP for each of several pairs, neighbours either way round.
 
-    TPR <= e^epsilon FPR + delta, and with the parts exchanged 1 - FPR <= e^epsilon (1 - TPR) + delta (Kairouz,
-    Oh and Viswanath 2015, Theorem 2.1).
+    TPR <= e^epsilon FPR + delta, and with the parts exchanged 1 - FPR <= e^epsilon (1 - TPR) + delta
+    (Kairouz, Oh and Viswanath 2015, Theorem 2.1).
 
     Args:
         pairs: (epsilon, delta), epsilon at least 0, delta in [0, 1].
@@ -145,7 +146,7 @@ def from_pairs(pairs: Iterable[tuple[float, float]], basis: str) -> PolygonCurve
         if eps <= _STEEPEST:
             flat = math.exp(-eps)
             lines += [(math.exp(eps), delta), (flat, 1 - flat * (1 - delta))]
-    # The lower envelope, as FPR rises: ever less steep lines. One is left out if its neighbours meet below it.
+    # The lower envelope, as FPR rises: ever less steep lines. One whose neighbours meet below it is left out.
     envelope: list[tuple[float, float]] = []
     for slope, intercept in sorted(lines, key=lambda line: (-line[0], line[1])):
         if envelope and envelope[-1][0] == slope:
@@ -155,7 +156,7 @@ def from_pairs(pairs: Iterable[tuple[float, float]], basis: str) -> PolygonCurve
         ):
             envelope.pop()
         envelope.append((slope, intercept))
-    meetings = [_meet(one, other) for one, other in zip(envelope, envelope[1:], strict=False)]
+    meetings = [_meet(one, other) for one, other in pairwise(envelope)]
     fpr = np.unique([0.0, *(x for x in meetings if 0 < x < 1), 1.0])
     slopes, intercepts = np.array(lines).T
     corners = (slopes[:, None] * fpr + intercepts[:, None]).min(axis=0)
@@ -169,9 +170,9 @@ def _meet(one: tuple[float, float], other: tuple[float, float]) -> float:
 def from_event(event: dp.DpEvent, adjacency: str) -> TradeOff | None:
     """The curve of what was released; None where it guarantees nothing.
 
-    Unsampled Gaussian noise has its exact curve. Of anything else, sampled Gaussian noise too, the accountants
-    are asked for the epsilons at some 80 deltas, which hold all at once: the polygon of
-    their lines is at most .005 above the curve that they touch (Gaussian noise, epsilon 0.1 to 16).
+    Unsampled Gaussian noise has its exact curve. Of anything else, sampled Gaussian noise too, the
+    accountants are asked for the epsilons at some 80 deltas, which hold all at once: the polygon of their
+    lines is at most .005 above the curve that they touch (Gaussian noise, epsilon 0.1 to 16).
 
     Args:
         event: What was released; noise multipliers are noise standard deviation / C.
