@@ -52,6 +52,8 @@ def over_seeds(figures: Sequence[Figure], least: float = 0.0) -> Figure:
 def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerBound | str) -> dict[str, Any]:
     """The figures of one attack as a JSON object, the part of a replay document that this library computes.
 
+    Numbers of targets are those of one run, of the one with fewest. A figure that one run lacks is null.
+
     Args:
         runs: One for each training seed; of one seed alone the intervals cover targets only.
         bound: What the ledger implies for the attack's seat.
@@ -65,9 +67,9 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
         raise InputError("runs: an attack without runs has no figures.")
     proved = None if isinstance(empirical, str) else empirical
     return {
-        "members": sum(run.members for run in runs),
-        "nonmembers": sum(run.nonmembers for run in runs),
-        "measured": sum(run.measured for run in runs),
+        "members": min(run.members for run in runs),
+        "nonmembers": min(run.nonmembers for run in runs),
+        "measured": min(run.measured for run in runs),
         "fitted": any(run.fitted for run in runs),
         "seeds": len(runs),
         "auc": _figure([run.auc for run in runs]),
@@ -106,8 +108,8 @@ def _class(runs: Sequence[Measured], label: int) -> dict[str, Any]:
     figures = [one.auc for one in there if one.auc is not None]
     return {
         "auc": _figure(figures) if len(figures) == len(runs) else None,
-        "members": sum(one.members for one in there),
-        "nonmembers": sum(one.nonmembers for one in there),
+        "members": min(one.members for one in there),
+        "nonmembers": min(one.nonmembers for one in there),
     }
 
 

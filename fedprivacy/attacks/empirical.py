@@ -111,8 +111,8 @@ def lower_bound(guesses: Guesses, delta: float, confidence: float = 0.95) -> Low
         _refuted(perfect, delta, 1 - confidence),
         confidence,
         "one run with coin-flipped records (Steinke, Nasr and Jagielski 2023): "
-        f"{guesses.right} of {guesses.made} guesses right, {guesses.trials} fair and independent coins; of one "
-        "record in or out",
+        f"{guesses.right} of {guesses.made} guesses right, {guesses.trials} fair and independent coins; "
+        "for one record in or out",
     )
 
 

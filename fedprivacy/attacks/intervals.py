@@ -55,19 +55,25 @@ def score_interval(proportion: float, trials: float) -> tuple[float, float]:
 
 
 def difference(hits: int, trials: int, other_hits: int, other_trials: int) -> Figure:
-    """The difference of two independent proportions, by the score intervals of each.
+    """The difference of two independent proportions, put together from the interval of each.
 
-    Newcombe 1998 ("Interval estimation for the difference between independent proportions"), method 10.
+    Newcombe 1998 ("Interval estimation for the difference between independent proportions"), method 10, but on
+    the exact intervals of Clopper and Pearson: on Wilson's, rates near 0 and 1 as attacks have them are covered
+    in 86 % of cases only (20 + 20 targets), on these in 94 % (92 % with 10 + 10).
 
     Args:
         hits: Of the first, out of `trials` (above 0).
+        trials: See `hits`.
         other_hits: Of the second, out of `other_trials` (above 0).
+        other_trials: See `other_hits`.
     """
+    error = (1 - CONFIDENCE) / 2
     first, second = hits / trials, other_hits / other_trials
-    low, high = score_interval(first, trials)
-    other_low, other_high = score_interval(second, other_trials)
+    below = first - proportion_low(hits, trials, error)
+    above = proportion_high(hits, trials, error) - first
+    other_below = second - proportion_low(other_hits, other_trials, error)
+    other_above = proportion_high(other_hits, other_trials, error) - second
+    gap = first - second
     return Figure(
-        first - second,
-        first - second - math.hypot(first - low, other_high - second),
-        first - second + math.hypot(high - first, second - other_low),
+        gap, max(-1.0, gap - math.hypot(below, other_above)), min(1.0, gap + math.hypot(above, other_below))
     )

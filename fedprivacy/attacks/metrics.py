@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,11 +25,6 @@ class ClassFigure:
     auc: Figure | None
     members: int
     nonmembers: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The figure as a JSON object, with the number of targets that it was measured on."""
-        figure = None if self.auc is None else self.auc.to_json()
-        return {"auc": figure, "members": self.members, "nonmembers": self.nonmembers}
 
 
 @dataclass(frozen=True)

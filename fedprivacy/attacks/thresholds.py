@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,7 @@ def _share_above(scores: Scores, values: Scores) -> NDArray[np.float64]:
 def advantage(targets: Targets) -> tuple[float, Figure]:
     """The threshold fitted on the calibration half, and TPR - FPR at it on the evaluation half.
 
-    The interval is over targets, Newcombe's for the difference of two proportions.
+    The interval is over targets: that of a difference of two proportions.
     """
     threshold = balanced_threshold(
         targets.of(member=True, calibration=True), targets.of(member=False, calibration=True)
@@ -84,13 +83,9 @@ class RateAt:
     threshold: float
     fpr: Figure
 
-    def to_json(self) -> dict[str, Any]:
-        """The figure as a JSON object, with the FPR that was measured at its threshold."""
-        return {**self.tpr.to_json(), "threshold": self.threshold, "fpr": self.fpr.to_json()}
-
 
 def tpr_at(targets: Targets, fpr: float, *, fitted: bool) -> RateAt | None:
-    """The TPR at an FPR, or None where fewer than 5/FPR non-members were scored.
+    """The TPR at an FPR; None where fewer than 5/FPR non-members were scored, or too few to fit on.
 
     *The threshold* is the k-th largest of the n calibration non-members, k the whole part of FPR (n + 1): a
     further non-member is above it with probability k/(n + 1) <= FPR at most, ties or not (a conformal
