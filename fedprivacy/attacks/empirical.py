@@ -138,8 +138,8 @@ def check_coins(members: Flags) -> None:
     count = len(members)
     if binomtest(int(members.sum()), count, 0.5).pvalue < UNFAIR:
         raise InputError(
-            f"members: {int(members.sum())} of {count} targets are members: no fair coin was flipped for each. "
-            "An empirical epsilon needs one; score targets chosen without regard to membership."
+            f"members: {int(members.sum())} of {count} targets are members: no fair coin was flipped for each."
+            " An empirical epsilon needs one; score targets chosen without regard to membership."
         )
 
 

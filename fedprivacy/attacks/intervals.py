@@ -57,9 +57,9 @@ def score_interval(proportion: float, trials: float) -> tuple[float, float]:
 def difference(hits: int, trials: int, other_hits: int, other_trials: int) -> Figure:
     """The difference of two independent proportions, put together from the interval of each.
 
-    Newcombe 1998 ("Interval estimation for the difference between independent proportions"), method 10, but on
-    the exact intervals of Clopper and Pearson: on Wilson's, rates near 0 and 1 as attacks have them are covered
-    in 86 % of cases only (20 + 20 targets), on these in 94 % (92 % with 10 + 10).
+    Newcombe 1998 ("Interval estimation for the difference between independent proportions"), method 10, but
+    on the exact intervals of Clopper and Pearson: on Wilson's, rates near 0 and 1 as attacks have them are
+    covered in 86 % of cases only (20 + 20 targets), on these in 94 % (92 % with 10 + 10).
 
     Args:
         hits: Of the first, out of `trials` (above 0).

@@ -57,7 +57,8 @@ def auc(members: Scores, nonmembers: Scores) -> Figure:
     simulations). So here the variance becomes the number of trials that a proportion of that variance has,
     and the interval is Wilson's for it, as is done for survey samples (Franco et al. 2019). That number stays
     between the smaller group, since no scores have a larger variance (Birnbaum and Klose 1957), and what
-    equal distributions give. In simulations it covers 93 to 99 %, from 10 + 10 targets and up to an area of .996.
+    equal distributions give. In simulations it covers 93 to 99 %, from 10 + 10 targets on and
+    up to an area of .996.
 
     Args:
         members: Scores, larger means rather a member, shape (members,), not empty.

@@ -100,8 +100,10 @@ def test_wrong_seats_and_damaged_ledgers() -> None:
         bound_of_ledger({"unit": "client"}, "server")
     with pytest.raises(InputError, match="says nothing of the server"):
         bound_of_ledger({**ledger(), "claims": []}, "server")
-    with pytest.raises(InputError, match="unit, adjacency"):
+    with pytest.raises(InputError, match="adjacency = 'other'"):
         bound_of_ledger(ledger("other"), "participant")
+    with pytest.raises(InputError, match="unit, adjacency"):
+        bound_of_ledger(ledger(unit="phone"), "participant")
 
 
 def test_the_best_attack_on_noisy_answers_lies_on_the_curve() -> None:

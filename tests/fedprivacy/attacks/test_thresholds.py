@@ -43,12 +43,14 @@ def test_thresholds_of_hopeless_and_of_huge_scores() -> None:
     assert balanced_threshold(np.array([above]), np.array([1.0])) == 1.0  # no number lies between
 
 
-def test_poisoning_the_evaluation_half_changes_no_threshold() -> None:
+@pytest.mark.parametrize("poison", ["scores", "members"])
+def test_poisoning_the_evaluation_half_changes_no_threshold(poison: str) -> None:
     honest = game(np.random.default_rng(2), 400, 1400, 1.0)
-    poisoned = replace(
-        honest,
-        scores=np.where(honest.calibration, honest.scores, -50 * honest.scores - 7),
-        members=np.where(honest.calibration, honest.members, ~honest.members),
+    rest = ~honest.calibration
+    poisoned = (
+        replace(honest, scores=np.where(rest, -50 * honest.scores - 7, honest.scores))
+        if poison == "scores"
+        else replace(honest, members=honest.members ^ rest)
     )
     assert advantage(honest)[0] == advantage(poisoned)[0]
     for rate in (0.1, 0.01):
@@ -57,7 +59,7 @@ def test_poisoning_the_evaluation_half_changes_no_threshold() -> None:
         assert other is not None
         assert one.threshold == other.threshold
     # but what it is worth does change
-    assert advantage(honest)[1].value > 0.2 > -0.2 > advantage(poisoned)[1].value
+    assert advantage(honest)[1].value > 0.2 > 0.1 > advantage(poisoned)[1].value
 
 
 def test_advantage_is_measured_on_the_other_half() -> None:

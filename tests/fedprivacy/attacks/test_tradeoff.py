@@ -34,7 +34,7 @@ def lines(pairs, fpr):
         [(0.0, 0.3)],
         [(0.0, 0.0)],
         [(0.0, 1.0)],
-        [(8.0, 0.0), (2.0, 0.01), (0.1, 0.4), (0.1, 0.5), (5.0, 0.9), (800.0, 0.0)],
+        [(8.0, 0.0), (2.0, 0.01), (0.1, 0.4), (0.1, 0.5), (5.0, 0.9)],
         [(gaussian_epsilon(d, 1.3), d) for d in np.geomspace(1e-8, 0.48, 40)],
     ],
 )
@@ -104,6 +104,10 @@ def test_known_mechanisms_that_no_gaussian_curve_may_stand_for() -> None:
 def test_nothing_is_guaranteed_without_noise() -> None:
     assert from_event(dp.NonPrivateDpEvent(), "replace-one") is None
     assert from_event(dp.LaplaceDpEvent(0.0), "replace-one") is None
+
+
+def test_an_epsilon_without_a_number_says_nothing() -> None:
+    assert from_pairs([(800.0, 0.0), (math.inf, 0.0)], "test").advantage == 1.0
 
 
 def test_two_steps_are_group_privacy() -> None:
