@@ -86,9 +86,28 @@ def epsilon_rdp(event: dp.DpEvent, delta: float, adjacency: str) -> float:
     return math.inf if _not_private(parts) else _rdp_epsilon(parts, delta, adjacency)
 
 
+def gaussian_mu(event: dp.DpEvent, adjacency: str) -> float | None:
+    """The mu for which `event` is exactly mu-Gaussian-DP; None unless all of it is unsampled Gaussian noise.
+
+    Args:
+        event: What was released; noise multipliers are noise standard deviation / C.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+
+    Raises:
+        InputError: The adjacency or a number in the event is out of range.
+    """
+    _check_adjacency(adjacency)
+    parts = releases(event, adjacency)
+    return _mu(parts, adjacency) if _all_gaussian(parts) else None
+
+
 def _check(delta: float, adjacency: str) -> None:
     if not 0 <= delta < 1:
         raise InputError(f"delta = {delta}: must be at least 0 and below 1.")
+    _check_adjacency(adjacency)
+
+
+def _check_adjacency(adjacency: str) -> None:
     if adjacency not in RELATIONS:
         raise InputError(f"adjacency = {adjacency!r}: must be one of {', '.join(RELATIONS)}.")
 
@@ -173,10 +192,17 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 
 def _gaussian_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    if not all(isinstance(leaf, dp.GaussianDpEvent) for leaf, _ in parts):
+    if not _all_gaussian(parts):
         raise UnsupportedEvent("Only unsampled Gaussian noise has an exact answer.")
-    sensitivity = 2.0 if adjacency == "replace-one" else 1.0
-    return gaussian_epsilon(delta, sensitivity * _root_information(parts))
+    return gaussian_epsilon(delta, _mu(parts, adjacency))
+
+
+def _all_gaussian(parts: Composition) -> bool:
+    return all(isinstance(leaf, dp.GaussianDpEvent) for leaf, _ in parts)
+
+
+def _mu(parts: Composition, adjacency: str) -> float:
+    return (2.0 if adjacency == "replace-one" else 1.0) * _root_information(parts)
 
 
 def _unsampled_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
@@ -251,20 +277,11 @@ _LARGEST_PURE = 500.0
 
 
 def _pld_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    gaussians = tuple(part for part in parts if isinstance(part[0], dp.GaussianDpEvent))
-    others = [part for part in parts if not isinstance(part[0], dp.GaussianDpEvent)]
-    if gaussians:
-        others.append((dp.GaussianDpEvent(1 / _root_information(gaussians)), 1))
-    slack = _FFT_ERROR * (100 + sum(count for _, count in others))
+    merged = _merged(parts)
+    slack = _FFT_ERROR * (100 + sum(count for _, count in merged))
     if slack > delta / 2:
         raise UnsupportedEvent(f"delta = {delta:g} is too small for a privacy loss distribution.")
-    step = _discretization([(_loss_scale(leaf, adjacency), count) for leaf, count in others])
-    if step > _COARSEST:
-        raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
-    total = pld.identity(step)
-    for leaf, count in others:
-        # Composed here, leaf by leaf: PLDAccountant counts a repeated randomized response only once.
-        total = total.compose(_repeated(_loss_distribution(leaf, adjacency, step), count))
+    total = _composed_loss(merged, adjacency)
     with np.errstate(over="ignore"):
         answer = float(total.get_epsilon_for_delta(delta - slack))
     if math.isfinite(answer):
@@ -273,6 +290,27 @@ def _pld_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
     if total.get_delta_for_epsilon(750.0) <= delta - slack:
         return 750.0
     raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
+
+
+def _merged(parts: Composition) -> Composition:
+    """The same releases, with all unsampled Gaussian ones as the one that tells as much."""
+    gaussians = tuple(part for part in parts if isinstance(part[0], dp.GaussianDpEvent))
+    others = tuple(part for part in parts if not isinstance(part[0], dp.GaussianDpEvent))
+    if not gaussians:
+        return others
+    return (*others, (dp.GaussianDpEvent(1 / _root_information(gaussians)), 1))
+
+
+@lru_cache(maxsize=4)  # a curve asks for many deltas in a row; a distribution may hold a million numbers
+def _composed_loss(parts: Composition, adjacency: str) -> pld.PrivacyLossDistribution:
+    step = _discretization([(_loss_scale(leaf, adjacency), count) for leaf, count in parts])
+    if step > _COARSEST:
+        raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
+    total = pld.identity(step)
+    for leaf, count in parts:
+        # Composed here, leaf by leaf: PLDAccountant counts a repeated randomized response only once.
+        total = total.compose(_repeated(_loss_distribution(leaf, adjacency, step), count))
+    return total
 
 
 _BLOCK = 100_000  # releases
@@ -394,6 +432,13 @@ _RDP_ERROR = 1e-14
 
 
 def _rdp_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
+    orders, curve = _renyi_curve(parts, adjacency)
+    return float(compute_epsilon(orders, curve, delta)[0])
+
+
+@lru_cache(maxsize=64)
+def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.ndarray]:
+    """Orders and their Renyi divergences; where an order proves nothing, infinity."""
     accountant = RdpAccountant(neighboring_relation=RELATIONS[adjacency])
     for leaf, count in parts:
         try:
@@ -405,7 +450,7 @@ def _rdp_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
     # dp_accounting takes NaN at one order for an epsilon of 0: such an order proves nothing.
     slack = _RDP_ERROR * sum(count for _, count in parts)
     curve = np.where(np.isnan(accountant.rdp), np.inf, np.maximum(accountant.rdp, 0.0) + slack)
-    return float(compute_epsilon(accountant.orders, curve, delta)[0])
+    return np.asarray(accountant.orders), curve
 
 
 def _half_noise(event: dp.DpEvent) -> dp.DpEvent:

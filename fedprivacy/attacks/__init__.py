@@ -1,1 +1,1 @@
-"""What an attacker learns: membership attacks from inside a federation, and how well they do."""
+"""Membership attacks: what an observer can tell of who is in the data, in figures, beside the bound."""

@@ -1,0 +1,158 @@
+"""What a guarantee leaves an attacker at a seat: the bound that stands beside each attack's result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.accounting.events import from_json
+from fedprivacy.accounting.statement import SEES
+from fedprivacy.attacks.tradeoff import TradeOff, from_event, from_pairs
+from fedprivacy.errors import InputError
+
+RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are told
+
+# The coin of the membership game puts a record into a client's data or leaves it out.
+STEPS = {
+    ("client", "replace-one"): 1,
+    ("client", "add-remove"): 2,
+    ("client", "zero-out"): 2,
+    ("example", "replace-one"): 1,
+    ("example", "add-remove"): 1,
+    ("example", "zero-out"): 1,
+}
+_WHY = {
+    ("client", "replace-one"): (
+        "a record in or out is a change of its client's records, which replace-one covers at the same epsilon"
+    ),
+    ("client", "add-remove"): (
+        "a record in or out is two steps under add-remove, its client taken away and put back changed: the "
+        "bound is that of two steps (group privacy)"
+    ),
+    ("client", "zero-out"): (
+        "a record in or out is two steps under zero-out, its client's update zeroed and put back changed: "
+        "the bound is that of two steps (group privacy)"
+    ),
+    ("example", "replace-one"): "a non-member's place in its client's data is taken by another record",
+    ("example", "add-remove"): "a record in or out is one step",
+    ("example", "zero-out"): "a record that is out counts as zero in every sum",
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The most that any attack at one seat can reach.
+
+    Args:
+        seat: "server", "participant" or "outsider".
+        curve: The largest TPR at each FPR; None where nothing is guaranteed.
+        assumptions: What it rests on; where nothing is guaranteed, why.
+    """
+
+    seat: str
+    curve: TradeOff | None
+    assumptions: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The bound as one plain sentence."""
+        if self.curve is None:
+            return f"No guarantee against {SEES[self.seat]}: {self.assumptions[0]}."
+        return (
+            f"Whatever {SEES[self.seat]}, does with it: AUC at most {_up(self.curve.auc)}, balanced accuracy "
+            f"at most {_up((1 + self.curve.advantage) / 2)}, TPR at 1 % FPR at most "
+            f"{_up(float(self.curve.tpr(0.01)))}; provided that {'; '.join(self.assumptions)}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The bound as a JSON object, with points of its curve to be drawn; null without a guarantee."""
+        curve = self.curve
+        return {
+            "advantage": None if curve is None else curve.advantage,
+            "balanced_accuracy": None if curve is None else (1 + curve.advantage) / 2,
+            "auc": None if curve is None else curve.auc,
+            "tpr_at_fpr": None if curve is None else {f"{r:g}": float(curve.tpr(r)) for r in RATES},
+            "curve": None if curve is None else _points(curve),
+            "basis": None if curve is None else curve.basis,
+            "assumptions": list(self.assumptions),
+            "words": self.words,
+        }
+
+
+def bound_of_pair(epsilon: float, delta: float, unit: str, adjacency: str, seat: str) -> Bound:
+    """The bound of one (epsilon, delta) and nothing else: TPR <= e^epsilon FPR + delta, and its mirror image.
+
+    Args:
+        epsilon: At least 0.
+        delta: In [0, 1].
+        unit: "client" or "example".
+        adjacency: "replace-one", "add-remove" or "zero-out".
+        seat: "server", "participant" or "outsider".
+
+    Raises:
+        InputError: a value is out of range.
+    """
+    _check(seat, SEES, "seat")
+    curve = from_pairs([(epsilon, delta)], f"epsilon = {epsilon:.4g} at delta = {delta:g}")
+    return Bound(seat, *_for_a_record(curve, unit, adjacency))
+
+
+def bound_of_ledger(ledger: Mapping[str, Any], seat: str) -> Bound:
+    """The bound that a run's ledger implies for one seat; the tightest of its claims.
+
+    Args:
+        ledger: The JSON object that `Ledger.to_json` wrote, from a live or a stored run.
+        seat: "server", "participant" or "outsider".
+
+    Raises:
+        InputError: no such seat, or the ledger is damaged.
+        UnsupportedEvent: no accountant answers for one of its events.
+    """
+    _check(seat, SEES, "seat")
+    try:
+        claims = [claim for claim in ledger["claims"] if claim["observer"] == seat]
+        found = [_bound(claim, ledger["unit"], ledger["adjacency"]) for claim in claims]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
+    if not found:
+        raise InputError(f"the ledger is damaged: it says nothing of the {seat}.")
+    return min(found, key=lambda bound: 2.0 if bound.curve is None else bound.curve.auc)
+
+
+def _bound(claim: Mapping[str, Any], unit: str, adjacency: str) -> Bound:
+    assumptions: Sequence[str] = claim["assumptions"]
+    curve = None
+    if claim["event"] is not None:
+        curve = from_event(from_json(claim["event"]), adjacency)
+        if curve is None:
+            assumptions = ("the noise is zero", *assumptions)
+    if curve is None:
+        return Bound(claim["observer"], None, tuple(assumptions))
+    curve, steps = _for_a_record(curve, unit, adjacency)
+    return Bound(claim["observer"], curve, (*steps, *assumptions))
+
+
+def _for_a_record(curve: TradeOff, unit: str, adjacency: str) -> tuple[TradeOff, tuple[str, ...]]:
+    """The curve for one record's membership, and how it follows from that of neighbours."""
+    _check((unit, adjacency), STEPS, "(unit, adjacency)")
+    steps = STEPS[unit, adjacency]
+    return (curve.twice() if steps == 2 else curve), (_WHY[unit, adjacency],)
+
+
+def _check(value: object, known: Mapping[Any, Any], name: str) -> None:
+    if value not in known:
+        raise InputError(f"{name} = {value!r}: must be one of {', '.join(map(str, known))}.")
+
+
+def _points(curve: TradeOff) -> dict[str, list[float]]:
+    """Points for linear and logarithmic axes, from FPR 0 to 1."""
+    fpr = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 61), np.linspace(0.0, 1.0, 41)]))
+    return {"fpr": fpr.tolist(), "tpr": curve.tpr(fpr).tolist()}
+
+
+def _up(rate: float) -> str:
+    """A rate rounded up to three places, so that the print does not promise too much."""
+    return f"{min(1.0, np.ceil(rate * 1000 - 1e-6) / 1000):.3f}"
