@@ -56,10 +56,12 @@ class Arena:
 
     Args:
         scenario: The attack scenario, with the seed of this run.
-        tensors: The state at that point, where it was trained before; None: it is trained now.
+
+    Raises:
+        InputError: the game cannot be drawn.
     """
 
-    def __init__(self, scenario: AttackScenario, tensors: Tensors | None = None) -> None:
+    def __init__(self, scenario: AttackScenario) -> None:
         torch.set_num_threads(1)
         run, settings = scenario.run, scenario.game
         self.scenario = scenario
@@ -69,9 +71,13 @@ class Arena:
         self.fleet = Fleet.of(run, self.game.people)
         rows = torch.from_numpy(self.game.targets)
         self.probe = Probe(self.fleet.module, self.fleet.x[rows], self.fleet.y[rows])
-        self.tensors = self._warm_up() if tensors is None else tensors
 
-    def _warm_up(self) -> Tensors:
+    def warm_up(self) -> Tensors:
+        """Trains up to where attacks begin.
+
+        Returns:
+            The state there, of the server and of the nodes.
+        """
         grid = self._grid()
         federation, _ = self._federation(grid)
         for number in range(self.scenario.warm_up):
@@ -89,12 +95,13 @@ class Arena:
         held_out = self.game.people.held_out("test")
         return federation, lambda: evaluate(module, federation.model, *held_out)
 
-    def attack(self, name: str) -> Outcome:
-        """Plays one attack of the scenario from the state where the warm-up ended."""
+    def attack(self, name: str, tensors: Tensors) -> Outcome:
+        """Plays one attack of the scenario from where the warm-up ended (`warm_up`)."""
         attack = self.scenario.attacks[name]
         if attack.seat == "participant":
-            return self._participant(attack)
-        return self._isolated(attack) if attack.isolating else self._server(attack)
+            return self._participant(attack, tensors)
+        play = self._isolated if attack.isolating else self._server
+        return play(attack, tensors)
 
     def _turns(self, attack: Any) -> list[Ids | None]:
         """The targets of each round, in a random order; for a passive attack None: all are judged."""
@@ -105,20 +112,20 @@ class Arena:
         return [order[start : start + size] for start in range(0, len(order), size)]
 
     def _restored(
-        self, wrap: Callable[[EmbeddedGrid], Grid], mods: tuple[Mod, ...] = ()
+        self, tensors: Tensors, wrap: Callable[[EmbeddedGrid], Grid], mods: tuple[Mod, ...] = ()
     ) -> tuple[EmbeddedGrid, Federation, Callable[[], Evaluation]]:
         grid = self._grid(mods)
-        grid.restore_node_states(self.tensors)
+        grid.restore_node_states(tensors)
         federation, quality = self._federation(wrap(grid))
-        federation.restore(self.tensors)
+        federation.restore(tensors)
         return grid, federation, quality
 
-    def _server(self, attack: Any) -> Outcome:
+    def _server(self, attack: Any, tensors: Tensors) -> Outcome:
         judgement, ascent = Judgement(self.probe), ascent_of(attack)
         listener = Listener(self.game.victim, judgement.see)
         if ascent is not None:
             listener = Climber(self.game.victim, judgement.see, probe=self.probe, ascent=ascent)
-        _, federation, quality = self._restored(lambda grid: Interposed(grid, listener))
+        _, federation, quality = self._restored(tensors, lambda grid: Interposed(grid, listener))
         before, lost, turns = quality(), 0, self._turns(attack)
         for number, targets in enumerate(turns, self.scenario.warm_up):
             listener.targets = targets
@@ -127,9 +134,9 @@ class Arena:
                 lost += 0 if targets is None else len(targets)
         return Outcome(judgement, lost, len(turns), before, quality())
 
-    def _isolated(self, attack: Any) -> Outcome:
+    def _isolated(self, attack: Any, tensors: Tensors) -> Outcome:
         judgement, hosts = Judgement(self.probe), self.scenario.run.federation.hosts
-        grid, federation, quality = self._restored(lambda grid: grid)
+        grid, federation, quality = self._restored(tensors, lambda grid: grid)
         host, weights = self.game.victim % hosts, torch.from_numpy(federation.model)
         node = find_hosts(grid, hosts)[host]
         isolator = Isolator(grid, node, host, self.fleet.plan, self.game.victim, weights)
@@ -143,14 +150,14 @@ class Arena:
                 lost += len(targets)
         return Outcome(judgement, lost, len(turns), quality(), quality())
 
-    def _participant(self, attack: Any) -> Outcome:
+    def _participant(self, attack: Any, tensors: Tensors) -> Outcome:
         judgement, run, clients = Judgement(self.probe), self.scenario.run, self.fleet.plan.population
         attacker = attack.attacker if attack.attacker is not None else int(self.game.victim == 0)
         share = run.server.learning_rate / self.fleet.plan.sampler.expected_cohort(clients)
         mod = Participant(attacker, share, judgement.see, probe=self.probe)
         if attack.kind == "active-gradient-ascent":
             mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or clients)
-        _, federation, quality = self._restored(lambda grid: grid, (mod,))
+        _, federation, quality = self._restored(tensors, lambda grid: grid, (mod,))
         before, number = quality(), self.scenario.warm_up
         for targets in self._turns(attack):
             if targets is not None:

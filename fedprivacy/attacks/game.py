@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.attacks.targets import draw_calibration
 from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population
 from fedprivacy.errors import InputError
@@ -42,7 +43,7 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
 
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
     from the same data. Each of them is a member by a fair coin of its own. Targets are then drawn from both
-    kinds, and half of each kind calibrates.
+    kinds, and half of all calibrates.
 
     Args:
         people: The data as the scenario deals them; dealt at random, with a public part.
@@ -83,14 +84,12 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
             stream.choice(left[clear], nonmembers, replace=False),
         ]
     )
-    flags = np.arange(len(targets)) < members
-    calibration = np.zeros(len(targets), dtype=np.bool_)
-    for kind in (flags, ~flags):
-        places = np.flatnonzero(kind)
-        calibration[stream.permutation(places)[: len(places) // 2]] = True
+    order = stream.permutation(len(targets))
+    flags = order < members
+    calibration = draw_calibration(len(targets), stream)
     duplicates = int((~alone).sum() + (~clear).sum())
     dealt = _dealt(partition, victim, joined, left)
-    return Game(replace(people, partition=dealt), victim, targets, flags, calibration, duplicates)
+    return Game(replace(people, partition=dealt), victim, targets[order], flags, calibration, duplicates)
 
 
 def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partition:

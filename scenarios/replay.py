@@ -1,0 +1,232 @@
+"""Plays an attack scenario: trains the runs that are attacked, lets every attack play, and writes it down."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.attacks.bounds import Bound, bound_of_ledger
+from fedprivacy.attacks.document import attack_document
+from fedprivacy.attacks.fitted import choose_score, clustered, supervised
+from fedprivacy.attacks.metrics import Measured, measure
+from fedprivacy.attacks.targets import Targets
+from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
+from fedprivacy.scenario.attack import AttackScenario
+from scenarios.arena import Arena
+from scenarios.pool import spread
+
+OnAttack = Callable[[str, int, int], None]
+CHOSEN = (
+    "the targets were chosen with regard to membership, so many members and so many non-members: "
+    "no fair coin stands behind each"
+)
+GAME = (
+    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim trains "
+    "on its members, nobody on the others. Scores and thresholds are chosen on one half of the targets and "
+    "measured on the other."
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What one attack on one run amounts to.
+
+    Args:
+        score: The name of the score that did best on the calibration half.
+        measured: Its figures.
+        scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
+        blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
+        lost: How many targets the victim's refusals cost.
+        rounds: How many rounds the attack took.
+        accuracy: Of the attacked model on held-out records, before and after.
+        seconds: How long it took.
+    """
+
+    score: str
+    measured: Measured
+    scores: dict[str, dict[str, float]]
+    blind: dict[str, float]
+    lost: int
+    rounds: int
+    accuracy: tuple[float, float]
+    seconds: float
+
+
+def replay(
+    scenario: AttackScenario,
+    out: Path,
+    *,
+    workers: int,
+    command: str = "",
+    on_attack: OnAttack | None = None,
+) -> dict[str, Any]:
+    """Plays every attack of a scenario on every one of its runs.
+
+    Args:
+        scenario: The run, the game and the attacks.
+        out: Where the directory of the result goes.
+        workers: Processes that play side by side; the numbers do not depend on it.
+        command: The command that reproduces it, for the record.
+        on_attack: Called with a label, attacks done and attacks in all.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if the game cannot be drawn, or `out` not be written.
+        RunError: if a run fails.
+    """
+    first = scenario.run.seed
+    seeds = range(first, first + scenario.game.repeats)
+    arena = Arena(scenario)
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    jobs = [(seed, name) for name in scenario.attacks for seed in seeds]
+    played: dict[tuple[int, str], Played] = {}
+    status, error = "failed", None
+    try:
+        warm = spread(train, [(scenario.seeded(seed), directory.path) for seed in seeds], workers, __name__)
+        for done, (number, _) in enumerate(warm, 1):
+            if on_attack:
+                on_attack(f"trained the run of seed {seeds[number]}", 0, len(jobs))
+        work = [(scenario.seeded(seed), name, directory.path) for seed, name in jobs]
+        for done, (number, result) in enumerate(spread(play, work, min(workers, len(jobs)), __name__), 1):
+            played[jobs[number]] = result
+            if on_attack:
+                on_attack(jobs[number][1], done, len(jobs))
+        status = "finished"
+    except KeyboardInterrupt:
+        status, error = "interrupted", "interrupted by the user"
+        print(f"Interrupted. What has finished is in {directory.path}/run.json", file=sys.stderr)
+        raise
+    except Exception as failure:
+        error = f"{type(failure).__name__}: {failure}"
+        raise
+    finally:
+        ledger = Ledger(arena.fleet.plan).in_advance().to_json()
+        found = [
+            _document(
+                scenario,
+                name,
+                [played[seed, name] for seed in seeds],
+                bound_of_ledger(ledger, _seat(scenario, name)),
+                ledger,
+            )
+            for name in scenario.attacks
+            if all((seed, name) in played for seed in seeds)
+        ]
+        document = {
+            "schema": SCHEMA,
+            "kind": "replay",
+            "name": scenario.name,
+            "path": str(directory.path),
+            "status": status,
+            "error": error,
+            "command": command,
+            "started": started,
+            "versions": versions(),
+            "scenario": scenario.tables(),
+            "attacks": found,
+            "ledger": ledger,
+            "operator_only": ["performance.seconds", "error", *SEEDS],
+            "notes": [GAME],
+            "performance": {
+                "seconds": round(time.perf_counter() - began, 3),
+                "peak_memory_mb": peak_memory_mb(),
+            },
+        }
+        directory.write_document(document)
+    return document
+
+
+def _seat(scenario: AttackScenario, name: str) -> str:
+    return str(scenario.attacks[name].seat)
+
+
+def train(scenario: AttackScenario, base: Path) -> None:
+    """Trains the run of one seed up to where the attack begins, and stores it there."""
+    folder = _folder(base, scenario.run.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    RunDirectory(folder).save_checkpoint(Checkpoint(scenario.warm_up, Arena(scenario).warm_up(), {}))
+
+
+def play(scenario: AttackScenario, name: str, base: Path) -> Played:
+    """One attack on one run, in any process."""
+    began = time.perf_counter()
+    stored = RunDirectory(_folder(base, scenario.run.seed)).load_checkpoint()
+    assert stored is not None
+    arena = Arena(scenario)
+    outcome = arena.attack(name, stored.tensors)
+    game = arena.game
+    features = outcome.judgement.features()
+    reached = np.isfinite(np.stack(list(features.values()))).all(axis=0)
+    scores = {name: values[reached] for name, values in features.items()}
+    members, calibration = game.members[reached], game.calibration[reached]
+    classes = arena.probe.y.numpy()[reached]
+    chosen = choose_score(scores, members, calibration)
+    made = {
+        "supervised": supervised(scores, members, calibration),
+        "clustered": clustered(scores, "cosine"),
+    }
+
+    def figures(values: NDArray[np.float64], *, fitted: bool = True) -> Measured:
+        return measure(Targets(values, members, calibration, classes), fitted=fitted)
+
+    blind = arena.probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
+    every = {name: figures(values).auc.to_json() for name, values in {**scores, **made}.items()}
+    return Played(
+        score=chosen,
+        measured=figures(scores[chosen]),
+        scores=every,
+        blind=figures(blind, fitted=False).auc.to_json(),
+        lost=outcome.lost,
+        rounds=outcome.rounds,
+        accuracy=(outcome.before.accuracy, outcome.after.accuracy),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _folder(base: Path, seed: int) -> Path:
+    return base / f"run-{seed}"
+
+
+def _document(
+    scenario: AttackScenario, name: str, runs: list[Played], bound: Bound, ledger: dict[str, Any]
+) -> dict[str, Any]:
+    attack = scenario.attacks[name]
+    guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
+    figures = attack_document([run.measured for run in runs], bound=bound, empirical=CHOSEN)
+    return {
+        "name": name,
+        "attack": attack.kind,
+        "seat": attack.seat,
+        "isolating": attack.isolating,
+        "targets_per_round": getattr(attack, "targets_per_round", None),
+        "rounds": runs[0].rounds,
+        "targets_lost": sum(run.lost for run in runs),
+        **figures,
+        "score": [run.score for run in runs],
+        "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
+        "blind": _mean_of([run.blind for run in runs]),
+        "model_accuracy": {
+            "before": float(np.mean([run.accuracy[0] for run in runs])),
+            "after": float(np.mean([run.accuracy[1] for run in runs])),
+        },
+        "guarantee": guarantee.to_json(),
+        "seconds": round(sum(run.seconds for run in runs), 3),
+    }
+
+
+def _mean_of(figures: list[dict[str, Any]]) -> dict[str, float]:
+    return {key: float(np.mean([one[key] for one in figures])) for key in ("value", "low", "high")}
