@@ -41,7 +41,7 @@ def show_statistics(document: Mapping[str, Any]) -> None:
         if query["bound"]:
             bound = query["bound"]
             said = f"{query['name']}: {bound['what']}: at most {_number(bound['at_most'])}"
-            plain.print(f"{said}, with probability {bound['probability']:.0%}", markup=False)
+            plain.print(f"{said}, with probability {100 * bound['probability']:.8g} %", markup=False)
     for guarantee in document["privacy"]["guarantees"]:
         plain.print(f"- {guarantee['words']}", markup=False)
     missing = sum(query["failures"] + query["refusals"] for query in document["queries"])

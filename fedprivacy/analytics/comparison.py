@@ -23,18 +23,23 @@ def summary(results: Results) -> dict[str, Any]:
 
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
-        squares; `covered`, the share of the repeats whose interval holds the true value; `within_bound`,
-        the share within the promised bound; and the first repeat's answer.
+        squares; `spread`, the standard deviation of these squares over their mean; `covered`, the share of the repeats whose interval holds the true value; `within_bound`,
+        the share within the promised bound; `right`, the share of best choices; of a price its `revenue`
+        beside the `best_revenue`; and the first repeat's answer.
     """
     first = results[0]
     errors = [one["error"] for one in results if one["error"] is not None]
+    squares = np.square(errors)
+    mean = float(squares.mean()) if errors else 0.0
     return {
         **{key: first[key] for key in ("name", "kind", "mechanism", "noise", "measure", "bound")},
-        "error": interval(errors) if errors else None,
-        "rmse": math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
+        "error": interval(errors, math.inf) if errors else None,
+        "rmse": math.sqrt(mean) if errors else None,
+        "spread": float(squares.std()) / mean if mean else None,
         "covered": _covered(results),
         "within_bound": _within(results),
         "right": _right(results),
+        **_revenue(results),
         "answer": _short({key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")}),
     }
 
@@ -50,16 +55,25 @@ def _covered(results: Results) -> float | None:
 
 
 def _within(results: Results) -> float | None:
-    if results[0]["kind"] != "histogram" or results[0]["bound"] is None:
+    if results[0]["bound"] is None:
         return None
-    return sum(one["error"] <= one["bound"]["at_most"] for one in results) / len(results)
+    # A hair more, for what rounding adds to a revenue.
+    held = [one["shortfall"] <= one["bound"]["at_most"] * (1 + 1e-9) for one in results]
+    return sum(held) / len(held)
 
 
 def _right(results: Results) -> float | None:
-    """How often exactly the true choice was made."""
+    """How often a best choice was made."""
     if results[0]["kind"] not in ("most-common", "best-price"):
         return None
     return sum(one["error"] == 0 for one in results) / len(results)
+
+
+def _revenue(results: Results) -> dict[str, Any]:
+    if results[0]["kind"] != "best-price":
+        return {}
+    revenue = interval([one["revenue"] for one in results], math.inf)
+    return {"revenue": revenue, "best_revenue": results[0]["best_revenue"]}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -79,23 +93,25 @@ def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     Returns:
         One for each trust model, mechanism, query and epsilon with several n: the slope of a line through
-        the logarithms, and its 95 % interval (a squared error over r repeats is off by a factor
-        1 +- sqrt(2/r), as for normal errors).
+        the logarithms, and its 95 % interval. A mean square over r repeats is off by a factor
+        1 +- spread/sqrt(r); the spread is sqrt(2) for normal errors, the least that is taken, and sqrt(5)
+        for Laplace errors.
     """
-    groups: dict[tuple[Any, ...], list[tuple[float, float, int]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[float, float, float]]] = {}
     for cell in cells:
         for query in cell["queries"]:
             if query["rmse"]:
                 key = (cell["trust"], cell["asked"], query["name"], cell["epsilon"])
-                groups.setdefault(key, []).append((cell["clients"], query["rmse"], cell["repeats"]))
+                doubt = max(query["spread"], math.sqrt(2)) ** 2 / (4 * cell["repeats"])
+                groups.setdefault(key, []).append((cell["clients"], query["rmse"], doubt))
     found = []
     for (trust, asked, name, epsilon), points in groups.items():
         if len({clients for clients, _, _ in points}) < 2 or trust == "none":
             continue
-        clients, errors, repeats = (np.array(values, dtype=float) for values in zip(*points, strict=True))
+        clients, errors, doubts = (np.array(values, dtype=float) for values in zip(*points, strict=True))
         x = np.log(clients) - np.log(clients).mean()
         slope = float(x @ np.log(errors) / (x @ x))
-        half = 1.96 * math.sqrt(float((x**2 / (2 * repeats)).sum())) / float(x @ x)
+        half = 1.96 * math.sqrt(float((x**2 * doubts).sum())) / float(x @ x)
         found.append(
             {
                 "trust": trust,

@@ -76,6 +76,12 @@ class StatisticsPlan:
         """The event of all queries together, of one client or of everybody's totals."""
         return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
 
+    def totals_of(self, ask: Ask) -> int:
+        """How many totals the answers to a query amount to (`telling.totals`)."""
+        if isinstance(ask.mechanism, FrequencyOracle):
+            return ask.mechanism.categories
+        return ask.question.cells or (2 if self.trust != "local" and self.adjacency != "replace-one" else 1)
+
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object; clients compare it with their own."""
         plain = {key: getattr(self, key) for key in ("trust", "unit", "adjacency", "population", "delta")}
@@ -121,7 +127,8 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         return plan
     weights = [question.query.weight for question in questions]
     shares = [privacy.epsilon * weight / math.fsum(weights) for weight in weights]
-    whole = scenario.data.name != "npz" or scenario.data.owner == "record"
+    data = scenario.data
+    whole = data.owner == "record" if data.name == "npz" else getattr(data, "each", 1) == 1
 
     def stretched(noise: float) -> StatisticsPlan:
         asks = (
@@ -151,9 +158,8 @@ def _ask(question: Question, plan: StatisticsPlan, epsilon: float, whole: bool) 
 def _local(question: Question, epsilon: float) -> Told:
     asked = question.query.local
     if question.cells:
-        if asked == "auto":
-            return best_oracle(question.cells, epsilon)
-        return _ORACLES[asked](question.cells, epsilon)
+        cells = question.cells + (question.votes > 1)  # and none of them
+        return best_oracle(cells, epsilon) if asked == "auto" else _ORACLES[asked](cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
     if asked == "auto":
         # Bits are told best by a coin; a number pays for being rounded to a bit first.
@@ -177,8 +183,10 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
         return ExponentialMechanism(epsilon, max(question.query.prices), monotone)
     # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
     # clients is itself private: the sum and what is missing to it change by 1 together.
-    sensitivity = histogram_sensitivity(adjacency) if question.cells else 1
-    exact = whole and question.kind not in ("mean",)
+    # A client that counts in several categories changes each of them by 1.
+    cells = question.cells
+    sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1
+    exact = (whole or question.votes > 1) and question.kind != "mean"
     kind = Laplace if asked == "laplace" or not exact else DiscreteLaplace
     if asked == "discrete-laplace" and not exact:
         raise InputError(

@@ -2,7 +2,7 @@
 
 Bounds, grids and categories are public, and what lies beyond them counts as the nearest of them, so that
 no answer depends on what others answered. A client of several records answers with their mean, or with
-one of them by chance.
+one of them by chance; where it counts in several categories, with the first of those that its records name.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Question:
     def kind(self) -> str:
         """What is asked: a name of `QUERIES`."""
         return str(self.query.kind)
+
+    @property
+    def votes(self) -> int:
+        """In how many categories a client counts at most; with 1 its records share one vote."""
+        return getattr(self.query, "per_client", 1)
 
     @cached_property
     def edges(self) -> Vector:
@@ -88,6 +93,8 @@ class Question:
 
     def exact(self, people: People, clients: Ids) -> Vector:
         """The sum over clients, shape (1,) of their numbers or (cells,) of their shares of each category."""
+        if self.votes > 1:
+            return np.bincount(self._ballots(people, clients)[1], minlength=self.cells).astype(float)
         offsets = people.offsets
         if people.one_each:
             coded = self.coded(people, offsets[clients])
@@ -106,9 +113,16 @@ class Question:
         Args:
             people: The data.
             clients: Who answers.
-            stream: Chooses among the records of a client.
+            stream: Chooses among the records of a client, or among its `votes`: a vote that it does not use
+                is for none of the categories, number `cells` (padding and sampling, Qin et al. 2016).
         """
         offsets = people.offsets
+        if self.votes > 1:
+            owner, voted, place = self._ballots(people, clients)
+            chosen = np.minimum((stream.random(len(clients)) * self.votes).astype(np.int64), self.votes - 1)
+            told, here = np.full(len(clients), self.cells), place == chosen[owner]
+            told[owner[here]] = voted[here]
+            return told
         if people.one_each:
             return self.coded(people, offsets[clients])
         if self.cells:
@@ -118,6 +132,20 @@ class Question:
         records, sizes = _records(people, clients)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         return np.clip(np.add.reduceat(self.coded(people, records), starts) / sizes, 0.0, 1.0)
+
+    def _ballots(self, people: People, clients: Ids) -> tuple[Ids, Ids, Ids]:
+        """The categories that each client counts in: whose vote, for which category, the client's how-manieth.
+
+        Each of its categories once, in the order of its records, and no more than `votes` of them.
+        """
+        records, sizes = _records(people, clients)
+        owner = np.repeat(np.arange(len(clients)), sizes)
+        voted = self.coded(people, records)
+        once = np.sort(np.unique(owner * self.cells + voted, return_index=True)[1])
+        owner, voted = owner[once], voted[once]
+        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        kept = place < self.votes
+        return owner[kept], voted[kept], place[kept]
 
 
 def _records(people: People, clients: Ids) -> tuple[Ids, Ids]:

@@ -25,7 +25,9 @@ SIZES = (
     "privacy.population", "ledger.population", "plan.population", "scenario.data.clients",
     "scenario.compare.clients",
 )  # fmt: skip
-SIMULATION_ONLY = ("queries[].true", "queries[].error")
+SIMULATION_ONLY = tuple(
+    f"queries[].{key}" for key in ("true", "error", "shortfall", "revenue", "best_revenue")
+)
 TRUTH_NOTE = (
     "True values and errors are known to this simulation alone: no real federation has them, and no "
     "guarantee here holds against those who see them."

@@ -25,12 +25,14 @@ class Released:
         variances: Of each total, by the mechanism's own formula; zeros without noise.
         noise: The additive mechanism whose noise is in the totals, if one is.
         chosen: What was chosen instead of totals: a category, a candidate for each quantile, or a price.
+        size: What totals of categories add up to, where that is public; None where it is estimated too.
     """
 
     totals: Vector | None = None
     variances: Vector | None = None
     noise: Laplace | DiscreteLaplace | None = None
     chosen: tuple[int, ...] = ()
+    size: int | None = None
 
     def half_width(self, confidence: float, cells: int = 1) -> Vector:
         """Half the width of each total's interval, so that `cells` of them hold together.
@@ -65,9 +67,9 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             return Released(np.array([estimate]), np.array([answered**2 * variance]))
         case FrequencyOracle():
             support = totals.astype(np.int64)
-            return Released(
-                mechanism.estimate(support, answered), mechanism.estimated_variance(support, answered)
-            )
+            estimate = mechanism.estimate(support, answered)
+            variance = mechanism.estimated_variance(support, answered)
+            return _of_votes(estimate, variance, ask.question, answered)
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
         case Laplace():
@@ -80,6 +82,14 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             chosen = [int(mechanism.draw(scores(totals), stream)) for scores in scores_of(ask.question)]
             return Released(chosen=tuple(chosen))
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
+
+
+def _of_votes(estimate: Vector, variance: Vector, question: Question, answered: int) -> Released:
+    """Counts of categories, where each client tells one of its so many votes by chance."""
+    votes, cells = question.votes, question.cells
+    chance = (votes - 1) * votes * np.maximum(estimate[:cells], 0.0)
+    size = answered if votes == 1 else None
+    return Released(votes * estimate[:cells], votes**2 * variance[:cells] + chance, size=size)
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:

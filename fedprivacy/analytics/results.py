@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
-from fedprivacy.analytics.plan import Ask
+from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
 from fedprivacy.analytics.releasing import Released, buyers, scores_of
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 CONFIDENCE = 0.95
 COVERS = "the mechanism's own noise, for the clients that answered; not who was asked"
+CHOICES = ("quantile", "most-common", "best-price")
 MEASURES = {
     "mean-of-bits": "absolute error",
     "count": "absolute error",
@@ -44,13 +47,20 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     return {
         "name": question.name,
         "kind": question.kind,
-        "mechanism": None if mechanism is None else mechanism.name,
+        "mechanism": _called(mechanism),
         "noise": None if mechanism is None else mechanism.words,
         **answer,
         "confidence": CONFIDENCE,
         "covers": COVERS,
         "bound": promised,
     }
+
+
+def _called(mechanism: Told | None) -> str | None:
+    """The word by which a scenario asks for a mechanism."""
+    if isinstance(mechanism, NoisyMax) and mechanism.noise != "laplace":
+        return mechanism.noise
+    return None if mechanism is None else mechanism.name
 
 
 def _number(question: Question, released: Released, clients: int) -> dict[str, Any]:
@@ -115,25 +125,58 @@ def _chosen(question: Question, released: Released) -> list[int]:
     if released.totals is None:
         return list(released.chosen)
     if question.kind == "quantile":
-        ranks = np.maximum.accumulate(np.cumsum(released.totals))
-        return [_first_at(ranks, share * float(released.totals.sum())) for share in question.query.quantiles]
+        ranks, size = _ranks(released)
+        rising = isotonic_regression(ranks).x
+        return [_first(rising >= share * size) for share in question.query.quantiles]
     return [int(np.argmax(scores(released.totals))) for scores in scores_of(question)]
 
 
-def _first_at(ranks: Vector, rank: float) -> int:
-    return min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
+def _ranks(released: Released) -> tuple[Vector, float]:
+    """How many clients answer each category or one before it, and how many there are.
+
+    Where that number is public, what the totals miss of it is spread over them by their variances: of all
+    totals that add up to it, the nearest.
+    """
+    assert released.totals is not None
+    assert released.variances is not None
+    ranks, doubts = np.cumsum(released.totals), np.cumsum(released.variances)
+    if released.size is None or not doubts[-1]:
+        return ranks, float(ranks[-1])
+    return ranks - (ranks[-1] - released.size) * doubts / doubts[-1], float(released.size)
+
+
+def _band(released: Released, share: float) -> Vector:
+    """Half the width of the interval of each rank, less that of the quantile if it is not public."""
+    squares = np.cumsum(released.half_width(CONFIDENCE) ** 2)
+    if released.size is None:
+        return np.sqrt(squares * (1 - share) ** 2 + (squares[-1] - squares) * share**2)
+    return np.sqrt(squares * (1 - squares / squares[-1]))
+
+
+def _first(true: NDArray[np.bool_]) -> int:
+    """The first place of a truth, the last place of all if there is none."""
+    return int(np.argmax(true)) if true.any() else len(true) - 1
+
+
+def _between(released: Released, share: float) -> tuple[int, int]:
+    """The places between which a quantile lies.
+
+    It lies below the first place only if that of the quantile has a rank above its band, and above the
+    last only if that before the quantile has one below: either end depends on one rank alone.
+    """
+    ranks, size = _ranks(released)
+    half = _band(released, share)
+    below = np.flatnonzero(ranks - half < share * size)
+    last = min(int(below[-1]) + 1, len(ranks) - 1) if len(below) else 0
+    return min(_first(ranks + half >= share * size), last), last
 
 
 def _quantile(question: Question, released: Released, clients: int) -> dict[str, Any]:
     chosen, low, high = _chosen(question, released), None, None
     if released.totals is not None:
-        ranks = np.maximum.accumulate(np.cumsum(released.totals))
-        half = np.sqrt(np.cumsum(released.half_width(CONFIDENCE) ** 2))
-        wanted = [share * float(released.totals.sum()) for share in question.query.quantiles]
-        low = [float(question.edges[_first_at(ranks + half, rank)]) for rank in wanted]
-        high = [
-            float(question.edges[_first_at(np.maximum.accumulate(ranks - half), rank)]) for rank in wanted
-        ]
+        places = [_between(released, share) for share in question.query.quantiles]
+        low = [float(question.edges[first]) for first, _ in places]
+        high = [float(question.edges[last]) for _, last in places]
     return {
         "labels": [f"{share:g}" for share in question.query.quantiles],
         "estimate": [float(question.edges[place]) for place in chosen],
@@ -165,8 +208,9 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
     """What the mechanism promises of the whole answer, with which probability."""
     question, mechanism = ask.question, ask.mechanism
     if question.kind == "histogram" and mechanism is not None:
-        largest = float(released.half_width(CONFIDENCE, question.cells).max())
-        return {"what": "largest error of any category", "at_most": largest, "probability": CONFIDENCE}
+        probability = question.query.bound_probability
+        largest = float(released.half_width(probability, question.cells).max())
+        return {"what": "largest error of any category", "at_most": largest, "probability": probability}
     if isinstance(mechanism, ExponentialMechanism | NoisyMax):
         candidates = question.cells - (question.kind == "best-price")
         beta = (1 - CONFIDENCE) / ask.times
@@ -192,21 +236,46 @@ def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: in
         answer: Its `result`.
         exact: The exact totals over all clients.
         clients: How many there are.
+
+    Returns:
+        `true`, `error` in the unit that `measure` names, and `shortfall`, the error in the unit of the
+        result's `bound`: of a choice how far its score lies below the best one. Of a price also its `revenue`
+        and the `best_revenue` of any price of the list.
     """
     exactly = Released(exact, np.zeros(len(exact)))
     true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
-    return {"true": true, "error": _error(question, answer, true, exact), "measure": MEASURES[question.kind]}
+    error = _error(question, answer, true, exact, clients)
+    if question.kind not in CHOICES:
+        return {"true": true, "error": error, "measure": MEASURES[question.kind], "shortfall": error}
+    short = _shortfall(question, answer, exact)
+    found = {"true": true, "error": error, "measure": MEASURES[question.kind], "shortfall": short}
+    if question.kind == "best-price":
+        [scores] = scores_of(question)
+        best = float(scores(exact).max())
+        found |= {"revenue": best - short, "best_revenue": best}
+    return found
 
 
-def _error(question: Question, answer: dict[str, Any], true: Any, exact: Vector) -> float | None:
-    estimate, size = answer["estimate"], float(exact.sum())
+def _shortfall(question: Question, answer: dict[str, Any], exact: Vector) -> float:
+    if question.kind == "most-common":
+        places = [labels(question).index(answer["estimate"])]
+    else:
+        places = [int(np.searchsorted(question.edges, value)) for value in np.atleast_1d(answer["estimate"])]
+    scores = [score(exact) for score in scores_of(question)]
+    return max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
+
+
+def _error(
+    question: Question, answer: dict[str, Any], true: Any, exact: Vector, clients: int
+) -> float | None:
+    estimate = answer["estimate"]
     if question.kind == "quantile":
         return max(
-            _rank_error(exact / size, int(np.searchsorted(question.edges, value)), share)
+            _rank_error(exact / clients, int(np.searchsorted(question.edges, value)), share)
             for value, share in zip(estimate, question.query.quantiles, strict=True)
         )
     if question.kind == "most-common":
-        return float(exact.max() - exact[labels(question).index(estimate)]) / size
+        return float(exact.max() - exact[labels(question).index(estimate)]) / clients
     if question.kind == "best-price":
         prices = np.asarray(question.query.prices)
         revenue = prices * buyers(exact)

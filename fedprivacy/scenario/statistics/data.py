@@ -41,6 +41,9 @@ class Categories(_MadeUp):
         max_length=10_000,
         description="How likely each category is, in any unit; instead of categories and exponent.",
     )
+    each: int = Field(
+        1, ge=1, le=1000, description="How many answers each client has, drawn one by one, such as 1."
+    )
 
 
 class Numbers(_MadeUp):

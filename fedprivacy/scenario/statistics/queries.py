@@ -75,6 +75,12 @@ class Histogram(_Categorical):
     """How many clients are in each category; what is beyond the last is counted there."""
 
     kind: Literal["histogram"]
+    bound_probability: float = Field(
+        0.95,
+        gt=0,
+        lt=1,
+        description="With which probability the bound on the largest error holds, such as 0.95.",
+    )
     central: ByServer = Field("auto", description=_CENTRAL)
 
 
@@ -82,6 +88,13 @@ class MostCommon(_Categorical):
     """The category that most clients are in."""
 
     kind: Literal["most-common"]
+    per_client: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="In how many categories a client counts at most, once in each that it has a record of; "
+        "with 1 its records share the one vote that it has.",
+    )
     central: Literal["auto", "noisy-max", "exponential-mechanism", "permute-and-flip", "all-counts"] = Field(
         "auto", description=_CENTRAL
     )
