@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.analytics.results import CHOICES
 from fedprivacy.comparison import interval
 
 SHOWN = 200  # categories of a query of which a comparison keeps every estimate
@@ -92,15 +93,15 @@ def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         cells: With `trust`, `asked`, `epsilon`, `clients`, `repeats` and `queries` (`summary`).
 
     Returns:
-        One for each trust model, mechanism, query and epsilon with several n: the slope of a line through
-        the logarithms, and its 95 % interval. A mean square over r repeats is off by a factor
+        One for each trust model, mechanism, query of numbers and epsilon with several n (a choice is wrong by
+        a chance that falls faster than any power of n): the slope of a line through the logarithms, and its 95 % interval. A mean square over r repeats is off by a factor
         1 +- spread/sqrt(r); the spread is sqrt(2) for normal errors, the least that is taken, and sqrt(5)
         for Laplace errors.
     """
     groups: dict[tuple[Any, ...], list[tuple[float, float, float]]] = {}
     for cell in cells:
         for query in cell["queries"]:
-            if query["rmse"]:
+            if query["rmse"] and query["kind"] not in CHOICES:
                 key = (cell["trust"], cell["asked"], query["name"], cell["epsilon"])
                 doubt = max(query["spread"], math.sqrt(2)) ** 2 / (4 * cell["repeats"])
                 groups.setdefault(key, []).append((cell["clients"], query["rmse"], doubt))

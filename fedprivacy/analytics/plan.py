@@ -177,7 +177,7 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
             epsilon, adjacency, "laplace" if asked == "noisy-max" else "permute-and-flip"
         )
     if question.kind == "quantile" and asked != "all-counts":
-        # Of the clients at or below a candidate, and of the share that should be there, one client moves 1.
+        # Of the clients at or below a candidate, less the share that should be there, one client moves 1.
         return ExponentialMechanism(epsilon / times, 1.0)
     if question.kind == "best-price" and asked != "all-counts":
         return ExponentialMechanism(epsilon, max(question.query.prices), monotone)

@@ -100,7 +100,13 @@ def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
         return [lambda totals: np.asarray(question.query.prices) * buyers(totals)]
 
     def by_rank(share: float) -> Callable[[Vector], Vector]:
-        return lambda totals: -np.abs(np.cumsum(totals) - share * totals.sum())
+        # How many clients stand between a candidate and the wanted rank: none where that is among those who
+        # answer the candidate itself, as it is for one of them.
+        def scores(totals: Vector) -> Vector:
+            upper, wanted = np.cumsum(totals), share * totals.sum()
+            return -np.maximum(np.maximum(wanted - upper, upper - totals - wanted), 0.0)
+
+        return scores
 
     return [by_rank(share) for share in question.query.quantiles]
 

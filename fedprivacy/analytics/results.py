@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
-from fedprivacy.analytics.releasing import Released, buyers, scores_of
+from fedprivacy.analytics.releasing import Released, scores_of
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 CONFIDENCE = 0.95
@@ -218,8 +218,6 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
             "quantile": "clients between the answer's rank and the wanted one",
             "best-price": "revenue below the best",
         }.get(question.kind, "clients fewer than in the most common category")
-        if question.kind == "quantile":
-            what += ", beyond what the best candidate misses"
         return {
             "what": what,
             "at_most": float(mechanism.utility_bound(candidates, beta)),
@@ -244,16 +242,17 @@ def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: in
     """
     exactly = Released(exact, np.zeros(len(exact)))
     true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
-    error = _error(question, answer, true, exact, clients)
+    found = {"true": true, "measure": MEASURES[question.kind]}
     if question.kind not in CHOICES:
-        return {"true": true, "error": error, "measure": MEASURES[question.kind], "shortfall": error}
+        error = _error(answer, true)
+        return {**found, "error": error, "shortfall": error}
     short = _shortfall(question, answer, exact)
-    found = {"true": true, "error": error, "measure": MEASURES[question.kind], "shortfall": short}
-    if question.kind == "best-price":
-        [scores] = scores_of(question)
-        best = float(scores(exact).max())
-        found |= {"revenue": best - short, "best_revenue": best}
-    return found
+    if question.kind != "best-price":
+        return {**found, "error": short / clients, "shortfall": short}
+    [scores] = scores_of(question)
+    best = float(scores(exact).max())
+    lost = short / best if best > 0 else 0.0
+    return {**found, "error": lost, "shortfall": short, "revenue": best - short, "best_revenue": best}
 
 
 def _shortfall(question: Question, answer: dict[str, Any], exact: Vector) -> float:
@@ -265,29 +264,12 @@ def _shortfall(question: Question, answer: dict[str, Any], exact: Vector) -> flo
     return max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
 
 
-def _error(
-    question: Question, answer: dict[str, Any], true: Any, exact: Vector, clients: int
-) -> float | None:
-    estimate = answer["estimate"]
-    if question.kind == "quantile":
-        return max(
-            _rank_error(exact / clients, int(np.searchsorted(question.edges, value)), share)
-            for value, share in zip(estimate, question.query.quantiles, strict=True)
-        )
-    if question.kind == "most-common":
-        return float(exact.max() - exact[labels(question).index(estimate)]) / clients
-    if question.kind == "best-price":
-        prices = np.asarray(question.query.prices)
-        revenue = prices * buyers(exact)
-        best = float(revenue.max())
-        return 1 - float(revenue[int(np.searchsorted(prices, estimate))]) / best if best > 0 else 0.0
+def _error(answer: dict[str, Any], true: Any) -> float | None:
+    """The largest absolute error of what both tell; None where they tell nothing."""
     pairs = zip(
-        np.atleast_1d(np.asarray(estimate, object)), np.atleast_1d(np.asarray(true, object)), strict=True
+        np.atleast_1d(np.asarray(answer["estimate"], object)),
+        np.atleast_1d(np.asarray(true, object)),
+        strict=True,
     )
     errors = [abs(said - right) for said, right in pairs if said is not None and right is not None]
     return float(max(errors)) if errors else None
-
-
-def _rank_error(shares: Vector, place: int, wanted: float) -> float:
-    upper = float(np.cumsum(shares)[place])
-    return max(0.0, upper - float(shares[place]) - wanted, wanted - upper)
