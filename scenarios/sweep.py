@@ -15,7 +15,7 @@ from fedprivacy.accounting.statement import guarantees
 from fedprivacy.analytics.comparison import INTERVAL, finding, slope_by_trust, slopes, summary
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import plan_of
-from fedprivacy.analytics.record import SIMULATION_ONLY, SIZES_NOTE, TRUTH_NOTE
+from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report

@@ -106,3 +106,17 @@ def promise(bound: Bound | None) -> str:
         return "—"
     chance = "" if bound.probability is None else f", with probability {100 * bound.probability:.4g} %"
     return f"{words.capital(bound.what)}: at most {words.number(bound.at_most)}{chance}"
+
+
+def chosen(kind: str, choice: Any) -> str:
+    """A choice, or one number: a category by its name, a price as it is."""
+    return choice if isinstance(choice, str) else value(kind, choice)
+
+
+def worth(score: float | None, scored: str | None) -> str:
+    """What a choice is worth, with its unit.
+
+    >>> worth(9120.0, "revenue"), worth(None, None)
+    ('9,120 (revenue)', '—')
+    """
+    return words.number(score) + (f" ({scored})" if scored and score is not None else "")

@@ -101,6 +101,7 @@ class Query(Answer):
     measure: str | None = None
     score: Known = None
     best: Known = None
+    scored: str | None = None
 
 
 class Repeats(Part):
@@ -119,6 +120,7 @@ class Repeats(Part):
     right: Known = None
     score: Figures | None = None
     best: Known = None
+    scored: str | None = None
     answer: Answer = Answer()
 
 

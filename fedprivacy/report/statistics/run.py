@@ -72,8 +72,8 @@ def _finding(document: StatisticsDocument) -> Finding:
 
 def _said(query: Query) -> str:
     """One answer in words."""
-    if query.choice is not None:
-        return f"{query.name}: {query.choice}"
+    if query.kind in answers.CHOICES:
+        return f"{query.name}: {figures.chosen(query.kind, query.estimate)}"
     rows = query.rows
     if len(rows) == 1:
         ends = (
@@ -88,11 +88,7 @@ def _said(query: Query) -> str:
         each = (f"{row.label}: {figures.estimate(query.kind, row)}" for row in known[:SAID])
         return f"{query.name}: {', '.join(each)}" + (" and more" if len(known) > SAID else "")
     best = max(known, key=lambda row: row.estimate or 0.0)
-    return (
-        f"{query.name}: most in {best.label}, {figures.estimate(query.kind, best)}"
-        if (query.kind != "share-by-group")
-        else f"{query.name}: largest in {best.label}, {figures.estimate(query.kind, best)}"
-    )
+    return f"{query.name}: highest in {best.label}, {figures.estimate(query.kind, best)}"
 
 
 def _tiles(document: StatisticsDocument) -> list[tuple[str, str, str]]:
