@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.accounting.statement import check_record
+from fedprivacy.accounting.statement import check_guarantees, check_record
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
 from fedprivacy.runs import read_document
@@ -14,7 +15,8 @@ from fedprivacy.runs import read_document
 def checked_document(folder: Path) -> dict[str, Any]:
     """The result document of a folder, once its epsilons are those of the ledgers.
 
-    Of a comparison each run is accounted for again, and each cell has to state what its weakest run does.
+    Of a comparison each run is accounted for again, and each cell has to state what its weakest run does; of
+    one of statistics each cell has a ledger of its own, whose trust model and budget it has to name.
 
     Raises:
         InputError: if it is damaged, states another epsilon, or lacks the runs that it is made of.
@@ -30,9 +32,24 @@ def checked_document(folder: Path) -> dict[str, Any]:
                     f"{where}: cells[{number}] states other epsilons than its runs cost: {stated}. "
                     "The record was changed: compare again."
                 )
+        for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):
+            _check_cell(cell, f"{where}: cells[{number}]")
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
     return document
+
+
+def _check_cell(cell: Mapping[str, Any], where: str) -> None:
+    """That a cell of a comparison of statistics is what its own ledger says."""
+    ledger = cell["ledger"]
+    check_guarantees(cell["guarantees"], ledger, where)
+    said, charged = (cell["trust"], cell["clients"]), (ledger["trust"], ledger["population"])
+    spent = max((one["epsilon"] for one in cell["guarantees"] if one["epsilon"] is not None), default=0.0)
+    if said != charged or (cell["epsilon"] is not None and spent > cell["epsilon"] * 1.001):
+        raise InputError(
+            f"{where} says trust, clients and epsilon {(*said, cell['epsilon'])}, its ledger has "
+            f"{(*charged, spent)}. The record was changed: compare again."
+        )
 
 
 def _spent(folder: Path, runs: list[str]) -> dict[str, float | None]:

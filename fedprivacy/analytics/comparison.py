@@ -24,9 +24,10 @@ def summary(results: Results) -> dict[str, Any]:
 
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
-        squares; `spread`, the standard deviation of these squares over their mean; `covered`, the share of the repeats whose interval holds the true value; `within_bound`,
-        the share within the promised bound; `right`, the share of best choices; of a price its `revenue`
-        beside the `best_revenue`; and the first repeat's answer.
+        squares; `spread`, the standard deviation of these squares over their mean; `covered`, the share of
+        the repeats whose interval holds the true value; `within_bound`, the share within the promised bound;
+        of choices `right`, how often a best one was made, and `score`, what was chosen on average, beside the
+        `best`; and the first repeat's answer.
     """
     first = results[0]
     errors = [one["error"] for one in results if one["error"] is not None]
@@ -40,7 +41,9 @@ def summary(results: Results) -> dict[str, Any]:
         "covered": _covered(results),
         "within_bound": _within(results),
         "right": _right(results),
-        **_revenue(results),
+        "score": interval([one["score"] for one in results], math.inf) if "score" in first else None,
+        "best": first.get("best"),
+        "scored": first.get("scored"),
         "answer": _short({key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")}),
     }
 
@@ -56,10 +59,11 @@ def _covered(results: Results) -> float | None:
 
 
 def _within(results: Results) -> float | None:
-    if results[0]["bound"] is None:
-        return None
+    if results[0]["bound"] is None or results[0]["kind"] == "quantile":
+        return None  # a quantile's error is a share of the clients, whose number the results lack
+    missed = [one["best"] - one["score"] if "score" in one else one["error"] for one in results]
     # A hair more, for what rounding adds to a revenue.
-    held = [one["shortfall"] <= one["bound"]["at_most"] * (1 + 1e-9) for one in results]
+    held = [miss <= one["bound"]["at_most"] * (1 + 1e-9) for miss, one in zip(missed, results, strict=True)]
     return sum(held) / len(held)
 
 
@@ -68,13 +72,6 @@ def _right(results: Results) -> float | None:
     if results[0]["kind"] not in ("most-common", "best-price"):
         return None
     return sum(one["error"] == 0 for one in results) / len(results)
-
-
-def _revenue(results: Results) -> dict[str, Any]:
-    if results[0]["kind"] != "best-price":
-        return {}
-    revenue = interval([one["revenue"] for one in results], math.inf)
-    return {"revenue": revenue, "best_revenue": results[0]["best_revenue"]}
 
 
 def _listed(value: Any) -> list[Any]:

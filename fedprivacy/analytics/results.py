@@ -15,7 +15,6 @@ from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 CONFIDENCE = 0.95
 COVERS = "the mechanism's own noise, for the clients that answered; not who was asked"
-CHOICES = ("quantile", "most-common", "best-price")
 MEASURES = {
     "mean-of-bits": "absolute error",
     "count": "absolute error",
@@ -26,6 +25,10 @@ MEASURES = {
     "most-common": "clients fewer than in the most common category, as a share of all",
     "best-price": "revenue lost, as a share of the best",
 }
+
+# What a choice is judged by.
+SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
+CHOICES = (*SCORES, "quantile")
 
 
 def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
@@ -229,39 +232,35 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
 def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
     """What only a simulation knows: the true answer, and how far off the published one is.
 
+    Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
+
     Args:
         question: The query.
         answer: Its `result`.
         exact: The exact totals over all clients.
         clients: How many there are.
-
-    Returns:
-        `true`, `error` in the unit that `measure` names, and `shortfall`, the error in the unit of the
-        result's `bound`: of a choice how far its score lies below the best one. Of a price also its `revenue`
-        and the `best_revenue` of any price of the list.
     """
     exactly = Released(exact, np.zeros(len(exact)))
     true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
     found = {"true": true, "measure": MEASURES[question.kind]}
     if question.kind not in CHOICES:
-        error = _error(answer, true)
-        return {**found, "error": error, "shortfall": error}
-    short = _shortfall(question, answer, exact)
-    if question.kind != "best-price":
-        return {**found, "error": short / clients, "shortfall": short}
-    [scores] = scores_of(question)
-    best = float(scores(exact).max())
-    lost = short / best if best > 0 else 0.0
-    return {**found, "error": lost, "shortfall": short, "revenue": best - short, "best_revenue": best}
-
-
-def _shortfall(question: Question, answer: dict[str, Any], exact: Vector) -> float:
-    if question.kind == "most-common":
-        places = [labels(question).index(answer["estimate"])]
-    else:
-        places = [int(np.searchsorted(question.edges, value)) for value in np.atleast_1d(answer["estimate"])]
+        return {**found, "error": _error(answer, true)}
     scores = [score(exact) for score in scores_of(question)]
-    return max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
+    places = _places(question, answer)
+    missed = max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
+    if question.kind == "quantile":
+        return {**found, "error": missed / clients}
+    best = float(scores[0].max())
+    whole = clients if question.kind == "most-common" else best
+    error = missed / whole if whole > 0 else 0.0
+    return {**found, "error": error, "score": best - missed, "best": best, "scored": SCORES[question.kind]}
+
+
+def _places(question: Question, answer: dict[str, Any]) -> list[int]:
+    """Which candidates were chosen."""
+    if question.kind == "most-common":
+        return [labels(question).index(answer["estimate"])]
+    return [int(np.searchsorted(question.edges, value)) for value in np.atleast_1d(answer["estimate"])]
 
 
 def _error(answer: dict[str, Any], true: Any) -> float | None:

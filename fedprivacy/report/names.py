@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.mechanisms import catalogue
+from fedprivacy.mechanisms.registry import REGISTRY
 from fedprivacy.report import words
 from fedprivacy.report.documents import Arm
 
@@ -37,8 +38,8 @@ def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
 
 
 def asked(mechanism: str) -> str:
-    """The local mechanism that was asked for."""
-    return "best mechanism (auto)" if mechanism == "auto" else catalogue.title(mechanism)
+    """The mechanism that was asked for."""
+    return "best mechanism (auto)" if mechanism == "auto" else _title(mechanism)
 
 
 def mechanism(name: str | None) -> str:
@@ -47,7 +48,14 @@ def mechanism(name: str | None) -> str:
     >>> mechanism("privunit"), mechanism("sign-bits"), mechanism(None)
     ('PrivUnitG', 'Sign bits', '—')
     """
-    return words.capital(catalogue.title(name)) if name and name != "none" else "—"
+    return words.capital(_title(name)) if name and name != "none" else "—"
+
+
+def _title(name: str) -> str:
+    """What a person calls a mechanism of vectors or of statistics, or one asked for by another name."""
+    if name in REGISTRY:
+        return REGISTRY[name].title
+    return {"all-counts": "all counts"}.get(name, catalogue.title(name))
 
 
 def noise(said: str | None, multiplier: float | None) -> str:

@@ -849,7 +849,10 @@ def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
         ({"schema": 2}, "schema = 2 is unknown; this version reads schema 1"),
         ({"schema": None}, "schema = None is unknown"),
         ({"schema": True}, "schema = True is unknown"),
-        ({"kind": "replay"}, "kind = 'replay' is unknown; a report is made from run or compare"),
+        (
+            {"kind": "replay"},
+            "kind = 'replay' is unknown; a report is made from run, compare, statistics or compare-statistics",
+        ),
         ({"kind": ["run"]}, "kind = ['run'] is unknown"),
         ({"rounds": [{"accuracy": "high"}]}, "report: damaged: rounds[0].accuracy is not a number. Restore"),
         ({"operator_only": "all"}, "operator_only must be a list of paths"),
