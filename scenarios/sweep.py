@@ -12,7 +12,7 @@ from typing import Any
 
 from clients.respondents import Respondents
 from fedprivacy.accounting.statement import guarantees
-from fedprivacy.analytics.comparison import INTERVAL, finding, slope_by_trust, slopes, summary
+from fedprivacy.analytics.comparison import INTERVAL, brief, finding, slope_by_trust, slopes, summary
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
@@ -184,7 +184,8 @@ def _batches(repeats: range) -> list[range]:
 def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
     """The queries' results for each seed, in any process."""
     plan = plan_of(cell.scenario)
-    return [play(one, Respondents.of(one, plan)).queries for one in map(cell.seeded, seeds)]
+    scenarios = map(cell.seeded, seeds)
+    return [[brief(query) for query in play(one, Respondents.of(one, plan)).queries] for one in scenarios]
 
 
 def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:

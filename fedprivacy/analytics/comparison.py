@@ -20,7 +20,7 @@ def summary(results: Results) -> dict[str, Any]:
     """The repeats of one query in one cell.
 
     Args:
-        results: As `analytics.record` has them, one for each seed.
+        results: As `brief` has them, one for each seed.
 
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
@@ -44,18 +44,29 @@ def summary(results: Results) -> dict[str, Any]:
         "score": interval([one["score"] for one in results], math.inf) if "score" in first else None,
         "best": first.get("best"),
         "scored": first.get("scored"),
-        "answer": _short({key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")}),
+        "answer": {key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")},
     }
 
 
 def _covered(results: Results) -> float | None:
     """How often an interval holds the true value, over all repeats and categories that have one."""
-    held = []
-    for one in results:
-        for low, true, high in zip(*(_listed(one[key]) for key in ("low", "true", "high")), strict=False):
-            if None not in (low, true, high):
-                held.append(low <= true <= high)
-    return sum(held) / len(held) if held else None
+    held, known = (sum(one["held"][place] for one in results) for place in (0, 1))
+    return held / known if known else None
+
+
+def brief(result: Mapping[str, Any]) -> dict[str, Any]:
+    """One repeat's result as a comparison keeps it: without the categories beyond `SHOWN`.
+
+    Returns:
+        The result, with `held`: how many of its intervals hold the true value, and of how many.
+    """
+    held = [
+        low <= true <= high
+        for low, true, high in zip(*(_listed(result[key]) for key in ("low", "true", "high")), strict=False)
+        if None not in (low, true, high)
+    ]
+    short = {key: value[:SHOWN] if isinstance(value, list) else value for key, value in result.items()}
+    return {**short, "held": (sum(held), len(held))}
 
 
 def _within(results: Results) -> float | None:
@@ -78,11 +89,6 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _short(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer without the categories beyond `SHOWN`; the record of a run has them all."""
-    return {key: value[:SHOWN] if isinstance(value, list) else value for key, value in answer.items()}
-
-
 def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """How the root mean squared error of each query falls with the number of clients n: as n^slope.
 
@@ -90,10 +96,10 @@ def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         cells: With `trust`, `asked`, `epsilon`, `clients`, `repeats` and `queries` (`summary`).
 
     Returns:
-        One for each trust model, mechanism, query of numbers and epsilon with several n (a choice is wrong by
-        a chance that falls faster than any power of n): the slope of a line through the logarithms, and its 95 % interval. A mean square over r repeats is off by a factor
-        1 +- spread/sqrt(r); the spread is sqrt(2) for normal errors, the least that is taken, and sqrt(5)
-        for Laplace errors.
+        One for each trust model, mechanism, query of numbers and epsilon with several n (that a choice is
+        wrong gets rarer faster than any power of n): the slope of a line through the logarithms, and its
+        95 % interval. A mean square over r repeats is off by a factor 1 +- spread/sqrt(r); the spread is
+        sqrt(2) for normal errors, the least that is taken, and sqrt(5) for Laplace errors.
     """
     groups: dict[tuple[Any, ...], list[tuple[float, float, float]]] = {}
     for cell in cells:

@@ -67,9 +67,9 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             return Released(np.array([estimate]), np.array([answered**2 * variance]))
         case FrequencyOracle():
             support = totals.astype(np.int64)
-            estimate = mechanism.estimate(support, answered)
-            variance = mechanism.estimated_variance(support, answered)
-            return _of_votes(estimate, variance, ask.question, answered)
+            counts = mechanism.estimate(support, answered)
+            variances = mechanism.estimated_variance(support, answered)
+            return _of_votes(counts, variances, ask.question, answered)
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
         case Laplace():
@@ -84,12 +84,12 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
 
 
-def _of_votes(estimate: Vector, variance: Vector, question: Question, answered: int) -> Released:
+def _of_votes(counts: Vector, variances: Vector, question: Question, answered: int) -> Released:
     """Counts of categories, where each client tells one of its so many votes by chance."""
     votes, cells = question.votes, question.cells
-    chance = (votes - 1) * votes * np.maximum(estimate[:cells], 0.0)
+    chance = (votes - 1) * votes * np.maximum(counts[:cells], 0.0)
     size = answered if votes == 1 else None
-    return Released(votes * estimate[:cells], votes**2 * variance[:cells] + chance, size=size)
+    return Released(votes * counts[:cells], votes**2 * variances[:cells] + chance, size=size)
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
