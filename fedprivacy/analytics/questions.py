@@ -134,7 +134,7 @@ class Question:
         return np.clip(np.add.reduceat(self.coded(people, records), starts) / sizes, 0.0, 1.0)
 
     def _ballots(self, people: People, clients: Ids) -> tuple[Ids, Ids, Ids]:
-        """The categories that each client counts in: whose vote, for which one, and its place with its client.
+        """The categories that each client counts in: whose vote, for which one, and its place.
 
         Each of its categories once, in the order of its records, and no more than `votes` of them.
         """
