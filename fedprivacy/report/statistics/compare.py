@@ -8,6 +8,7 @@ from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
 from fedprivacy.report.documents import Arm
 from fedprivacy.report.parts import Guarantee
+from fedprivacy.report.statistics import beside, errors, promises, settings
 from fedprivacy.report.statistics.documents import StatisticsComparison
 from fedprivacy.report.wording import STATISTICS
 
@@ -23,7 +24,9 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
     lead: list[Block | Details] = []
     if document.status != "finished":
         lead.append(common.status(document, len(document.cells), None, "cells", error=error))
-    lead.append(_finding(document))
+    pictures = errors.of_comparison(document)
+    lead += [_finding(document), *pictures[:1]]
+    more = [*pictures[1:], *errors.tables(document)]
     protected = protection.blocks(_protected(document), "", STATISTICS)
     return Page(
         title=f"{document.name}: error against privacy",
@@ -32,6 +35,15 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
         lead=lead,
         sections=[
             Section("guarantees", "Who is protected from whom", protected),
+            *errors.falls(document),
+            *beside.of_comparison(document),
+            *promises.of_comparison(document),
+            *(
+                [Section("errors", "The errors of the other queries" if pictures else "The errors", more)]
+                if more
+                else []
+            ),
+            *settings.of_comparison(document),
             *common.closing(document, command=command),
         ],
     )

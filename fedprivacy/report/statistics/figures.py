@@ -38,7 +38,7 @@ DOES = {
 }
 
 
-def value(kind: str, number: float | None) -> str:
+def value(kind: str, number: float | None, digits: int = 4) -> str:
     """An estimate or a true value: a share in percent, anything else as it is.
 
     >>> value("mean-of-bits", 0.60019), value("histogram", 12345.6), value("count", None)
@@ -46,7 +46,7 @@ def value(kind: str, number: float | None) -> str:
     """
     if number is None:
         return "—"
-    return f"{words.number(100 * number)} %" if kind in SHARES else words.number(number)
+    return f"{words.number(100 * number, digits)} %" if kind in SHARES else words.number(number, digits)
 
 
 def interval(kind: str, ends: tuple[float, float] | None) -> str:
@@ -66,6 +66,15 @@ def estimate(kind: str, row: Row) -> str:
 def error(number: float | None) -> str:
     """An error in three digits."""
     return words.number(number, 3)
+
+
+def percent(share: float | None) -> str:
+    """A share of the repeats.
+
+    >>> percent(0.975), percent(None)
+    ('97.5 %', '—')
+    """
+    return "—" if share is None else f"{words.number(100 * share, 3)} %"
 
 
 def asked(kind: str) -> str:

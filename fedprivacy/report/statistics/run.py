@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Section, Table, Text, Tiles
+from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Text, Tiles
 from fedprivacy.report.documents import Arm
-from fedprivacy.report.statistics import answers, figures
+from fedprivacy.report.statistics import answers, figures, settings
 from fedprivacy.report.statistics.documents import StatisticsDocument
 from fedprivacy.report.statistics.parts import Query
 from fedprivacy.report.wording import STATISTICS
@@ -23,7 +23,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        done, planned = len(document.queries), len(_asked(document))
+        done, planned = len(document.queries), len(settings.asked(document))
         lead.append(common.status(document, done, planned or None, "queries", error=error))
     pictures = answers.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
@@ -38,16 +38,11 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
         sections=[
             *([Section("answers", "The other answers", more)] if more else []),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, "", STATISTICS)),
-            *_queries(document),
-            *_settings(document),
+            *settings.queries(document),
+            *settings.of_run(document),
             *common.closing(document, command=command),
         ],
     )
-
-
-def _asked(document: StatisticsDocument) -> dict[str, object]:
-    queries = document.scenario.get("queries")
-    return queries if isinstance(queries, dict) else {}
 
 
 def _finding(document: StatisticsDocument) -> Finding:
@@ -92,7 +87,7 @@ def _said(query: Query) -> str:
 
 
 def _tiles(document: StatisticsDocument) -> list[tuple[str, str, str]]:
-    done, planned = len(document.queries), len(_asked(document))
+    done, planned = len(document.queries), len(settings.asked(document))
     tiles = [
         ("Queries", f"{done:,}", f"of {planned:,} planned" if planned not in (0, done) else "answered"),
         ("Trust model", words.trust(document.trust), STATISTICS.noise.get(document.trust, "")),
@@ -101,35 +96,3 @@ def _tiles(document: StatisticsDocument) -> list[tuple[str, str, str]]:
     if population is not None:
         tiles.insert(1, ("Clients", f"{population:,}", "asked once each by every query"))
     return tiles
-
-
-def _queries(document: StatisticsDocument) -> list[Section]:
-    """What was asked, by which mechanism with how much noise, and what that promises."""
-    if not document.queries:
-        return []
-    asked = _asked(document)
-    rows = [
-        (
-            query.name,
-            words.capital(figures.asked(query.kind)),
-            figures.settings(asked.get(query.name)) or "—",
-            figures.mechanism(query, document.trust),
-            figures.promise(query.bound),
-        )
-        for query in document.queries
-    ]
-    stands_with = words.terms(document.privacy.guarantees)
-    caption = "An epsilon an answer is what that query costs alone."
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observers named above."
-    head = ("Query", "What is asked", "Settings", "Mechanism and noise", "What it promises")
-    return [Section("queries", "How each query was asked", [Table(caption, head, rows, stacked=True)])]
-
-
-def _settings(document: StatisticsDocument) -> list[Section]:
-    facts = []
-    for name in ("data", "federation"):
-        part = document.scenario.get(name)
-        if isinstance(part, dict) and part:
-            facts.append((words.capital(name), figures.settings(part)))
-    return [Section("settings", "Settings", [Facts(facts)])] if facts else []

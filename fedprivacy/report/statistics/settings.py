@@ -1,0 +1,105 @@
+"""What was asked with which settings, by which mechanism and with how much noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fedprivacy.report import names, words
+from fedprivacy.report.blocks import Facts, Section, Table
+from fedprivacy.report.documents import Arm, Document
+from fedprivacy.report.statistics import figures
+from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
+
+HEADING = "How each query was asked"
+AN_ANSWER = "An epsilon an answer is what this query costs a client alone."
+
+
+def asked(document: Document) -> Mapping[str, Any]:
+    """The queries of the scenario by name."""
+    found = document.scenario.get("queries")
+    return found if isinstance(found, Mapping) else {}
+
+
+def queries(document: StatisticsDocument) -> list[Section]:
+    """What a run asked, by which mechanism with how much noise, and what that promises."""
+    if not document.queries:
+        return []
+    rows = [
+        (
+            *_asked(document, query.name, query.kind),
+            figures.mechanism(query, document.trust),
+            figures.promise(query.bound),
+        )
+        for query in document.queries
+    ]
+    head = ("Query", "What is asked", "Settings", "Mechanism and noise", "What it promises")
+    return [
+        Section("queries", HEADING, [Table(_caption(document.privacy.guarantees), head, rows, stacked=True)])
+    ]
+
+
+def of_run(document: StatisticsDocument) -> list[Section]:
+    """The data and how clients were spread over hosts."""
+    facts = _facts(document)
+    return [Section("settings", "Settings", [Facts(facts)])] if facts else []
+
+
+def of_comparison(document: StatisticsComparison) -> list[Section]:
+    """What was asked, a column for each arm with its mechanism at each epsilon; then the data."""
+    shown = []
+    arms = document.arms
+    if document.questions:
+        rows = [
+            (
+                *_asked(document, query.name, query.kind),
+                *(_mechanisms(document, arm, query.name) for arm in arms),
+            )
+            for query in document.questions
+        ]
+        head = ("Query", "What is asked", "Settings", *map(names.arm, arms))
+        table = Table(_caption(document.guarantees()), head, rows, stacked=True)
+        shown.append(Section("queries", HEADING, [table]))
+    repeats = sorted({cell.repeats for cell in document.cells if cell.repeats is not None})
+    facts = [
+        *_facts(document),
+        ("Numbers of clients", ", ".join(f"{size:,}" for size in document.sizes)),
+        ("Repeats of each cell", " or ".join(f"{number:,}" for number in repeats)),
+    ]
+    known = [(name, value) for name, value in facts if value]
+    return [*shown, *([Section("settings", "Settings", [Facts(known)])] if known else [])]
+
+
+def _asked(document: Document, name: str, kind: str) -> tuple[str, str, str]:
+    return name, words.capital(figures.asked(kind)), figures.settings(asked(document).get(name)) or "—"
+
+
+def _caption(guarantees: Sequence[Any]) -> str:
+    stands_with = words.terms(guarantees)
+    return AN_ANSWER + (
+        f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+    )
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    sections = ((name, document.scenario.get(name)) for name in ("data", "federation"))
+    return [
+        (words.capital(name), figures.settings(part))
+        for name, part in sections
+        if isinstance(part, Mapping) and part
+    ]
+
+
+def _mechanisms(document: StatisticsComparison, arm: Arm, name: str) -> str:
+    """The mechanism of one query and its noise, a line for each epsilon; what it does once."""
+    lines, does = [], None
+    for cell in document.of(arm):
+        query = cell.query(name)
+        if query is None:
+            continue
+        does = does or figures.DOES.get((arm.trust, query.mechanism or ""))
+        noise = f", {query.noise}" if query.noise else ""
+        at = f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else ""
+        lines.append(f"{at}{names.mechanism(query.mechanism).lower() if query.mechanism else 'exact'}{noise}")
+    kept = list(dict.fromkeys(lines))
+    return "\n".join([*([f"{words.capital(does)}."] if does else []), *kept]) or "—"
