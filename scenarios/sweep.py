@@ -15,7 +15,7 @@ from fedprivacy.accounting.statement import guarantees
 from fedprivacy.analytics.comparison import INTERVAL, finding, slope_by_trust, slopes, summary
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import plan_of
-from fedprivacy.analytics.record import SIMULATION_ONLY, SIZES, TRUTH_NOTE
+from fedprivacy.analytics.record import TRUTH_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
@@ -30,6 +30,13 @@ ONE_RUN_ALONE = (
     "several releases about the same people, which cost the sum of their epsilons at most."
 )
 OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
+# Where a client may be there or not: how many there are, and what was said or is fitted about it.
+SIZES = (
+    "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
+    "finding", "slope", "slopes", "performance.peak_memory_mb",
+)  # fmt: skip
+# Errors against the true values, and what is made of them.
+SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
 BATCH = 10  # repeats that one process plays before the next may take over
 OnRun = Callable[[str, int, int], None]
 
@@ -140,7 +147,7 @@ def compare(
             "finding": finding(documents, slope) if documents else None,
             "interval": INTERVAL,
             "operator_only": [*OPERATOR_ONLY, *private_size],
-            "simulation_only": ["cells[].queries", *SIMULATION_ONLY],
+            "simulation_only": list(SIMULATION_ONLY),
             "notes": [TRUTH_NOTE, ONE_RUN_ALONE],
             "performance": {
                 "seconds": round(time.perf_counter() - began, 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import dp_accounting
@@ -78,6 +79,10 @@ class StatisticsPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object; clients compare it with their own."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
         plain = {key: getattr(self, key) for key in ("trust", "unit", "adjacency", "population", "delta")}
         return {**plain, "asks": [ask.to_json() for ask in self.asks]}
 
@@ -121,11 +126,10 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         return plan
     weights = [question.query.weight for question in questions]
     shares = [privacy.epsilon * weight / math.fsum(weights) for weight in weights]
-    whole = scenario.data.name != "npz" or scenario.data.owner == "record"
 
     def stretched(noise: float) -> StatisticsPlan:
         asks = (
-            _ask(question, plan, share / noise, whole)
+            _ask(question, plan, share / noise)
             for question, share in zip(questions, shares, strict=True)
         )
         return replace(plan, asks=tuple(asks))
@@ -136,13 +140,13 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
     return stretched(least)
 
 
-def _ask(question: Question, plan: StatisticsPlan, epsilon: float, whole: bool) -> Ask:
-    """The mechanism of one query for its part of the budget; `whole`: the totals are whole numbers."""
+def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> Ask:
+    """The mechanism of one query for its part of the budget."""
     try:
         if plan.trust == "local":
             return Ask(question, _local(question, min(epsilon, MAX_EPSILON)))
         times = len(question.query.quantiles) if question.kind == "quantile" else 1
-        mechanism = _central(question, plan.adjacency, epsilon, times, whole)
+        mechanism = _central(question, plan.adjacency, epsilon, times)
         return Ask(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
     except InputError as error:
         raise InputError(f"queries.{question.name}: {error}") from error
@@ -162,7 +166,7 @@ def _local(question: Question, epsilon: float) -> Told:
     return coin if asked == "randomized-response" else noise
 
 
-def _central(question: Question, adjacency: str, epsilon: float, times: int, whole: bool) -> Told:
+def _central(question: Question, adjacency: str, epsilon: float, times: int) -> Told:
     asked, monotone = question.query.central, adjacency != "replace-one"
     if question.kind == "most-common" and asked != "all-counts":
         if asked == "exponential-mechanism":
@@ -178,11 +182,5 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
     # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
     # clients is itself private: the sum and what is missing to it change by 1 together.
     sensitivity = histogram_sensitivity(adjacency) if question.cells else 1
-    exact = whole and question.kind not in ("mean",)
-    kind = Laplace if asked == "laplace" or not exact else DiscreteLaplace
-    if asked == "discrete-laplace" and not exact:
-        raise InputError(
-            'central = "discrete-laplace" needs whole totals, and clients of several records have shares. '
-            'Set central = "laplace".'
-        )
+    kind = Laplace if asked == "laplace" or not question.whole else DiscreteLaplace
     return kind(epsilon, sensitivity)

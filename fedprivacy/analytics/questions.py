@@ -32,12 +32,15 @@ class Question:
         query: Its settings.
         cells: How many categories an answer may have; 0 where it is a number.
         first: The least whole number of categories that are such; None where edges cut them.
+        whole: Whether totals are whole numbers: not of the mean, nor where a client of several records
+            answers with shares of them.
     """
 
     name: str
     query: Any
     cells: int
     first: int | None = None
+    whole: bool = True
 
     @property
     def kind(self) -> str:
@@ -109,7 +112,7 @@ class Question:
             stream: Chooses among the records of a client.
         """
         offsets = people.offsets
-        if people.one_each:
+        if people.one_each or not len(clients):
             return self.coded(people, offsets[clients])
         if self.cells:
             sizes = offsets[clients + 1] - offsets[clients]
@@ -134,12 +137,13 @@ def questions_of(scenario: Statistics) -> tuple[Question, ...]:
 
 
 def _question(name: str, query: Any, data: Any) -> Question:
+    one_record = data.name != "npz" or data.owner == "record"
     if query.kind in NUMBER_KINDS:
-        return Question(name, query, 0)
+        return Question(name, query, 0, whole=one_record and query.kind != "mean")
     if query.kind == "quantile":
-        return Question(name, query, query.steps + 1)
+        return Question(name, query, query.steps + 1, whole=one_record)
     if query.kind == "best-price":
-        return Question(name, query, len(query.prices) + 1)
+        return Question(name, query, len(query.prices) + 1, whole=one_record)
     if query.edges is not None:
         cells, first = len(query.edges) + 1, None
     elif query.first is not None:
@@ -147,7 +151,7 @@ def _question(name: str, query: Any, data: Any) -> Question:
     else:
         assert isinstance(data, Categories)
         cells, first = len(data.shares) if data.shares else data.categories or 0, 0
-    return Question(name, query, 2 * cells if query.kind == "share-by-group" else cells, first)
+    return Question(name, query, 2 * cells if query.kind == "share-by-group" else cells, first, one_record)
 
 
 def labels(question: Question) -> list[str]:
@@ -158,6 +162,12 @@ def labels(question: Question) -> list[str]:
     if question.first is not None:
         groups = question.cells // 2 if question.kind == "share-by-group" else question.cells
         return [str(question.first + place) for place in range(groups)]
-    edges = [f"{edge:g}" for edge in query.edges]
+    edges = [_written(edge) for edge in query.edges]
     between = [f"{a} to {b}" for a, b in pairwise(edges)]
     return [f"below {edges[0]}", *between, f"{edges[-1]} or more"]
+
+
+def _written(edge: float) -> str:
+    """An edge in few digits, but so many that no other one is written so."""
+    short = f"{edge:g}"
+    return short if float(short) == edge else repr(edge)

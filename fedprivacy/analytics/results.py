@@ -57,27 +57,25 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
     assert released.totals is not None
     total, half = float(released.totals[0]), float(released.half_width(CONFIDENCE)[0])
     if question.kind == "count":
-        return _interval(total, half)
+        return {"estimate": total, "low": total - half, "high": total + half}
+    size = float(clients)
     if len(released.totals) == 2:  # the number of clients is private: it is estimated too
         size = float(released.totals.sum())
-        share = total / size if size > 0 else None
-        doubt = half * float(np.hypot(share, 1 - share)) / size if share is not None else None
-        scale, low = _scale(question)
-        if share is None or doubt is None or half >= size:
+        if size <= 0 or half >= size:
             return {"estimate": None, "low": None, "high": None}
-        return _interval(low + scale * share, scale * doubt)
-    scale, low = _scale(question)
-    return _interval(low + scale * total / clients, scale * half / clients)
+        share = min(max(total / size, 0.0), 1.0)
+        half = float(released.contrast_half_width(CONFIDENCE, lambda each: (each[0], each[1]), share))
+    low, scale = _scale(question)
+    # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
+    estimate, below, above = (low + scale * (end / size) for end in (total, total - half, total + half))
+    return {"estimate": estimate, "low": below, "high": above}
 
 
 def _scale(question: Question) -> tuple[float, float]:
+    """What a share of 0 stands for, and by how much a share of 1 is more."""
     if question.kind != "mean":
-        return 1.0, 0.0
-    return question.query.high - question.query.low, question.query.low
-
-
-def _interval(estimate: float, half: float) -> dict[str, Any]:
-    return {"estimate": estimate, "low": estimate - half, "high": estimate + half}
+        return 0.0, 1.0
+    return question.query.low, question.query.high - question.query.low
 
 
 def _histogram(question: Question, released: Released, clients: int) -> dict[str, Any]:
@@ -95,19 +93,16 @@ def _by_group(question: Question, released: Released, clients: int) -> dict[str,
     """Yes over yes and no, by the delta method; None where a group is too small to tell from none."""
     assert released.totals is not None
     half = released.half_width(CONFIDENCE)
-    rows: list[tuple[float | None, float | None, float | None]] = []
-    for no, yes, no_half, yes_half in zip(
-        released.totals[::2], released.totals[1::2], half[::2], half[1::2], strict=True
-    ):
-        size, doubt = no + yes, float(np.hypot(no_half, yes_half))
-        if size <= doubt or size <= 0:
-            rows.append((None, None, None))
-            continue
-        share = min(max(yes / size, 0.0), 1.0)
-        width = float(np.hypot((1 - share) * yes_half, share * no_half)) / size
-        rows.append((share, max(share - width, 0.0), min(share + width, 1.0)))
-    estimate, low, high = zip(*rows, strict=True)
-    return {"labels": labels(question), "estimate": list(estimate), "low": list(low), "high": list(high)}
+    sizes, doubts = released.totals[::2] + released.totals[1::2], np.hypot(half[::2], half[1::2])
+    told = (sizes > doubts) & (sizes > 0)
+    shares = np.clip(released.totals[1::2] / np.where(told, sizes, 1.0), 0.0, 1.0)
+    widths = released.contrast_half_width(CONFIDENCE, lambda each: (each[1::2], each[::2]), shares)
+    widths /= np.where(told, sizes, 1.0)
+    ends = (shares, np.maximum(shares - widths, 0.0), np.minimum(shares + widths, 1.0))
+    estimate, low, high = (
+        [float(value) if known else None for value, known in zip(end, told, strict=True)] for end in ends
+    )
+    return {"labels": labels(question), "estimate": estimate, "low": low, "high": high}
 
 
 def _chosen(question: Question, released: Released) -> list[int]:
@@ -116,30 +111,39 @@ def _chosen(question: Question, released: Released) -> list[int]:
         return list(released.chosen)
     if question.kind == "quantile":
         ranks = np.maximum.accumulate(np.cumsum(released.totals))
-        return [_first_at(ranks, share * float(released.totals.sum())) for share in question.query.quantiles]
+        size = float(released.totals.sum())
+        return [_first_at(ranks, share * size) for share in question.query.quantiles]
     return [int(np.argmax(scores(released.totals))) for scores in scores_of(question)]
 
 
 def _first_at(ranks: Vector, rank: float) -> int:
-    return min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
+    """The first place of at least this rank; 0.07 of 100 is 7, not the 7.000000000000001 of floats."""
+    return min(int(np.searchsorted(ranks, rank - 1e-12 * abs(rank))), len(ranks) - 1)
 
 
 def _quantile(question: Question, released: Released, clients: int) -> dict[str, Any]:
     chosen, low, high = _chosen(question, released), None, None
     if released.totals is not None:
-        ranks = np.maximum.accumulate(np.cumsum(released.totals))
-        half = np.sqrt(np.cumsum(released.half_width(CONFIDENCE) ** 2))
-        wanted = [share * float(released.totals.sum()) for share in question.query.quantiles]
-        low = [float(question.edges[_first_at(ranks + half, rank)]) for rank in wanted]
-        high = [
-            float(question.edges[_first_at(np.maximum.accumulate(ranks - half), rank)]) for rank in wanted
-        ]
+        ranks, size = np.cumsum(released.totals), float(released.totals.sum())
+        low, high = [], []
+        for share in question.query.quantiles:
+            half = released.contrast_half_width(CONFIDENCE, _at_or_below, share)
+            # Candidates that may have the wanted rank: from the first that may reach it on, up to the first
+            # from which on all surely do.
+            low.append(float(question.edges[_first_at(np.maximum.accumulate(ranks + half), share * size)]))
+            sure = np.minimum.accumulate((ranks - half)[::-1])[::-1]
+            high.append(float(question.edges[_first_at(sure, share * size)]))
     return {
         "labels": [f"{share:g}" for share in question.query.quantiles],
         "estimate": [float(question.edges[place]) for place in chosen],
         "low": low,
         "high": high,
     }
+
+
+def _at_or_below(each: Vector) -> tuple[Vector, Vector]:
+    sums = np.cumsum(each)
+    return sums, sums[-1] - sums
 
 
 def _most_common(question: Question, released: Released, clients: int) -> dict[str, Any]:
