@@ -68,8 +68,8 @@ class Question:
         if self.kind in ("mean-of-bits", "count"):
             return self._yes(values).astype(np.float64)
         if self.kind == "mean":
-            scaled = (np.nan_to_num(values, nan=query.low) - query.low) / (query.high - query.low)
-            return np.clip(scaled, 0.0, 1.0)
+            cut = np.clip(np.nan_to_num(values, nan=query.low), query.low, query.high)
+            return np.asarray((cut - query.low) / (query.high - query.low), dtype=np.float64)
         if self.kind == "share-by-group":
             return 2 * self._category(people.columns[query.by][records]) + self._yes(values)
         return self._category(values)
