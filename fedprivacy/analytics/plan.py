@@ -10,6 +10,7 @@ from typing import Any
 import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
+from fedprivacy.accounting.epsilon import epsilon as cost
 from fedprivacy.analytics.people import People, people
 from fedprivacy.analytics.questions import Question, questions_of
 from fedprivacy.errors import InputError
@@ -136,7 +137,20 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
 
     if plan.delta == 0:
         return stretched(1.0)
-    least = least_noise(lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency)
+    try:
+        if plan.trust == "local":
+            # Coins end somewhere: so much epsilon may be there that nobody can spend it.
+            richest = stretched(min(shares) / MAX_EPSILON)
+            if cost(richest.event(), plan.delta, plan.adjacency).epsilon <= privacy.epsilon:
+                return richest
+        least = least_noise(
+            lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency
+        )
+    except InputError as error:
+        raise InputError(
+            f"privacy.delta = {plan.delta:g}: no budget of epsilon = {privacy.epsilon:g} can be shared at it: "
+            f"{error} With privacy.delta = 0 epsilons add up, and need no accountant."
+        ) from error
     return stretched(least)
 
 
