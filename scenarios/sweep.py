@@ -30,6 +30,12 @@ ONE_RUN_ALONE = (
     "several releases about the same people, which cost the sum of their epsilons at most."
 )
 OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
+# Where a client may be there or not: how many there are.
+SIZES = (
+    "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
+)  # fmt: skip
+# Errors against the true values, and what is made of them.
+SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
 BATCH = 10  # repeats that one process plays before the next may take over
 OnRun = Callable[[str, int, int], None]
 
@@ -123,7 +129,6 @@ def compare(
         found = slopes(documents)
         slope = slope_by_trust(found)
         private_size = scenario.privacy.adjacency != "replace-one"
-        sizes = ("cells[].clients", "cells[].ledger.population") if private_size else ()
         document = {
             "schema": SCHEMA,
             "kind": "compare-statistics",
@@ -140,8 +145,8 @@ def compare(
             "slopes": found,
             "finding": finding(documents, slope) if documents else None,
             "interval": INTERVAL,
-            "operator_only": list(OPERATOR_ONLY),
-            "simulation_only": ["cells[].queries", *sizes],
+            "operator_only": [*OPERATOR_ONLY, *(["performance.peak_memory_mb"] if private_size else [])],
+            "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],
             "notes": [TRUTH_NOTE, ONE_RUN_ALONE, *([SIZES_NOTE] if private_size else [])],
             "performance": {
                 "seconds": round(time.perf_counter() - began, 3),

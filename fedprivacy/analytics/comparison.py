@@ -13,6 +13,9 @@ from fedprivacy.comparison import interval
 
 SHOWN = 200  # categories of a query of which a comparison keeps every estimate
 INTERVAL = "95 % t-interval over the repeats"
+# Fourth moment over squared variance: of the Laplace law that a server draws from, and of the normal law that
+# the sum of many clients' noise comes near.
+KURTOSIS = {"central": 6.0, "local": 3.0}
 Results = Sequence[Mapping[str, Any]]  # of one query, one for each repeat
 
 
@@ -24,20 +27,16 @@ def summary(results: Results) -> dict[str, Any]:
 
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
-        squares; `spread`, the standard deviation of these squares over their mean; `covered`, the share of
-        the repeats whose interval holds the true value; `within_bound`, the share within the promised bound;
+        squares; `covered`, the share of the repeats whose interval holds the true value; `within_bound`, the share within the promised bound;
         of choices `right`, how often a best one was made, and `score`, what was chosen on average, beside the
         `best`; and the first repeat's answer.
     """
     first = results[0]
     errors = [one["error"] for one in results if one["error"] is not None]
-    squares = np.square(errors)
-    mean = float(squares.mean()) if errors else 0.0
     return {
         **{key: first[key] for key in ("name", "kind", "mechanism", "noise", "measure", "bound")},
         "error": interval(errors, math.inf) if errors else None,
-        "rmse": math.sqrt(mean) if errors else None,
-        "spread": float(squares.std()) / mean if mean else None,
+        "rmse": math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
         "covered": _covered(results),
         "within_bound": _within(results),
         "right": _right(results),
@@ -98,24 +97,24 @@ def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Returns:
         One for each trust model, mechanism, query of numbers and epsilon with several n (that a choice is
         wrong gets rarer faster than any power of n): the slope of a line through the logarithms, and its
-        95 % interval. A mean square over r repeats is off by a factor 1 +- spread/sqrt(r); the spread is
-        sqrt(2) for normal errors, the least that is taken, and sqrt(5) for Laplace errors.
+        95 % interval (a mean squared error over r repeats is off by a factor 1 +- sqrt((k - 1)/r), where k is
+        the `KURTOSIS` of one error).
     """
-    groups: dict[tuple[Any, ...], list[tuple[float, float, float]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[float, float, int]]] = {}
     for cell in cells:
         for query in cell["queries"]:
             if query["rmse"] and query["kind"] not in CHOICES:
                 key = (cell["trust"], cell["asked"], query["name"], cell["epsilon"])
-                doubt = max(query["spread"], math.sqrt(2)) ** 2 / (4 * cell["repeats"])
-                groups.setdefault(key, []).append((cell["clients"], query["rmse"], doubt))
+                groups.setdefault(key, []).append((cell["clients"], query["rmse"], cell["repeats"]))
     found = []
     for (trust, asked, name, epsilon), points in groups.items():
         if len({clients for clients, _, _ in points}) < 2 or trust == "none":
             continue
-        clients, errors, doubts = (np.array(values, dtype=float) for values in zip(*points, strict=True))
+        clients, errors, repeats = (np.array(values, dtype=float) for values in zip(*points, strict=True))
         x = np.log(clients) - np.log(clients).mean()
         slope = float(x @ np.log(errors) / (x @ x))
-        half = 1.96 * math.sqrt(float((x**2 * doubts).sum())) / float(x @ x)
+        variances = (KURTOSIS[trust] - 1) / (4 * repeats)  # of the logarithm of a root mean squared error
+        half = 1.96 * math.sqrt(float((x**2 * variances).sum())) / float(x @ x)
         found.append(
             {
                 "trust": trust,
@@ -140,11 +139,12 @@ def slope_by_trust(found: Sequence[Mapping[str, Any]]) -> dict[str, float] | Non
 
 
 def finding(cells: Sequence[Mapping[str, Any]], slope: Mapping[str, float] | None) -> str:
-    """What the comparison shows, in a few sentences: the largest epsilon and the most clients."""
+    """What the comparison shows, in a few sentences: the largest epsilon, and its most clients."""
     private = [cell for cell in cells if cell["trust"] != "none"]
     if not private:
         return "Only exact answers were asked for: there is nothing to compare."
-    epsilon, clients = max(cell["epsilon"] for cell in private), max(cell["clients"] for cell in private)
+    # Of a comparison that was broken off, the largest epsilon may not have all numbers of clients.
+    epsilon, clients = max((cell["epsilon"], cell["clients"]) for cell in private)
     here = [cell for cell in private if (cell["epsilon"], cell["clients"]) == (epsilon, clients)]
     sentences = []
     for query in here[0]["queries"]:
@@ -162,7 +162,7 @@ def finding(cells: Sequence[Mapping[str, Any]], slope: Mapping[str, float] | Non
     text = terms + " ".join(sentences)
     if slope:
         falls = " and ".join(f"n^{value:.2f} under {trust} trust" for trust, value in slope.items())
-        text += f" With the number n of clients the error falls as {falls}."
+        text += f" With the number n of clients the error goes as {falls}."
     return text
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
+from fedprivacy.accounting.epsilon import epsilon as cost
 from fedprivacy.analytics.people import People, people
 from fedprivacy.analytics.questions import Question, questions_of
 from fedprivacy.errors import InputError
@@ -84,6 +86,10 @@ class StatisticsPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object; clients compare it with their own."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
         plain = {key: getattr(self, key) for key in ("trust", "unit", "adjacency", "population", "delta")}
         return {**plain, "asks": [ask.to_json() for ask in self.asks]}
 
@@ -127,29 +133,39 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         return plan
     weights = [question.query.weight for question in questions]
     shares = [privacy.epsilon * weight / math.fsum(weights) for weight in weights]
-    data = scenario.data
-    whole = data.owner == "record" if data.name == "npz" else getattr(data, "each", 1) == 1
 
     def stretched(noise: float) -> StatisticsPlan:
         asks = (
-            _ask(question, plan, share / noise, whole)
-            for question, share in zip(questions, shares, strict=True)
+            _ask(question, plan, share / noise) for question, share in zip(questions, shares, strict=True)
         )
         return replace(plan, asks=tuple(asks))
 
     if plan.delta == 0:
         return stretched(1.0)
-    least = least_noise(lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency)
+    try:
+        if plan.trust == "local":
+            # Coins end somewhere: so much epsilon may be there that nobody can spend it.
+            richest = stretched(min(shares) / MAX_EPSILON)
+            if cost(richest.event(), plan.delta, plan.adjacency).epsilon <= privacy.epsilon:
+                return richest
+        least = least_noise(
+            lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency
+        )
+    except InputError as error:
+        raise InputError(
+            f"privacy.delta = {plan.delta:g}: no budget of epsilon = {privacy.epsilon:g} can be shared at it: "
+            f"{error} With privacy.delta = 0 epsilons add up, and need no accountant."
+        ) from error
     return stretched(least)
 
 
-def _ask(question: Question, plan: StatisticsPlan, epsilon: float, whole: bool) -> Ask:
-    """The mechanism of one query for its part of the budget; `whole`: the totals are whole numbers."""
+def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> Ask:
+    """The mechanism of one query for its part of the budget."""
     try:
         if plan.trust == "local":
             return Ask(question, _local(question, min(epsilon, MAX_EPSILON)))
         times = len(question.query.quantiles) if question.kind == "quantile" else 1
-        mechanism = _central(question, plan.adjacency, epsilon, times, whole)
+        mechanism = _central(question, plan.adjacency, epsilon, times)
         return Ask(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
     except InputError as error:
         raise InputError(f"queries.{question.name}: {error}") from error
@@ -168,7 +184,7 @@ def _local(question: Question, epsilon: float) -> Told:
     return coin if asked == "randomized-response" else noise
 
 
-def _central(question: Question, adjacency: str, epsilon: float, times: int, whole: bool) -> Told:
+def _central(question: Question, adjacency: str, epsilon: float, times: int) -> Told:
     asked, monotone = question.query.central, adjacency != "replace-one"
     if question.kind == "most-common" and asked != "all-counts":
         if asked == "exponential-mechanism":
@@ -186,11 +202,5 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
     # A client that counts in several categories changes each of them by 1.
     cells = question.cells
     sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1
-    exact = (whole or question.votes > 1) and question.kind != "mean"
-    kind = Laplace if asked == "laplace" or not exact else DiscreteLaplace
-    if asked == "discrete-laplace" and not exact:
-        raise InputError(
-            'central = "discrete-laplace" needs whole totals, and clients of several records have shares. '
-            'Set central = "laplace".'
-        )
+    kind = Laplace if asked == "laplace" or not question.whole else DiscreteLaplace
     return kind(epsilon, sensitivity)

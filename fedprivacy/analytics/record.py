@@ -23,7 +23,7 @@ OPERATOR_ONLY = (
 # Where a client may be there or not, how many there are is itself private.
 SIZES = (
     "privacy.population", "ledger.population", "plan.population", "scenario.data.clients",
-    "scenario.compare.clients",
+    "scenario.compare.clients", "performance.peak_memory_mb",
 )  # fmt: skip
 SIMULATION_ONLY = tuple(f"queries[].{key}" for key in ("true", "error", "score", "best"))
 TRUTH_NOTE = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from scipy.stats import norm
 from fedprivacy.analytics.plan import Ask
 from fedprivacy.analytics.questions import Question, Vector
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.mechanisms.categories import FrequencyOracle
+from fedprivacy.mechanisms.categories import FrequencyOracle, KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
@@ -25,25 +26,58 @@ class Released:
         variances: Of each total, by the mechanism's own formula; zeros without noise.
         noise: The additive mechanism whose noise is in the totals, if one is.
         chosen: What was chosen instead of totals: a category, a candidate for each quantile, or a price.
-        size: What totals of categories add up to, where that is public; None where it is estimated too.
+        step: What one more answer that speaks for a total changes it by; 0 where totals are no counts of
+            answers.
+        told: How many answers speak for each total, where each speaks for exactly one; else None.
     """
 
     totals: Vector | None = None
     variances: Vector | None = None
     noise: Laplace | DiscreteLaplace | None = None
     chosen: tuple[int, ...] = ()
-    size: int | None = None
+    step: float = 0.0
+    told: Vector | None = None
 
     def half_width(self, confidence: float, cells: int = 1) -> Vector:
         """Half the width of each total's interval, so that `cells` of them hold together.
 
-        Exact for additive noise, and normal otherwise, as the sum of many clients' coins is.
+        Exact for additive noise, and normal otherwise, as the sum of many clients' coins is, with half an
+        answer on either side: where hardly any coin lies, the sum is 0 or 1 and the normal law too narrow.
         """
         assert self.variances is not None
         error = (1 - confidence) / cells
         if self.noise is not None:
             return np.full(self.variances.shape, self.noise.half_width(1 - error))
-        return np.sqrt(self.variances) * float(norm.isf(error / 2))
+        return np.sqrt(self.variances) * float(norm.isf(error / 2)) + self.step / 2
+
+    def contrast_half_width(
+        self, confidence: float, parts: Callable[[Vector], tuple[Vector, Vector]], share: Vector | float
+    ) -> Vector:
+        """Half the width of the interval of (1 - share) * inside - share * outside.
+
+        That is 0 at the true share of inside, so it is how far off inside / (inside + outside) is, times
+        the size (Fieller 1954).
+
+        Args:
+            confidence: With which probability each interval holds.
+            parts: From one number for each total, the sums over the inside and over the outside.
+            share: Of the inside, in [0, 1].
+        """
+        assert self.variances is not None
+        inside, outside = parts(self.variances)
+        variance = (1 - share) ** 2 * inside + share**2 * outside
+        if self.told is not None:
+            # Answers that speak for one category alone are not independent between categories. This is the
+            # variance over clients drawn at random from such answers, and that of given ones is less.
+            inside, outside = parts(self.told)
+            mean = ((1 - share) * inside - share * outside) / self.told.sum()
+            square = ((1 - share) ** 2 * inside + share**2 * outside) / self.told.sum()
+            variance = self.step**2 * self.told.sum() * np.maximum(square - mean**2, 0.0)
+        if self.noise is None:
+            return np.asarray(np.sqrt(variance) * float(norm.isf((1 - confidence) / 2)) + self.step / 2)
+        # No sum of Laplace variables has longer tails than one of them (Proschan 1965).
+        grain = 0.5 if isinstance(self.noise, DiscreteLaplace) else 0.0
+        return np.asarray(np.sqrt(variance / 2) * -math.log(1 - confidence) + grain)
 
 
 def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.random.Generator) -> Released:
@@ -62,14 +96,24 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             return Released(totals, np.zeros(len(totals)))
         case RandomizedResponse():
             estimate = answered * mechanism.estimate(int(totals[0]), answered)
-            bits = ask.question.kind != "mean"
-            variance = mechanism.given_variance(answered) if bits else mechanism.variance(answered)
-            return Released(np.array([estimate]), np.array([answered**2 * variance]))
+            if ask.question.whole:
+                variance = mechanism.given_variance(answered)
+            else:
+                variance = mechanism.estimated_variance(int(totals[0]), answered)
+            step = 1 / (2 * mechanism.gamma)
+            return Released(np.array([estimate]), np.array([answered**2 * variance]), step=step)
         case FrequencyOracle():
             support = totals.astype(np.int64)
-            counts = mechanism.estimate(support, answered)
+            step = 1 / (mechanism.p - mechanism.q)
             variances = mechanism.estimated_variance(support, answered)
-            return _of_votes(counts, variances, ask.question, answered)
+            if not ask.question.whole:  # which of its records a client tells is chance as well
+                shares = (support + 0.5) / (answered + 1)
+                variances = answered * step**2 * shares * (1 - shares)
+            counts = mechanism.estimate(support, answered)
+            if ask.question.votes > 1:
+                return _of_votes(counts, variances, ask.question)
+            told = totals if isinstance(mechanism, KaryRandomizedResponse) else None
+            return Released(counts, variances, step=step, told=told)
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
         case Laplace():
@@ -84,12 +128,11 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
 
 
-def _of_votes(counts: Vector, variances: Vector, question: Question, answered: int) -> Released:
+def _of_votes(counts: Vector, variances: Vector, question: Question) -> Released:
     """Counts of categories, where each client tells one of its so many votes by chance."""
     votes, cells = question.votes, question.cells
     chance = (votes - 1) * votes * np.maximum(counts[:cells], 0.0)
-    size = answered if votes == 1 else None
-    return Released(votes * counts[:cells], votes**2 * variances[:cells] + chance, size=size)
+    return Released(votes * counts[:cells], votes**2 * variances[:cells] + chance)
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from fedprivacy.analytics.plan import Ask, Told
@@ -70,27 +69,25 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
     assert released.totals is not None
     total, half = float(released.totals[0]), float(released.half_width(CONFIDENCE)[0])
     if question.kind == "count":
-        return _interval(total, half)
+        return {"estimate": total, "low": total - half, "high": total + half}
+    size = float(clients)
     if len(released.totals) == 2:  # the number of clients is private: it is estimated too
         size = float(released.totals.sum())
-        share = total / size if size > 0 else None
-        doubt = half * float(np.hypot(share, 1 - share)) / size if share is not None else None
-        scale, low = _scale(question)
-        if share is None or doubt is None or half >= size:
+        if size <= 0 or half >= size:
             return {"estimate": None, "low": None, "high": None}
-        return _interval(low + scale * share, scale * doubt)
-    scale, low = _scale(question)
-    return _interval(low + scale * total / clients, scale * half / clients)
+        share = min(max(total / size, 0.0), 1.0)
+        half = float(released.contrast_half_width(CONFIDENCE, lambda each: (each[0], each[1]), share))
+    low, scale = _scale(question)
+    # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
+    estimate, below, above = (low + scale * (end / size) for end in (total, total - half, total + half))
+    return {"estimate": estimate, "low": below, "high": above}
 
 
 def _scale(question: Question) -> tuple[float, float]:
+    """What a share of 0 stands for, and by how much a share of 1 is more."""
     if question.kind != "mean":
-        return 1.0, 0.0
-    return question.query.high - question.query.low, question.query.low
-
-
-def _interval(estimate: float, half: float) -> dict[str, Any]:
-    return {"estimate": estimate, "low": estimate - half, "high": estimate + half}
+        return 0.0, 1.0
+    return question.query.low, question.query.high - question.query.low
 
 
 def _histogram(question: Question, released: Released, clients: int) -> dict[str, Any]:
@@ -108,19 +105,16 @@ def _by_group(question: Question, released: Released, clients: int) -> dict[str,
     """Yes over yes and no, by the delta method; None where a group is too small to tell from none."""
     assert released.totals is not None
     half = released.half_width(CONFIDENCE)
-    rows: list[tuple[float | None, float | None, float | None]] = []
-    for no, yes, no_half, yes_half in zip(
-        released.totals[::2], released.totals[1::2], half[::2], half[1::2], strict=True
-    ):
-        size, doubt = no + yes, float(np.hypot(no_half, yes_half))
-        if size <= doubt or size <= 0:
-            rows.append((None, None, None))
-            continue
-        share = min(max(yes / size, 0.0), 1.0)
-        width = float(np.hypot((1 - share) * yes_half, share * no_half)) / size
-        rows.append((share, max(share - width, 0.0), min(share + width, 1.0)))
-    estimate, low, high = zip(*rows, strict=True)
-    return {"labels": labels(question), "estimate": list(estimate), "low": list(low), "high": list(high)}
+    sizes, doubts = released.totals[::2] + released.totals[1::2], np.hypot(half[::2], half[1::2])
+    told = (sizes > doubts) & (sizes > 0)
+    shares = np.clip(released.totals[1::2] / np.where(told, sizes, 1.0), 0.0, 1.0)
+    widths = released.contrast_half_width(CONFIDENCE, lambda each: (each[1::2], each[::2]), shares)
+    widths /= np.where(told, sizes, 1.0)
+    ends = (shares, np.maximum(shares - widths, 0.0), np.minimum(shares + widths, 1.0))
+    estimate, low, high = (
+        [float(value) if known else None for value, known in zip(end, told, strict=True)] for end in ends
+    )
+    return {"labels": labels(question), "estimate": estimate, "low": low, "high": high}
 
 
 def _chosen(question: Question, released: Released) -> list[int]:
@@ -128,64 +122,40 @@ def _chosen(question: Question, released: Released) -> list[int]:
     if released.totals is None:
         return list(released.chosen)
     if question.kind == "quantile":
-        ranks, size = _ranks(released)
-        rising = isotonic_regression(ranks).x
-        return [_first(rising >= share * size) for share in question.query.quantiles]
+        ranks = isotonic_regression(np.cumsum(released.totals)).x
+        size = float(released.totals.sum())
+        return [_first_at(ranks, share * size) for share in question.query.quantiles]
     return [int(np.argmax(scores(released.totals))) for scores in scores_of(question)]
 
 
-def _ranks(released: Released) -> tuple[Vector, float]:
-    """How many clients answer each category or one before it, and how many there are.
-
-    Where that number is public, what the totals miss of it is spread over them by their variances: of all
-    totals that add up to it, the nearest.
-    """
-    assert released.totals is not None
-    assert released.variances is not None
-    ranks, doubts = np.cumsum(released.totals), np.cumsum(released.variances)
-    if released.size is None or not doubts[-1]:
-        return ranks, float(ranks[-1])
-    return ranks - (ranks[-1] - released.size) * doubts / doubts[-1], float(released.size)
-
-
-def _band(released: Released, share: float) -> Vector:
-    """Half the width of the interval of each rank, less that of the quantile if it is not public."""
-    squares = np.cumsum(released.half_width(CONFIDENCE) ** 2)
-    if released.size is None:
-        return np.sqrt(squares * (1 - share) ** 2 + (squares[-1] - squares) * share**2)
-    return np.sqrt(squares * (1 - squares / squares[-1]))
-
-
-def _first(true: NDArray[np.bool_]) -> int:
-    """The first place of a truth, the last place of all if there is none."""
-    return int(np.argmax(true)) if true.any() else len(true) - 1
-
-
-def _between(released: Released, share: float) -> tuple[int, int]:
-    """The places between which a quantile lies.
-
-    It lies below the first place only if that of the quantile has a rank above its band, and above the
-    last only if that before the quantile has one below: either end depends on one rank alone.
-    """
-    ranks, size = _ranks(released)
-    half = _band(released, share)
-    below = np.flatnonzero(ranks - half < share * size)
-    last = min(int(below[-1]) + 1, len(ranks) - 1) if len(below) else 0
-    return min(_first(ranks + half >= share * size), last), last
+def _first_at(ranks: Vector, rank: float) -> int:
+    """The first place of at least this rank; 0.07 of 100 is 7, not the 7.000000000000001 of floats."""
+    return min(int(np.searchsorted(ranks, rank - 1e-12 * abs(rank))), len(ranks) - 1)
 
 
 def _quantile(question: Question, released: Released, clients: int) -> dict[str, Any]:
     chosen, low, high = _chosen(question, released), None, None
     if released.totals is not None:
-        places = [_between(released, share) for share in question.query.quantiles]
-        low = [float(question.edges[first]) for first, _ in places]
-        high = [float(question.edges[last]) for _, last in places]
+        ranks, size = np.cumsum(released.totals), float(released.totals.sum())
+        low, high = [], []
+        for share in question.query.quantiles:
+            half = released.contrast_half_width(CONFIDENCE, _at_or_below, share)
+            # Candidates that may have the wanted rank: from the first that may reach it on, up to the first
+            # from which on all surely do.
+            low.append(float(question.edges[_first_at(np.maximum.accumulate(ranks + half), share * size)]))
+            sure = np.minimum.accumulate((ranks - half)[::-1])[::-1]
+            high.append(float(question.edges[_first_at(sure, share * size)]))
     return {
         "labels": [f"{share:g}" for share in question.query.quantiles],
         "estimate": [float(question.edges[place]) for place in chosen],
         "low": low,
         "high": high,
     }
+
+
+def _at_or_below(each: Vector) -> tuple[Vector, Vector]:
+    sums = np.cumsum(each)
+    return sums, sums[-1] - sums
 
 
 def _most_common(question: Question, released: Released, clients: int) -> dict[str, Any]:

@@ -57,8 +57,12 @@ class Numbers(_MadeUp):
     spread: float | None = Field(
         None, gt=0, le=10, description="The standard deviation of the logarithm.", examples=[0.5]
     )
-    low: float | None = Field(None, description="The lower end of a uniform law.", examples=[0.0])
-    high: float | None = Field(None, description="The upper end of a uniform law.", examples=[1.0])
+    low: float | None = Field(
+        None, ge=-1e15, le=1e15, description="The lower end of a uniform law.", examples=[0.0]
+    )
+    high: float | None = Field(
+        None, ge=-1e15, le=1e15, description="The upper end of a uniform law.", examples=[1.0]
+    )
 
 
 class NpzTable(Section):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.sections import no_repeats
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 
 ForBits = Literal["auto", "randomized-response", "laplace"]
@@ -65,7 +66,7 @@ class _Categorical(_Query):
         max_length=MAX_CELLS,
         description="Instead of first and last: where a number passes from one category to the next.",
     )
-    names: tuple[str, ...] | None = Field(
+    names: Annotated[tuple[str, ...], AfterValidator(no_repeats)] | None = Field(
         None, strict=False, min_length=2, max_length=MAX_CELLS, description="What the categories are called."
     )
     local: ForCategories = Field("auto", description=_LOCAL)
@@ -121,7 +122,7 @@ class Quantile(_Grid):
     low: Finite = Field(description="The least candidate.", examples=[0.0])
     high: Finite = Field(description="The largest candidate.", examples=[100_000.0])
     steps: int = Field(100, ge=1, le=100_000, description="The steps from low to high, such as 100.")
-    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+    quantiles: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], AfterValidator(no_repeats)] = Field(
         (0.5,),
         strict=False,
         min_length=1,
