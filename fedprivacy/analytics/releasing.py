@@ -29,6 +29,7 @@ class Released:
         step: What one more answer that speaks for a total changes it by; 0 where totals are no counts of
             answers.
         told: How many answers speak for each total, where each speaks for exactly one; else None.
+        size: What the totals of categories should add up to, where that is public; else None.
     """
 
     totals: Vector | None = None
@@ -37,6 +38,7 @@ class Released:
     chosen: tuple[int, ...] = ()
     step: float = 0.0
     told: Vector | None = None
+    size: int | None = None
 
     def half_width(self, confidence: float, cells: int = 1) -> Vector:
         """Half the width of each total's interval, so that `cells` of them hold together.
@@ -113,7 +115,7 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             if ask.question.votes > 1:
                 return _of_votes(counts, variances, ask.question)
             told = totals if isinstance(mechanism, KaryRandomizedResponse) else None
-            return Released(counts, variances, step=step, told=told)
+            return Released(counts, variances, step=step, told=told, size=answered)
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
         case Laplace():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
@@ -122,9 +121,11 @@ def _chosen(question: Question, released: Released) -> list[int]:
     if released.totals is None:
         return list(released.chosen)
     if question.kind == "quantile":
-        ranks = isotonic_regression(np.cumsum(released.totals)).x
-        size = float(released.totals.sum())
-        return [_first_at(ranks, share * size) for share in question.query.quantiles]
+        places = []
+        for share in question.query.quantiles:
+            ranks, _, wanted = _ranks(released, share)
+            places.append(_first_at(np.maximum.accumulate(ranks), wanted))
+        return places
     return [int(np.argmax(scores(released.totals))) for scores in scores_of(question)]
 
 
@@ -136,21 +137,36 @@ def _first_at(ranks: Vector, rank: float) -> int:
 def _quantile(question: Question, released: Released, clients: int) -> dict[str, Any]:
     chosen, low, high = _chosen(question, released), None, None
     if released.totals is not None:
-        ranks, size = np.cumsum(released.totals), float(released.totals.sum())
         low, high = [], []
         for share in question.query.quantiles:
-            half = released.contrast_half_width(CONFIDENCE, _at_or_below, share)
+            ranks, half, wanted = _ranks(released, share)
             # Candidates that may have the wanted rank: from the first that may reach it on, up to the first
             # from which on all surely do.
-            low.append(float(question.edges[_first_at(np.maximum.accumulate(ranks + half), share * size)]))
+            low.append(float(question.edges[_first_at(np.maximum.accumulate(ranks + half), wanted)]))
             sure = np.minimum.accumulate((ranks - half)[::-1])[::-1]
-            high.append(float(question.edges[_first_at(sure, share * size)]))
+            high.append(float(question.edges[_first_at(sure, wanted)]))
     return {
         "labels": [f"{share:g}" for share in question.query.quantiles],
         "estimate": [float(question.edges[place]) for place in chosen],
         "low": low,
         "high": high,
     }
+
+
+def _ranks(released: Released, share: float) -> tuple[Vector, Vector, float]:
+    """How many clients answer each candidate or a lower one, half the interval of that, and the wanted rank.
+
+    Where the number of clients is public, what the totals miss of it is spread over them evenly: of all
+    totals that add up to it, the nearest.
+    """
+    assert released.totals is not None
+    ranks = np.cumsum(released.totals)
+    if released.size is None:
+        half = released.contrast_half_width(CONFIDENCE, _at_or_below, share)
+        return ranks, half, share * float(ranks[-1])
+    parts = np.arange(1, len(ranks) + 1) / len(ranks)
+    half = released.contrast_half_width(CONFIDENCE, _at_or_below, parts)
+    return ranks - parts * (ranks[-1] - released.size), half, share * released.size
 
 
 def _at_or_below(each: Vector) -> tuple[Vector, Vector]:
