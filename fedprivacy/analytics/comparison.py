@@ -27,9 +27,9 @@ def summary(results: Results) -> dict[str, Any]:
 
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
-        squares; `covered`, the share of the repeats whose interval holds the true value; `within_bound`, the share within the promised bound;
-        of choices `right`, how often a best one was made, and `score`, what was chosen on average, beside the
-        `best`; and the first repeat's answer.
+        squares; `covered`, the share of the repeats whose interval holds the true value; `within_bound`, the
+        share within the promised bound; of choices `right`, how often a best one was made, and `score`, what
+        was chosen on average, beside the `best`; and the first repeat's answer.
     """
     first = results[0]
     errors = [one["error"] for one in results if one["error"] is not None]

@@ -6,9 +6,12 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedprivacy.scenario import reading
+from fedprivacy.scenario import kinds, reading
+from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.statistics import sections as asking
+from fedprivacy.scenario.statistics.scenario import QUERY
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> Scenario | Statistics:
@@ -36,3 +39,13 @@ def asks(text: str) -> bool:
         return "queries" in tomllib.loads(text)
     except (ValueError, RecursionError):
         return False
+
+
+def sections_of(scenario: Scenario | Statistics) -> dict[tuple[str, ...], Kind]:
+    """Where each section of a scenario stands -> what it may be, in the order of a file; the head is ()."""
+    if isinstance(scenario, Scenario):
+        return {(): HEAD, **{(name,): kind for name, kind in kinds.KINDS.items()}}
+    (data, kind), *others = asking.KINDS.items()
+    found: dict[tuple[str, ...], Kind] = {(): HEAD, (data,): kind}
+    found |= {("queries", name): QUERY for name in scenario.queries}
+    return found | {(name,): kind for name, kind in others}
