@@ -100,7 +100,8 @@ def test_a_vote_that_a_client_does_not_use_is_for_none() -> None:
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_one_client_moves_the_score_of_a_quantile_by_no_more_than_1(share: float) -> None:
-    text = TEXT.replace("most-common", "quantile").replace("per_client = {votes}", "low=0.0\nhigh=3.0\nsteps=3")
+    grid = "low=0.0\nhigh=3.0\nsteps=3"
+    text = TEXT.replace("most-common", "quantile").replace("per_client = {votes}", grid)
     text = text.format(clients=9, central="auto", trust="central", adjacency="add-remove")
     asked = Statistics.from_text(text, overrides=[f"queries.disease.quantiles=[{share}]"])
     [ask] = plan_of(asked).asks
