@@ -10,7 +10,9 @@ import dp_accounting
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.accounting import calibration
 from fedprivacy.accounting.events import MAX_NOISE
+from fedprivacy.mechanisms.ranges import check_adjacency
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,29 @@ class Gaussian:
     noise_multiplier: float
     name: ClassVar[str] = "gaussian"
     title: ClassVar[str] = "Gaussian"
+
+    @classmethod
+    def calibrated(cls, epsilon: float, delta: float, adjacency: str, clipping_norm: float = 1.0) -> Gaussian:
+        """The least noise for one release at (epsilon, delta): analytic (Balle and Wang 2018).
+
+        Raises:
+            InputError: A value is out of range.
+        """
+        noise = calibration.noise_multiplier(dp_accounting.GaussianDpEvent, epsilon, delta, adjacency)
+        return cls(clipping_norm, noise)
+
+    @classmethod
+    def lectures(cls, epsilon: float, delta: float, adjacency: str, clipping_norm: float = 1.0) -> Gaussian:
+        """The textbook's noise S2 sqrt(2 ln(1.25/delta))/epsilon, to compare: proved for epsilon <= 1 only.
+
+        S2 is the L2 sensitivity (one page of the lectures prints S1): C, or 2C under replace-one. It is more
+        noise than `calibrated` gives.
+
+        Raises:
+            InputError: epsilon is not in (0, 1], or another value out of range.
+        """
+        noise = calibration.lectures_gaussian_noise(epsilon, delta)
+        return cls(clipping_norm, _sensitivity(adjacency) * noise)
 
     @property
     def standard_deviation(self) -> float:
@@ -72,6 +97,29 @@ class Gaussian:
         # Accountants take no more noise than this; less noise is claimed than there is.
         return dp_accounting.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
+    def mu(self, adjacency: str) -> float:
+        """The parameter of Gaussian DP: one release is exactly mu-GDP (Dong, Roth and Su 2022, Theorem 2.7).
+
+        Raises:
+            InputError: The adjacency is none of the three.
+        """
+        sensitivity = _sensitivity(adjacency)
+        return sensitivity / self.noise_multiplier if self.noise_multiplier > 0 else math.inf
+
+    def rho(self, adjacency: str) -> float:
+        """The parameter of zero-concentrated DP: mu^2/2 (Bun and Steinke 2016, Proposition 1.6).
+
+        Raises:
+            InputError: The adjacency is none of the three.
+        """
+        return self.mu(adjacency) ** 2 / 2
+
     def with_noise(self, noise_multiplier: float) -> Gaussian:
         """The same mechanism at another noise multiplier."""
         return replace(self, noise_multiplier=noise_multiplier)
+
+
+def _sensitivity(adjacency: str) -> float:
+    """The L2 sensitivity in units of C."""
+    check_adjacency(adjacency)
+    return 2.0 if adjacency == "replace-one" else 1.0

@@ -11,6 +11,9 @@ from typing import ClassVar, Protocol, get_args
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
+from fedprivacy.mechanisms.norm import NormMechanism
+from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 
 class Mechanism(Protocol):
@@ -28,6 +31,11 @@ _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
     RandomizedResponse,
     *ORACLES,
+    Laplace,
+    DiscreteLaplace,
+    NormMechanism,
+    ExponentialMechanism,
+    NoisyMax,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 

@@ -11,7 +11,8 @@ A module in `fedprivacy.mechanisms.registry` without an entry here fails the sui
 
 from __future__ import annotations
 
-from claims import bits, categories, vectors
+from claims import bits, categories, noise, selection, vectors
 from claims.claim import Claim
 
-CLAIMS: dict[str, Claim] = {**bits.CLAIMS, **categories.CLAIMS, **vectors.CLAIMS}
+KINDS = (bits, categories, vectors, noise, selection)
+CLAIMS: dict[str, Claim] = {name: claim for kind in KINDS for name, claim in kind.CLAIMS.items()}

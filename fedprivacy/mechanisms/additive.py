@@ -1,0 +1,129 @@
+"""What Laplace noise on numbers and on integers have in common: scale, intervals, bounds."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import dp_accounting
+
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.ranges import check_chance, check_epsilon, check_sensitivity, check_size
+from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity, sum_sensitivity
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(ABC):
+    """Noise of density or mass proportional to exp(-epsilon |z| / sensitivity) on each coordinate.
+
+    Args:
+        epsilon: The budget of one release, from 1e-6 to 1e4.
+        sensitivity: The most that one record can change the released vector, in L1, under the adjacency
+            that is meant.
+
+    Raises:
+        InputError: epsilon or sensitivity is out of range.
+    """
+
+    epsilon: float
+    sensitivity: float
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_sensitivity(self.sensitivity)
+
+    @classmethod
+    def count(cls, epsilon: float, adjacency: str) -> Self:
+        """For one count of records."""
+        return cls(epsilon, count_sensitivity(adjacency))
+
+    @classmethod
+    def histogram(cls, epsilon: float, adjacency: str) -> Self:
+        """For a histogram of which each record falls into one cell."""
+        return cls(epsilon, histogram_sensitivity(adjacency))
+
+    @classmethod
+    def bounded_sum(cls, epsilon: float, low: float, high: float, adjacency: str) -> Self:
+        """For a sum of one number a record, each cut to [low, high] before; see `sum_sensitivity`.
+
+        Raises:
+            InputError: `low` is not below `high`, or epsilon or adjacency is out of range.
+        """
+        return cls(epsilon, sum_sensitivity(low, high, adjacency))
+
+    @classmethod
+    def from_scale(cls, scale: float, sensitivity: float) -> Self:
+        """The mechanism with noise of this scale on an answer of this sensitivity.
+
+        Raises:
+            InputError: The scale is not above 0, or gives an epsilon out of range.
+        """
+        if not 0 < scale < math.inf:
+            raise InputError(f"scale = {scale}: must be a finite number above 0.")
+        return cls(sensitivity / scale, sensitivity)
+
+    @property
+    def scale(self) -> float:
+        """b = sensitivity / epsilon, in the units of the answer."""
+        return self.sensitivity / self.epsilon
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance of one coordinate's noise."""
+
+    @abstractmethod
+    def tail(self, t: float) -> float:
+        """P(|Z| > t) of one coordinate's noise Z; 1 for t below 0."""
+
+    @abstractmethod
+    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+        """What one release costs, as the accountant reads it."""
+
+    @abstractmethod
+    def _beyond(self, chance: float) -> float:
+        """The least t with P(|Z| > t) at most `chance`."""
+
+    def half_width(self, confidence: float) -> float:
+        """The least t with P(|Z| <= t) at least `confidence`: half the width of a confidence interval.
+
+        Raises:
+            InputError: The confidence is not in (0, 1).
+        """
+        check_chance("confidence", confidence)
+        return self._beyond(1 - confidence)
+
+    def largest_error(self, cells: int, beta: float) -> float:
+        """A bound on the largest of `cells` errors that holds with probability 1 - beta (union bound).
+
+        The lectures' (10 + ln k)/epsilon with probability 1 - e^-10 is the Laplace histogram of k cells under
+        add-remove; under replace-one the noise is Lap(2/epsilon), and the bound twice as large.
+
+        Raises:
+            InputError: `cells` is below 1, or beta not in (0, 1).
+        """
+        check_size("cells", cells)
+        check_chance("beta", beta)
+        return self._beyond(beta / cells)
+
+    def clients_needed(self, error: float, confidence: float = 0.95) -> int:
+        """How many records a mean needs for its noise to be at most `error` with this confidence.
+
+        The noise is added to the sum, so the mean of n has 1/n of it: n >= c/(epsilon error) with
+        c = sensitivity ln(1/(1 - confidence)), the lectures' bound; local answers need c/(epsilon error)^2.
+
+        Raises:
+            InputError: The error is not above 0, or the confidence not in (0, 1).
+        """
+        if not error > 0:
+            raise InputError(f"error = {error}: must be above 0.")
+        return max(1, math.ceil(self.half_width(confidence) / error))
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+        return f"{self.title} noise of scale {self.scale:.4g}"

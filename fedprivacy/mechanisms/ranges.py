@@ -1,0 +1,68 @@
+"""The ranges of a mechanism's parameters, and what a user reads who leaves them."""
+
+from __future__ import annotations
+
+import math
+
+from fedprivacy.errors import InputError
+
+# Within them every event that is made from an epsilon is one that the accountants read.
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 1e4
+# Within them squares neither overflow nor vanish.
+LEAST_SENSITIVITY, MOST_SENSITIVITY = 1e-100, 1e100
+ADJACENCIES = ("replace-one", "add-remove", "zero-out")
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuses an epsilon that no mechanism takes.
+
+    Raises:
+        InputError: It is not from 1e-6 to 1e4.
+    """
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon = {epsilon}: must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g}; 0.1 to 10 is usual."
+        )
+
+
+def check_sensitivity(sensitivity: float) -> None:
+    """Refuses a sensitivity that is not a positive number.
+
+    Raises:
+        InputError: It is not from 1e-100 to 1e100.
+    """
+    if not LEAST_SENSITIVITY <= sensitivity <= MOST_SENSITIVITY:
+        raise InputError(
+            f"sensitivity = {sensitivity}: must be from {LEAST_SENSITIVITY:g} to {MOST_SENSITIVITY:g}; it is "
+            "the most that one record can change the answer: bound the records' values, and take that."
+        )
+
+
+def check_adjacency(adjacency: str) -> None:
+    """Refuses a word that is no adjacency.
+
+    Raises:
+        InputError: It is none of "replace-one", "add-remove", "zero-out".
+    """
+    if adjacency not in ADJACENCIES:
+        raise InputError(f"adjacency = {adjacency!r}: must be one of {', '.join(ADJACENCIES)}.")
+
+
+def check_chance(name: str, chance: float) -> None:
+    """Refuses a probability, called `name` by the user, that is not strictly between 0 and 1.
+
+    Raises:
+        InputError: It is not in (0, 1).
+    """
+    if not 0 < chance < 1:
+        raise InputError(f"{name} = {chance}: must lie between 0 and 1, both excluded.")
+
+
+def check_size(name: str, size: int, least: int = 1) -> None:
+    """Refuses a number of things, called `name` by the user, below `least`.
+
+    Raises:
+        InputError: It is not a whole number of at least `least`.
+    """
+    if size != math.floor(size) or size < least:
+        raise InputError(f"{name} = {size}: must be a whole number of at least {least}.")
