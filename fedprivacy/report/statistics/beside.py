@@ -90,6 +90,8 @@ def _picture(
     spoken = dots.spoken(panels)
     shown = [panel for panel in panels if panel.names and panel.columns]
     caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
+    if any(row.estimate is None for panel in shown for one in panel.columns for row in one.rows.values()):
+        caption.append(" No mark: there is too much noise to tell.")
     for panel, query in zip(panels, queries, strict=True):
         caption.append(only(query.kind, len(panel.names), _size(document, query, epsilon), "drawn"))
     return Picture(
@@ -107,11 +109,11 @@ def _size(document: StatisticsComparison, query: Repeats, epsilon: float | None)
 
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
     """At which epsilon, with all that it stands with, and how many clients."""
-    clients = f" of {document.sizes[-1]:,} clients" if document.sizes else ""
+    clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
     stands_with = words.terms(document.guarantees())
     if epsilon is None or not stands_with:
         return clients
-    return f"{clients} at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
+    return f"{clients}, at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: float | None) -> Table:

@@ -101,7 +101,7 @@ def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[floa
 def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None:
     arms = _noisy(document)
     over = _over_clients(document)
-    most = max(1, min(len(lines.DASHES), LINES // max(1, len(arms))))
+    most = _epsilons_drawn(document)
     epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
     drawn = []
     for arm in arms:
@@ -121,7 +121,7 @@ def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None
     if not kept:
         return None
     heading = _heading(query, over=over)
-    return lines.Panel(heading, kept, share=query.kind in CHOICES)
+    return lines.Panel(heading, kept, share=query.kind in CHOICES, aside=not over)
 
 
 def _heading(query: Repeats, *, over: bool) -> str:
@@ -167,13 +167,15 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
 
 
 def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stands_with: str) -> str:
-    said = ["Logarithmic axes; an error of exactly 0 is in the table alone."]
+    said = ["Shares of the repeats."] if any(panel.share for panel in panels) else []
+    if not all(panel.share for panel in panels):
+        said.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
     if any(point.interval for panel in panels for line in panel.lines for point in line.points):
         said.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
     if _over_clients(document):
         said.append("n^slope: the fitted law.")
-        if any(len(_cells(document, arm)) > 1 for arm in _noisy(document)):
-            said.append("The table has every epsilon.")
+        if len(document.epsilons) > _epsilons_drawn(document):
+            said.append("The table has the other epsilons.")
     if stands_with:
         against = "; ".join(
             f"{words.trust(trust)}: {words.reach(document.guarantees_under(trust))}"
@@ -183,8 +185,9 @@ def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stan
     return " ".join([*said, SIMULATED])
 
 
-def _cells(document: StatisticsComparison, arm: Arm) -> set[float | None]:
-    return {cell.epsilon for cell in document.of(arm)}
+def _epsilons_drawn(document: StatisticsComparison) -> int:
+    """How many epsilons each arm has a line for."""
+    return max(1, min(len(lines.DASHES), LINES // max(1, len(_noisy(document)))))
 
 
 def _said(panel: lines.Panel) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.report import common, names, words
@@ -82,14 +82,14 @@ def asked(kind: str) -> str:
     return ASKED.get(kind, kind)
 
 
-def settings(query: Any) -> str:
+def settings(query: Any, leave_out: Sequence[str] = ()) -> str:
     """The settings of a query on one line, of long lists only the beginning."""
     if not isinstance(query, Mapping):
         return ""
     short = {
         key: _short(entry)
         for key, entry in query.items()
-        if key not in ("kind", "local", "central") and (key, entry) != ("weight", 1.0)
+        if key not in ("kind", "local", "central", *leave_out) and (key, entry) != ("weight", 1.0)
     }
     return common.flat(short)
 
@@ -100,13 +100,20 @@ def _short(entry: Any) -> Any:
     return f"{', '.join(map(common.plain, entry[:LISTED]))} and {len(entry) - LISTED:,} more"
 
 
+def noise(query: Query | Repeats) -> str:
+    """The mechanism of a query with how much noise it has."""
+    if query.mechanism is None:
+        return "exact"
+    title, said = names.mechanism(query.mechanism), query.noise or ""
+    if said.lower().startswith(title.lower()):
+        return words.capital(said)
+    return f"{title}, {said}" if said else title
+
+
 def mechanism(query: Query | Repeats, trust: str) -> str:
     """The mechanism of a query, its noise, and what it does."""
-    if query.mechanism is None:
-        return "none: the exact answer"
-    noise = f": {query.noise}" if query.noise else ""
-    does = DOES.get((trust, query.mechanism))
-    return f"{names.mechanism(query.mechanism)}{noise}." + (f" {words.capital(does)}." if does else "")
+    does = DOES.get((trust, query.mechanism or ""))
+    return f"{words.capital(noise(query))}." + (f" {words.capital(does)}." if does else "")
 
 
 def promise(bound: Bound | None) -> str:
