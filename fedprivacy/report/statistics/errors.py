@@ -216,7 +216,7 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named below."
     head = ("Epsilon", "Clients", "Repeats", "Mean error", "Interval", "Root mean square", "Held")
-    return Table(caption, head, rows, numeric=frozenset(range(7)))
+    return Table(caption, head, rows, numeric=frozenset(range(1, 7)))
 
 
 def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:

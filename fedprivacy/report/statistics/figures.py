@@ -35,6 +35,7 @@ DOES = {
     ("central", "discrete-laplace"): "the server adds whole numbers as noise to each exact total",
     ("central", "exponential-mechanism"): "the server chooses by chance, good candidates far more likely",
     ("central", "noisy-max"): "the server adds noise to each score and names only the best",
+    ("central", "permute-and-flip"): "the server adds noise to each score and names only the best",
 }
 
 

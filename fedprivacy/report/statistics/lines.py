@@ -89,25 +89,26 @@ def draw(
     Returns:
         Inline SVG.
     """
+    titles = [marks.title(panel.heading, narrow=narrow) for panel in panels]
     legends = [panel.labels(NARROW) if narrow else 0.0 for panel in panels]
     tall = [PHONE if narrow else max(HEIGHT, panel.labels(WIDE)) for panel in panels]
-    whole = sum(legends) + sum(tall) + len(panels) * (TOP + BOTTOM)
+    above = [TOP + plots.LINE * (len(title) - 1) for title in titles]
+    whole = sum(legends) + sum(tall) + sum(above) + BOTTOM * len(panels)
     with svg.style():
         drawn = svg.figure(360.0 if narrow else 920.0, whole)
         top = 0.0
-        for panel, legend, height in zip(panels, legends, tall, strict=True):
-            above = top + TOP + legend
-            axes = svg.place(drawn, 64, above, 14 if narrow else 256, whole - above - height)
+        for panel, title_lines, legend, height, head in zip(
+            panels, titles, legends, tall, above, strict=True
+        ):
+            begin = top + head + legend
+            axes = svg.place(drawn, 64, begin, 14 if narrow else 256, whole - begin - height)
             _panel(axes, panel, x_label, narrow=narrow)
+            marks.write_title(drawn, title_lines, top + 8)
             if narrow:
-                _legend(drawn, panel, top + 26)
+                _legend(drawn, panel, top + head - 18)
             else:
                 _direct_labels(axes, panel)
-            if narrow:
-                _heading_above(drawn, panel.heading, top + 8)
-            else:
-                plots.heading(axes, panel.heading, shift=-64, color=svg.INK)
-            top = above + height + BOTTOM
+            top = begin + height + BOTTOM
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
 
 
@@ -225,9 +226,3 @@ def _legend(drawn: Figure, panel: Panel, top: float) -> None:
             place = 1 - (y + plots.LINE * index) / height
             drawn.text(56 / width, place, text, va="center", color=color, fontsize=13, fontweight="bold")
         y += plots.LINE * len(line.text(NARROW)) + GAP
-
-
-def _heading_above(drawn: Figure, heading: str, top: float) -> None:
-    width, height = drawn.get_size_inches() * 72
-    text = marks.short(heading, 56)
-    drawn.text(4 / width, 1 - top / height, text, va="center", color=svg.INK, fontsize=13)

@@ -45,7 +45,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Value] | Group]) -> Table:
-    return Table(caption, head, list(rows), numeric=frozenset(range(len(head))))
+    return Table(caption, head, list(rows), numeric=frozenset(range(1, len(head))))
 
 
 def _rows(
