@@ -126,7 +126,7 @@ def run(
 
             with asking_queries(len(asked.queries)) as on_query:
                 document = asking.ask(asked, out or RUNS, command=_command(chosen), on_query=on_query)
-            _print(document, json_, show_statistics)
+            print_result(document, json_, show_statistics)
             return
         permit(asked.model, allow_code)
         from scenarios import runner
@@ -177,7 +177,7 @@ def compare(
 
         with counting() as on_run:
             document = sweep(asked, out or RUNS, workers=many, command=_command(first), on_run=on_run)
-        _print(document, json_, show_sweep)
+        print_result(document, json_, show_sweep)
         return
     permit(asked.model, allow_code)
     from scenarios.compare import compare as run_comparison

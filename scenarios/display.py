@@ -76,7 +76,7 @@ def _number(value: float | None) -> str:
 
 def show_comparison(document: Mapping[str, Any]) -> None:
     """A comparison's table, its finding, and where the report is."""
-    from fedprivacy.mechanisms.catalogue import title
+    from fedprivacy.mechanisms.registry import title
 
     console = Console(highlight=False)
     then = ", " if console.width >= WIDE else ",\n"
