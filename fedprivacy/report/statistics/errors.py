@@ -10,7 +10,7 @@ from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import figures, lines
 from fedprivacy.report.statistics.answers import CHOICES
 from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Repeats, Slope, StatisticsCell
+from fedprivacy.report.statistics.parts import HUGE, Repeats, Slope, StatisticsCell
 
 TOGETHER = 2  # queries of the picture on top; the others have one of their own
 LINES = 10  # lines that a panel tells apart
@@ -145,7 +145,7 @@ def _point(
     """What is drawn of a cell; an error of 0 has no place on a logarithmic axis."""
     query = cell.query(name)
     figure, share = _figure(document, query)
-    if query is None or figure is None or x is None or (figure <= 0 and not share) or figure < 0:
+    if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
         return None
     bars = query.error.interval if query.error and not share and not _over_clients(document) else None
     return lines.Point(x, min(figure, 1.0) if share else figure, bars)
