@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.report.parts import Figures, Guarantee, Part
 
-
 HUGE = 1e300  # beyond it an axis cannot be computed
 
 
