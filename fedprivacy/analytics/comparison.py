@@ -158,10 +158,11 @@ def finding(cells: Sequence[Mapping[str, Any]], slope: Mapping[str, float] | Non
 
 def _result(query: Mapping[str, Any]) -> str:
     """A mean error, or of choices how often they were right and what they lost."""
-    error = re.sub("e-0*", "e-", f"{query['error']['mean']:.3g}")
+    mean = query["error"]["mean"]
+    error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
     if query["right"] is None:
         return error
-    lost = "" if query["error"]["mean"] == 0 else f" ({100 * query['error']['mean']:.2g} % lost)"
+    lost = "" if mean == 0 else f" ({100 * mean:.2g} % lost)"
     return f"{100 * query['right']:.0f} %{lost}"
 
 

@@ -53,12 +53,14 @@ def drawn_places(kind: str, rows: Sequence[Row], most: int) -> list[int]:
     return sorted(places, key=lambda place: -_size(rows[place]))[:most]
 
 
-def only(kind: str, shown: int, whole: int, where: str) -> str:
-    """A sentence where not all rows are shown."""
+def only(kind: str, shown: int, whole: int, where: str, *, first: bool = False) -> str:
+    """A sentence where not all rows are shown; `first`: nor are all that were asked for at hand."""
     if shown >= whole:
         return ""
     which = "Evenly spaced" if kind == "quantile" else "The largest"
-    return f" {which} {shown:,} of {whole:,} are {where}."
+    # A comparison may have left categories out: these are the largest of what it has.
+    of = f"the first {whole:,}" if first else f"{whole:,}"
+    return f" {which} {shown:,} of {of} are {where}."
 
 
 def _size(row: Row) -> float:

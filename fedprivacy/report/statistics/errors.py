@@ -161,7 +161,7 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
     return Picture(
         wide=lines.draw(panels, x_label, name, title, spoken),
         narrow=lines.draw(panels, x_label, name, title, spoken, narrow=True),
-        caption=_caption(document, panels, stands_with),
+        caption=_caption(document, panels, stands_with) + _never_off(document, queries),
         tables=[_table(document, queries)],
     )
 
@@ -173,7 +173,8 @@ def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stan
     if any(point.interval for panel in panels for line in panel.lines for point in line.points):
         said.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
     if _over_clients(document):
-        said.append("n^slope: the fitted law.")
+        if document.slopes:
+            said.append("n^slope: the fitted law.")
         if len(document.epsilons) > _epsilons_drawn(document):
             said.append("The table has the other epsilons.")
     if stands_with:
@@ -183,6 +184,21 @@ def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stan
         )
         said.append(f"Epsilon stands at {stands_with}. {against}.")
     return " ".join([*said, SIMULATED])
+
+
+def _never_off(document: StatisticsComparison, queries: Sequence[Repeats]) -> str:
+    """Which lines are missing since their errors are all 0."""
+    missing = [
+        f"{query.name}, {names.arm(arm)}"
+        for query in queries
+        for arm in _noisy(document)
+        if query.kind not in CHOICES and not _some_error(document, arm, query.name)
+    ]
+    return f" No error above 0, hence no line: {'; '.join(missing)}." if missing else ""
+
+
+def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
+    return any(query.rmse for cell in document.of(arm) if (query := cell.query(name)))
 
 
 def _epsilons_drawn(document: StatisticsComparison) -> int:

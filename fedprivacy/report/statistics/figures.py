@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -96,6 +97,8 @@ def settings(query: Any, leave_out: Sequence[str] = ()) -> str:
 
 
 def _short(entry: Any) -> Any:
+    if isinstance(entry, float):
+        return f"{entry:,.10g}"  # a probability near 1 is not 1
     if not isinstance(entry, (list, tuple)) or len(entry) <= LISTED:
         return entry
     return f"{', '.join(map(common.plain, entry[:LISTED]))} and {len(entry) - LISTED:,} more"
@@ -121,8 +124,17 @@ def promise(bound: Bound | None) -> str:
     """What a mechanism promises."""
     if bound is None:
         return "—"
-    chance = "" if bound.probability is None else f", with probability {100 * bound.probability:.4g} %"
-    return f"{words.capital(bound.what)}: at most {words.number(bound.at_most)}{chance}"
+    odds = "" if bound.probability is None else f", with probability {chance(bound.probability)}"
+    return f"{words.capital(bound.what)}: at most {words.number(bound.at_most)}{odds}"
+
+
+def chance(probability: float) -> str:
+    """How likely a promise is kept, rounded down: what is not certain is never called so.
+
+    >>> chance(0.95), chance(0.9999546)
+    ('95 %', '99.9954 %')
+    """
+    return f"{math.floor(probability * 1e6 + 1e-6) / 1e4:.6g} %"
 
 
 def chosen(kind: str, choice: Any) -> str:

@@ -85,7 +85,7 @@ class Bound(Part):
 
     what: str
     at_most: float = Field(allow_inf_nan=False)
-    probability: float | None = None
+    probability: float | None = Field(None, ge=0, le=1)
 
 
 class Query(Answer):

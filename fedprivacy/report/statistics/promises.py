@@ -92,5 +92,5 @@ def _kept(query: Repeats) -> tuple[str, str]:
     if query.bound is None:
         return "—", "—"
     chance = query.bound.probability
-    often = "" if chance is None else f" ({figures.percent(chance)})"
+    often = "" if chance is None else f" ({figures.chance(chance)})"
     return words.number(query.bound.at_most) + often, figures.percent(query.within_bound)
