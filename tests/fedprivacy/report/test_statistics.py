@@ -14,6 +14,7 @@ import pytest
 from pages import HOSTILE, MEASURE, OPENED, Page, poisoned
 
 from fedprivacy import report
+from fedprivacy.analytics.comparison import SHOWN
 from fedprivacy.errors import InputError
 from fedprivacy.rechecking import checked_document
 from fedprivacy.report.statistics import answers, errors, figures, lines
@@ -249,6 +250,27 @@ def test_the_largest_error_stands_beside_its_bound_and_the_share_within(document
     assert [figures.error(query["error"]["mean"]), bound, within] in [
         [row[2], *row[4:]] for row in rows[1:] if len(row) > 5
     ]
+
+
+def test_categories_that_a_comparison_leaves_out_are_not_passed_over_in_silence(documents) -> None:
+    document = copy.deepcopy(documents["beside"])
+    for cell in document["cells"]:
+        [query] = [one for one in cell["queries"] if one["kind"] == "histogram"]
+        cell["queries"] = [query]
+        query["answer"] = {
+            "labels": [f"name {place}" for place in range(SHOWN)],
+            **{key: [float(place) for place in range(SHOWN)] for key in ("estimate", "low", "high", "true")},
+        }
+    caption = Page(report.render(document)).text("answers")
+    assert f"The largest 40 of the first {SHOWN} are drawn. A comparison keeps the first {SHOWN}" in caption
+
+
+def test_a_line_that_is_missing_since_nothing_is_off_is_named(documents) -> None:
+    document = copy.deepcopy(documents["beside"])
+    for cell in (cell for cell in document["cells"] if cell["trust"] == "central"):
+        cell["queries"][0].update(rmse=0.0, error={"mean": 0.0, "low": 0.0, "high": 0.0})
+    caption = Page(report.render(document)).text("figcaption")
+    assert "No error above 0, hence no line: rich, Central." in caption
 
 
 def test_choices_say_how_often_they_are_right_and_what_they_lose(documents) -> None:
