@@ -15,7 +15,7 @@ from fedprivacy.accounting.statement import guarantees
 from fedprivacy.analytics.comparison import INTERVAL, finding, slope_by_trust, slopes, summary
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import plan_of
-from fedprivacy.analytics.record import SIMULATION_ONLY, SIZES, TRUTH_NOTE
+from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
@@ -122,7 +122,8 @@ def compare(
         documents = [_document(cells[number], played[number]) for number in sorted(played)]
         found = slopes(documents)
         slope = slope_by_trust(found)
-        private_size = SIZES if scenario.privacy.adjacency != "replace-one" else ()
+        private_size = scenario.privacy.adjacency != "replace-one"
+        sizes = ("cells[].clients", "cells[].ledger.population") if private_size else ()
         document = {
             "schema": SCHEMA,
             "kind": "compare-statistics",
@@ -139,9 +140,9 @@ def compare(
             "slopes": found,
             "finding": finding(documents, slope) if documents else None,
             "interval": INTERVAL,
-            "operator_only": [*OPERATOR_ONLY, *private_size],
-            "simulation_only": ["cells[].queries", *SIMULATION_ONLY],
-            "notes": [TRUTH_NOTE, ONE_RUN_ALONE],
+            "operator_only": list(OPERATOR_ONLY),
+            "simulation_only": ["cells[].queries", *sizes],
+            "notes": [TRUTH_NOTE, ONE_RUN_ALONE, *([SIZES_NOTE] if private_size else [])],
             "performance": {
                 "seconds": round(time.perf_counter() - began, 3),
                 "peak_memory_mb": peak_memory_mb(),
