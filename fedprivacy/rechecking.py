@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.accounting.shuffle import shuffled_epsilon
 from fedprivacy.accounting.statement import check_guarantees, check_record
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
@@ -25,6 +27,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
     document = read_document(where)
     check_record(document, str(where))
     try:
+        if document["kind"] == "statistics" and document["privacy"].get("shuffled"):
+            _check_shuffled(document, str(where))
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare" else ()):
             stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
             if stated != _spent(folder, cell["runs"]):
@@ -37,6 +41,18 @@ def checked_document(folder: Path) -> dict[str, Any]:
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
     return document
+
+
+def _check_shuffled(document: Mapping[str, Any], where: str) -> None:
+    """That what a shuffler would make of the plan is stated no smaller than it is (`analytics.shuffled`)."""
+    said, plan = document["privacy"]["shuffled"]["epsilon"], document["plan"]
+    share, each = plan["delta"] / len(plan["asks"]), [ask["mechanism"]["epsilon"] for ask in plan["asks"]]
+    found = math.fsum(shuffled_epsilon(one, plan["population"], share) for one in each)
+    if not said >= found / 1.001:
+        raise InputError(
+            f"{where}: says epsilon = {said} if answers were shuffled, its plan costs {found}. "
+            "The record was changed: run it again."
+        )
 
 
 def _check_cell(cell: Mapping[str, Any], where: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedprivacy.report import plots
+from fedprivacy.report import plots, svg
 
 HEAD = 26  # pixels of a line above the rows
 SHORT = 30  # characters of a label of which three stand beside each other
@@ -55,6 +55,19 @@ def short(name: str, most: int) -> str:
         return name
     end = most // 2 - 1
     return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def title(text: str, *, narrow: bool) -> list[str]:
+    """What a panel shows, in the lines that stand above it."""
+    return textwrap.wrap(text, 48 if narrow else 125)[:3] or [""]
+
+
+def write_title(drawn: Figure, lines: Sequence[str], top: float) -> None:
+    """The lines of a title, at so many pixels below the top of the picture."""
+    height = drawn.get_size_inches()[1] * 72
+    for index, line in enumerate(lines):
+        y = 1 - (top + plots.LINE * (index + 0.5)) / height
+        drawn.text(0, y, line, va="center", color=svg.INK, fontsize=13)
 
 
 def _across(labels: Sequence[str], *, narrow: bool) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.mechanisms import catalogue
-from fedprivacy.mechanisms.registry import REGISTRY
+from fedprivacy.mechanisms import registry
 from fedprivacy.report import words
 from fedprivacy.report.documents import Arm
 
@@ -13,6 +12,8 @@ NOISE = (
     "Noise multiplier: the standard deviation of Gaussian noise, divided by the clipping norm. An epsilon a "
     "message, or a bit, is what one message, or one bit of it, costs alone, at delta 0."
 )
+
+ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # what is no mechanism's name
 
 
 def arm(one: Arm) -> str:
@@ -39,7 +40,7 @@ def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
 
 def asked(mechanism: str) -> str:
     """The mechanism that was asked for."""
-    return "best mechanism (auto)" if mechanism == "auto" else _title(mechanism)
+    return ASKED.get(mechanism) or registry.title(mechanism)
 
 
 def mechanism(name: str | None) -> str:
@@ -48,14 +49,7 @@ def mechanism(name: str | None) -> str:
     >>> mechanism("privunit"), mechanism("sign-bits"), mechanism(None)
     ('PrivUnitG', 'Sign bits', '—')
     """
-    return words.capital(_title(name)) if name and name != "none" else "—"
-
-
-def _title(name: str) -> str:
-    """What a person calls a mechanism of vectors or of statistics, or one asked for by another name."""
-    if name in REGISTRY:
-        return REGISTRY[name].title
-    return {"all-counts": "all counts"}.get(name, catalogue.title(name))
+    return words.capital(registry.title(name)) if name and name != "none" else "—"
 
 
 def noise(said: str | None, multiplier: float | None) -> str:

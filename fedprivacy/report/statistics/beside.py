@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.analytics.comparison import SHOWN
 from fedprivacy.report import common, names, plots, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
 from fedprivacy.report.documents import Arm
@@ -90,8 +91,12 @@ def _picture(
     spoken = dots.spoken(panels)
     shown = [panel for panel in panels if panel.names and panel.columns]
     caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
+    if any(row.estimate is None for panel in shown for one in panel.columns for row in one.rows.values()):
+        caption.append(" No mark: there is too much noise to tell.")
     for panel, query in zip(panels, queries, strict=True):
-        caption.append(only(query.kind, len(panel.names), _size(document, query, epsilon), "drawn"))
+        size = _size(document, query, epsilon)
+        caption.append(only(query.kind, len(panel.names), size, "drawn", first=size >= SHOWN))
+    caption.append(_left_out([_size(document, query, epsilon) for query in queries]))
     return Picture(
         wide=dots.draw(shown, name, title, spoken, narrow=False),
         narrow=dots.draw(shown, name, title, spoken, narrow=True),
@@ -105,13 +110,19 @@ def _size(document: StatisticsComparison, query: Repeats, epsilon: float | None)
     return max(len(answer.rows) for answer in (exact or Answer(), *said.values()))
 
 
+def _left_out(sizes: Sequence[int]) -> str:
+    if all(size < SHOWN for size in sizes):
+        return ""
+    return f" A comparison keeps the first {SHOWN} categories of an answer; the record of a run has them all."
+
+
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
     """At which epsilon, with all that it stands with, and how many clients."""
-    clients = f" of {document.sizes[-1]:,} clients" if document.sizes else ""
+    clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
     stands_with = words.terms(document.guarantees())
     if epsilon is None or not stands_with:
         return clients
-    return f"{clients} at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
+    return f"{clients}, at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: float | None) -> Table:
@@ -126,13 +137,14 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: 
         truths = exact.rows if exact else []
         every = max([truths, *(list(column.values()) for column in columns)], key=len)
         places = drawn_places(query.kind, truths if len(truths) == len(every) else every, LISTED)
-        caption += only(query.kind, len(places), len(every), "listed")
+        caption += only(query.kind, len(places), len(every), "listed", first=len(every) >= SHOWN)
         if len(every) > 1:
             rows.append(Group(query.name, figures.asked(query.kind)))
         for place in places:
             exactly = truths[place].estimate if place < len(truths) else None
             cells = (_said(query.kind, column.get(place)) for column in columns)
             rows.append((every[place].label or query.name, figures.value(query.kind, exactly), *cells))
+    caption += _left_out([_size(document, query, epsilon) for query in queries])
     head = ("", EXACT, *map(names.arm, arms))
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
 

@@ -7,11 +7,17 @@ from fedprivacy.report.parts import Guarantee, Privacy
 from fedprivacy.report.statistics.parts import Query, Repeats, Slope, StatisticsCell
 
 
+class StatisticsPrivacy(Privacy):
+    """What was guaranteed, and what a shuffler, which there is not, would make of it."""
+
+    shuffled: Guarantee | None = None
+
+
 class StatisticsDocument(Document):
     """Queries that clients were asked."""
 
     queries: tuple[Query, ...] = ()
-    privacy: Privacy = Privacy()
+    privacy: StatisticsPrivacy = StatisticsPrivacy()
 
     @property
     def trust(self) -> str:

@@ -44,10 +44,13 @@ class Panel:
     names: Mapping[int, str]
     columns: Sequence[Column]
 
-    @property
-    def height(self) -> float:
-        """In pixels."""
-        return TITLE + self.row * len(self.names) + AXIS
+    def above(self, *, narrow: bool) -> float:
+        """The height of what stands above the rows, in pixels."""
+        return TITLE + plots.LINE * (len(marks.title(self.heading, narrow=narrow)) - 1)
+
+    def height(self, *, narrow: bool) -> float:
+        """The height of all of it, in pixels."""
+        return self.above(narrow=narrow) + self.row * len(self.names) + AXIS
 
     @property
     def row(self) -> float:
@@ -71,21 +74,23 @@ def draw(panels: Sequence[Panel], name: str, title: str, said: str, *, narrow: b
     """
     entries = list(dict.fromkeys((column.look, column.label) for one in panels for column in one.columns))
     head = 12.0 + marks.HEAD * marks.lines([label for _, label in entries], narrow=narrow)
-    width, height = 360.0 if narrow else 920.0, head + sum(panel.height for panel in panels)
+    width, height = 360.0 if narrow else 920.0, head + sum(panel.height(narrow=narrow) for panel in panels)
     with svg.style():
         drawn = svg.figure(width, height)
         top = head
         for panel in panels:
             named = any(panel.names.values())
             left = (110 if narrow else 150) if named else 20
-            axes = svg.place(drawn, left, top + TITLE, 24, height - top - panel.height + AXIS)
-            _panel(axes, panel, left, narrow=narrow)
-            top += panel.height
+            end = top + panel.height(narrow=narrow)
+            axes = svg.place(drawn, left, top + panel.above(narrow=narrow), 24, height - end + AXIS)
+            _panel(axes, panel, narrow=narrow)
+            marks.write_title(drawn, marks.title(panel.heading, narrow=narrow), top + 8)
+            top = end
         marks.legend(drawn, entries, narrow=narrow)
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
 
 
-def _panel(axes: Axes, panel: Panel, left: float, *, narrow: bool) -> None:
+def _panel(axes: Axes, panel: Panel, *, narrow: bool) -> None:
     places = list(panel.names)
     axes.set_ylim(len(places) - 0.5, -0.5)
     axes.grid(visible=True, axis="x")
@@ -103,7 +108,6 @@ def _panel(axes: Axes, panel: Panel, left: float, *, narrow: bool) -> None:
             shift = (dots.index(column) - (len(dots) - 1) / 2) * min(0.3, 0.8 / len(dots))
         _column(axes, column, places, shift, tall=0.85 * panel.row)
     _room(axes, panel)
-    plots.heading(axes, marks.short(panel.heading, 44 if narrow else 110), shift=-left, color=svg.INK)
 
 
 def _column(axes: Axes, column: Column, places: Sequence[int], shift: float, tall: float) -> None:

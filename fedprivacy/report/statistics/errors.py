@@ -10,7 +10,7 @@ from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import figures, lines
 from fedprivacy.report.statistics.answers import CHOICES
 from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Repeats, Slope, StatisticsCell
+from fedprivacy.report.statistics.parts import HUGE, Repeats, Slope, StatisticsCell
 
 TOGETHER = 2  # queries of the picture on top; the others have one of their own
 LINES = 10  # lines that a panel tells apart
@@ -101,7 +101,7 @@ def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[floa
 def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None:
     arms = _noisy(document)
     over = _over_clients(document)
-    most = max(1, min(len(lines.DASHES), LINES // max(1, len(arms))))
+    most = _epsilons_drawn(document)
     epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
     drawn = []
     for arm in arms:
@@ -121,7 +121,7 @@ def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None
     if not kept:
         return None
     heading = _heading(query, over=over)
-    return lines.Panel(heading, kept, share=query.kind in CHOICES)
+    return lines.Panel(heading, kept, share=query.kind in CHOICES, aside=not over)
 
 
 def _heading(query: Repeats, *, over: bool) -> str:
@@ -145,7 +145,7 @@ def _point(
     """What is drawn of a cell; an error of 0 has no place on a logarithmic axis."""
     query = cell.query(name)
     figure, share = _figure(document, query)
-    if query is None or figure is None or x is None or (figure <= 0 and not share) or figure < 0:
+    if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
         return None
     bars = query.error.interval if query.error and not share and not _over_clients(document) else None
     return lines.Point(x, min(figure, 1.0) if share else figure, bars)
@@ -161,19 +161,22 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
     return Picture(
         wide=lines.draw(panels, x_label, name, title, spoken),
         narrow=lines.draw(panels, x_label, name, title, spoken, narrow=True),
-        caption=_caption(document, panels, stands_with),
+        caption=_caption(document, panels, stands_with) + _never_off(document, queries),
         tables=[_table(document, queries)],
     )
 
 
 def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stands_with: str) -> str:
-    said = ["Logarithmic axes; an error of exactly 0 is in the table alone."]
+    said = ["Shares of the repeats."] if any(panel.share for panel in panels) else []
+    if not all(panel.share for panel in panels):
+        said.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
     if any(point.interval for panel in panels for line in panel.lines for point in line.points):
         said.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
     if _over_clients(document):
-        said.append("n^slope: the fitted law.")
-        if any(len(_cells(document, arm)) > 1 for arm in _noisy(document)):
-            said.append("The table has every epsilon.")
+        if document.slopes:
+            said.append("n^slope: the fitted law.")
+        if len(document.epsilons) > _epsilons_drawn(document):
+            said.append("The table has the other epsilons.")
     if stands_with:
         against = "; ".join(
             f"{words.trust(trust)}: {words.reach(document.guarantees_under(trust))}"
@@ -183,8 +186,24 @@ def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stan
     return " ".join([*said, SIMULATED])
 
 
-def _cells(document: StatisticsComparison, arm: Arm) -> set[float | None]:
-    return {cell.epsilon for cell in document.of(arm)}
+def _never_off(document: StatisticsComparison, queries: Sequence[Repeats]) -> str:
+    """Which lines are missing since their errors are all 0."""
+    missing = [
+        f"{query.name}, {names.arm(arm)}"
+        for query in queries
+        for arm in _noisy(document)
+        if query.kind not in CHOICES and not _some_error(document, arm, query.name)
+    ]
+    return f" No error above 0, hence no line: {'; '.join(missing)}." if missing else ""
+
+
+def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
+    return any(query.rmse for cell in document.of(arm) if (query := cell.query(name)))
+
+
+def _epsilons_drawn(document: StatisticsComparison) -> int:
+    """How many epsilons each arm has a line for."""
+    return max(1, min(len(lines.DASHES), LINES // max(1, len(_noisy(document)))))
 
 
 def _said(panel: lines.Panel) -> str:
@@ -213,7 +232,7 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named below."
     head = ("Epsilon", "Clients", "Repeats", "Mean error", "Interval", "Root mean square", "Held")
-    return Table(caption, head, rows, numeric=frozenset(range(7)))
+    return Table(caption, head, rows, numeric=frozenset(range(1, 7)))
 
 
 def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.report import common, names, words
@@ -35,6 +36,7 @@ DOES = {
     ("central", "discrete-laplace"): "the server adds whole numbers as noise to each exact total",
     ("central", "exponential-mechanism"): "the server chooses by chance, good candidates far more likely",
     ("central", "noisy-max"): "the server adds noise to each score and names only the best",
+    ("central", "permute-and-flip"): "the server adds noise to each score and names only the best",
 }
 
 
@@ -82,39 +84,57 @@ def asked(kind: str) -> str:
     return ASKED.get(kind, kind)
 
 
-def settings(query: Any) -> str:
+def settings(query: Any, leave_out: Sequence[str] = ()) -> str:
     """The settings of a query on one line, of long lists only the beginning."""
     if not isinstance(query, Mapping):
         return ""
     short = {
         key: _short(entry)
         for key, entry in query.items()
-        if key not in ("kind", "local", "central") and (key, entry) != ("weight", 1.0)
+        if key not in ("kind", "local", "central", *leave_out) and (key, entry) != ("weight", 1.0)
     }
     return common.flat(short)
 
 
 def _short(entry: Any) -> Any:
+    if isinstance(entry, float):
+        return f"{entry:,.10g}"  # a probability near 1 is not 1
     if not isinstance(entry, (list, tuple)) or len(entry) <= LISTED:
         return entry
     return f"{', '.join(map(common.plain, entry[:LISTED]))} and {len(entry) - LISTED:,} more"
 
 
+def noise(query: Query | Repeats) -> str:
+    """The mechanism of a query with how much noise it has."""
+    if query.mechanism is None:
+        return "exact"
+    title, said = names.mechanism(query.mechanism), query.noise or ""
+    if said.lower().startswith(title.lower()):
+        return words.capital(said)
+    return f"{title}, {said}" if said else title
+
+
 def mechanism(query: Query | Repeats, trust: str) -> str:
     """The mechanism of a query, its noise, and what it does."""
-    if query.mechanism is None:
-        return "none: the exact answer"
-    noise = f": {query.noise}" if query.noise else ""
-    does = DOES.get((trust, query.mechanism))
-    return f"{names.mechanism(query.mechanism)}{noise}." + (f" {words.capital(does)}." if does else "")
+    does = DOES.get((trust, query.mechanism or ""))
+    return f"{words.capital(noise(query))}." + (f" {words.capital(does)}." if does else "")
 
 
 def promise(bound: Bound | None) -> str:
     """What a mechanism promises."""
     if bound is None:
         return "—"
-    chance = "" if bound.probability is None else f", with probability {100 * bound.probability:.4g} %"
-    return f"{words.capital(bound.what)}: at most {words.number(bound.at_most)}{chance}"
+    odds = "" if bound.probability is None else f", with probability {chance(bound.probability)}"
+    return f"{words.capital(bound.what)}: at most {words.number(bound.at_most)}{odds}"
+
+
+def chance(probability: float) -> str:
+    """How likely a promise is kept, rounded down: what is not certain is never called so.
+
+    >>> chance(0.95), chance(0.9999546)
+    ('95 %', '99.9954 %')
+    """
+    return f"{math.floor(probability * 1e6 + 1e-6) / 1e4:.6g} %"
 
 
 def chosen(kind: str, choice: Any) -> str:

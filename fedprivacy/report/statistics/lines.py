@@ -12,12 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from fedprivacy.report import marks, plots, svg, words
 
 WIDE, NARROW = 32, 46  # characters of a label's line
 HEIGHT, PHONE = 300.0, 250.0  # pixels of a panel's axes at least
 TOP, BOTTOM, GAP = 44.0, 58.0, 8.0  # pixels above and below them, and between labels
+APART = 6.0  # pixels between the points of two lines that stand aside
 # Line styles of the several epsilons of one arm, which has one colour and one marker.
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 
@@ -29,6 +31,11 @@ class Point:
     x: float
     y: float
     interval: tuple[float, float] | None = None
+
+    @property
+    def extent(self) -> list[float]:
+        """What must be seen of it; a bar may leave the picture below, where an axis has no 0."""
+        return [self.y, *([self.interval[1]] if self.interval and self.interval[1] > 0 else [])]
 
 
 @dataclass(frozen=True)
@@ -53,11 +60,13 @@ class Panel:
         lines: At least one, each with a point at least.
         share: Whether the vertical axis is a share in percent, from 0 to 100; else it is logarithmic, and
             all figures are above 0.
+        aside: Whether lines stand a little aside of each other.
     """
 
     heading: str
     lines: tuple[Line, ...]
     share: bool = False
+    aside: bool = False
 
     def labels(self, width: int) -> float:
         """The height of all labels below each other, in pixels."""
@@ -80,25 +89,26 @@ def draw(
     Returns:
         Inline SVG.
     """
+    titles = [marks.title(panel.heading, narrow=narrow) for panel in panels]
     legends = [panel.labels(NARROW) if narrow else 0.0 for panel in panels]
     tall = [PHONE if narrow else max(HEIGHT, panel.labels(WIDE)) for panel in panels]
-    whole = sum(legends) + sum(tall) + len(panels) * (TOP + BOTTOM)
+    above = [TOP + plots.LINE * (len(title) - 1) for title in titles]
+    whole = sum(legends) + sum(tall) + sum(above) + BOTTOM * len(panels)
     with svg.style():
         drawn = svg.figure(360.0 if narrow else 920.0, whole)
         top = 0.0
-        for panel, legend, height in zip(panels, legends, tall, strict=True):
-            above = top + TOP + legend
-            axes = svg.place(drawn, 64, above, 14 if narrow else 256, whole - above - height)
+        for panel, title_lines, legend, height, head in zip(
+            panels, titles, legends, tall, above, strict=True
+        ):
+            begin = top + head + legend
+            axes = svg.place(drawn, 64, begin, 14 if narrow else 256, whole - begin - height)
             _panel(axes, panel, x_label, narrow=narrow)
+            marks.write_title(drawn, title_lines, top + 8)
             if narrow:
-                _legend(drawn, panel, top + 26)
+                _legend(drawn, panel, top + head - 18)
             else:
                 _direct_labels(axes, panel)
-            if narrow:
-                _heading_above(drawn, panel.heading, top + 8)
-            else:
-                plots.heading(axes, panel.heading, shift=-64, color=svg.INK)
-            top = above + height + BOTTOM
+            top = begin + height + BOTTOM
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
 
 
@@ -110,22 +120,41 @@ def _panel(axes: Axes, panel: Panel, x_label: str, *, narrow: bool) -> None:
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g} %"))
     else:
-        _log_axis(axes, [p.y for line in panel.lines for p in line.points])
+        _log_axis(axes, [y for line in panel.lines for p in line.points for y in p.extent])
+    for place, line in enumerate(panel.lines):
+        _line(axes, line, panel, (place - (len(panel.lines) - 1) / 2) * APART if panel.aside else 0.0)
+
+
+def _line(axes: Axes, line: Line, panel: Panel, shift: float) -> None:
+    """A line with its points and bars, so many pixels aside: no bar hides another at the same place."""
     low, high = axes.get_ylim()
-    for line in panel.lines:
-        color, marker = marks.mark(line.look)
-        for point in line.points:
-            if point.interval:
-                ends = [min(max(_at(end, panel.share, low), low), high) for end in point.interval]
-                axes.plot(
-                    [math.log10(point.x)] * 2, ends, color=color, linewidth=1.25, marker="_", markersize=7
-                )
-        axes.plot(
-            [math.log10(point.x) for point in line.points],
-            [_at(point.y, panel.share, low) for point in line.points],
-            color=color, linestyle=line.look[2], marker=marker, markeredgecolor=svg.PAPER,
-            markeredgewidth=1.0, linewidth=1.75, clip_on=False,
-        )  # fmt: skip
+    color, marker = marks.mark(line.look)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    aside = axes.transData + ScaledTranslation(shift / 72, 0, figure.dpi_scale_trans)
+    for point in line.points:
+        if point.interval:
+            ends = [min(max(_at(end, panel.share, low), low), high) for end in point.interval]
+            at = [math.log10(point.x)] * 2
+            axes.plot(at, ends, color=color, linewidth=1.5, transform=aside)
+            capped = [
+                end for end in ends if low < end < high
+            ]  # what goes on beyond the axis has no end there
+            axes.plot(
+                at[: len(capped)],
+                capped,
+                color=color,
+                linestyle="",
+                marker="_",
+                markersize=9,
+                transform=aside,
+            )
+    axes.plot(
+        [math.log10(point.x) for point in line.points],
+        [_at(point.y, panel.share, low) for point in line.points],
+        color=color, linestyle=line.look[2], marker=marker, markeredgecolor=svg.PAPER,
+        markeredgewidth=1.0, linewidth=1.75, clip_on=False, transform=aside,
+    )  # fmt: skip
 
 
 def _at(value: float, share: bool, low: float) -> float:
@@ -175,7 +204,7 @@ def _direct_labels(axes: Axes, panel: Panel) -> None:
     for y, _, line in plots.spread(axes, ends):
         for index, text in enumerate(line.text(WIDE)):
             axes.annotate(
-                text, xy=(1, 0), xycoords="axes fraction", xytext=(12, y - plots.LINE * index),
+                text, xy=(1, 0), xycoords="axes fraction", xytext=(16, y - plots.LINE * index),
                 textcoords="offset pixels", va="center_baseline", annotation_clip=False,
                 color=marks.mark(line.look)[0], fontsize=13, fontweight="normal" if index else "bold",
             )  # fmt: skip
@@ -197,9 +226,3 @@ def _legend(drawn: Figure, panel: Panel, top: float) -> None:
             place = 1 - (y + plots.LINE * index) / height
             drawn.text(56 / width, place, text, va="center", color=color, fontsize=13, fontweight="bold")
         y += plots.LINE * len(line.text(NARROW)) + GAP
-
-
-def _heading_above(drawn: Figure, heading: str, top: float) -> None:
-    width, height = drawn.get_size_inches() * 72
-    text = marks.short(heading, 56)
-    drawn.text(4 / width, 1 - top / height, text, va="center", color=svg.INK, fontsize=13)

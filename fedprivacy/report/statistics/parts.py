@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,10 +10,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.report.parts import Figures, Guarantee, Part
 
+HUGE = 1e300  # beyond it an axis cannot be computed
+
 
 def _known(value: Any) -> Any:
-    """A number that is not finite is one that is not known."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """A number that is not finite, or too large to be drawn, is one that is not known."""
+    return None if isinstance(value, int | float) and not abs(value) < HUGE else value
 
 
 Known = Annotated[float | None, BeforeValidator(_known)]
@@ -84,7 +85,7 @@ class Bound(Part):
 
     what: str
     at_most: float = Field(allow_inf_nan=False)
-    probability: float | None = None
+    probability: float | None = Field(None, ge=0, le=1)
 
 
 class Query(Answer):
@@ -114,7 +115,7 @@ class Repeats(Part):
     measure: str | None = None
     bound: Bound | None = None
     error: Figures | None = None
-    rmse: Annotated[Known, Field(ge=0)] = None
+    rmse: Known = None
     covered: Known = None
     within_bound: Known = None
     right: Known = None

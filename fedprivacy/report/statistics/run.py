@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Text, Tiles
+from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Table, Text, Tiles
 from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import answers, figures, settings
 from fedprivacy.report.statistics.documents import StatisticsDocument
@@ -38,11 +38,25 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
         sections=[
             *([Section("answers", "The other answers", more)] if more else []),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, "", STATISTICS)),
+            *_shuffled(document),
             *settings.queries(document),
             *settings.of_run(document),
             *common.closing(document, command=command),
         ],
     )
+
+
+def _shuffled(document: StatisticsDocument) -> list[Section]:
+    """What answers would cost behind a shuffler; no section where that was not asked for."""
+    found = document.privacy.shuffled
+    if found is None or not found.holds:
+        return []
+    warning = Text("This run has no shuffler, and no guarantee above rests on one.", "status")
+    rows = [(words.epsilon(found.epsilon), found.accountant or "—", found.assumptions)]
+    caption = f"Epsilon stands at {words.terms([found])}, against {found.observer}."
+    table = Table(caption, ("Epsilon", "Accountant", "Provided that"), rows, stacked=True)
+    blocks: list[Block | Details] = [warning, table]
+    return [Section("shuffled", "If answers were shuffled", blocks)]
 
 
 def _finding(document: StatisticsDocument) -> Finding:
@@ -72,7 +86,9 @@ def _said(query: Query) -> str:
     rows = query.rows
     if len(rows) == 1:
         ends = (
-            f" (95 % interval {figures.interval(query.kind, rows[0].interval)})" if rows[0].interval else ""
+            f" ({answers.confident(query)} {figures.interval(query.kind, rows[0].interval)})"
+            if rows[0].interval
+            else ""
         )
         label = f" {rows[0].label}" if rows[0].label else ""
         return f"{query.name}{label}: {figures.estimate(query.kind, rows[0])}{ends}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.report import names, words
-from fedprivacy.report.blocks import Facts, Section, Table
+from fedprivacy.report.blocks import Facts, Group, Section, Table, Value
 from fedprivacy.report.documents import Arm, Document
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
@@ -46,23 +46,20 @@ def of_run(document: StatisticsDocument) -> list[Section]:
 
 
 def of_comparison(document: StatisticsComparison) -> list[Section]:
-    """What was asked, a column for each arm with its mechanism at each epsilon; then the data."""
+    """What was asked, and for each arm its mechanism at each epsilon; then the data."""
     shown = []
-    arms = document.arms
-    if document.questions:
-        rows = [
-            (
-                *_asked(document, query.name, query.kind),
-                *(_mechanisms(document, arm, query.name) for arm in arms),
-            )
-            for query in document.questions
-        ]
-        head = ("Query", "What is asked", "Settings", *map(names.arm, arms))
+    rows: list[Sequence[Value] | Group] = []
+    for query in document.questions:
+        _, what, how = _asked(document, query.name, query.kind)
+        rows.append(Group(query.name, f"{what}; {how}"))
+        rows += [(names.arm(arm), *_mechanisms(document, arm, query.name)) for arm in document.arms]
+    if rows:
+        head = ("Trust model", "What is done", "Mechanism and noise")
         table = Table(_caption(document.guarantees()), head, rows, stacked=True)
         shown.append(Section("queries", HEADING, [table]))
     repeats = sorted({cell.repeats for cell in document.cells if cell.repeats is not None})
     facts = [
-        *_facts(document),
+        *_facts(document, ("clients",) if document.sizes else ()),
         ("Numbers of clients", ", ".join(f"{size:,}" for size in document.sizes)),
         ("Repeats of each cell", " or ".join(f"{number:,}" for number in repeats)),
     ]
@@ -81,25 +78,23 @@ def _caption(guarantees: Sequence[Any]) -> str:
     )
 
 
-def _facts(document: Document) -> list[tuple[str, str]]:
+def _facts(document: Document, leave_out: Sequence[str] = ()) -> list[tuple[str, str]]:
     sections = ((name, document.scenario.get(name)) for name in ("data", "federation"))
     return [
-        (words.capital(name), figures.settings(part))
+        (words.capital(name), figures.settings(part, leave_out))
         for name, part in sections
         if isinstance(part, Mapping) and part
     ]
 
 
-def _mechanisms(document: StatisticsComparison, arm: Arm, name: str) -> str:
-    """The mechanism of one query and its noise, a line for each epsilon; what it does once."""
+def _mechanisms(document: StatisticsComparison, arm: Arm, name: str) -> tuple[str, str]:
+    """What is done to the answers of one query, and the mechanism with its noise, a line for each epsilon."""
     lines, does = [], None
     for cell in document.of(arm):
         query = cell.query(name)
         if query is None:
             continue
         does = does or figures.DOES.get((arm.trust, query.mechanism or ""))
-        noise = f", {query.noise}" if query.noise else ""
         at = f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else ""
-        lines.append(f"{at}{names.mechanism(query.mechanism).lower() if query.mechanism else 'exact'}{noise}")
-    kept = list(dict.fromkeys(lines))
-    return "\n".join([*([f"{words.capital(does)}."] if does else []), *kept]) or "—"
+        lines.append(at + figures.noise(query))
+    return words.capital(does or "—"), "\n".join(dict.fromkeys(lines)) or "—"
