@@ -24,6 +24,9 @@ MEASURES = {
     "best-price": "revenue lost, as a share of the best",
 }
 
+# What a choice is judged by.
+SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
+
 
 def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     """The answer to one query.
@@ -191,6 +194,8 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
 def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
     """What only a simulation knows: the true answer, and how far off the published one is.
 
+    Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
+
     Args:
         question: The query.
         answer: Its `result`.
@@ -199,7 +204,20 @@ def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: in
     """
     exactly = Released(exact, np.zeros(len(exact)))
     true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
-    return {"true": true, "error": _error(question, answer, true, exact), "measure": MEASURES[question.kind]}
+    told = {"true": true, "error": _error(question, answer, true, exact), "measure": MEASURES[question.kind]}
+    if question.kind not in SCORES:
+        return told
+    score, best = _scores(question, answer, exact)
+    return {**told, "score": score, "best": best, "scored": SCORES[question.kind]}
+
+
+def _scores(question: Question, answer: dict[str, Any], exact: Vector) -> tuple[float, float]:
+    """How good the choice is, and the best one, in the units of the mechanism's promise."""
+    if question.kind == "most-common":
+        return float(exact[labels(question).index(answer["estimate"])]), float(exact.max())
+    prices = np.asarray(question.query.prices)
+    revenue = prices * buyers(exact)
+    return float(revenue[int(np.searchsorted(prices, answer["estimate"]))]), float(revenue.max())
 
 
 def _error(question: Question, answer: dict[str, Any], true: Any, exact: Vector) -> float | None:
@@ -209,13 +227,10 @@ def _error(question: Question, answer: dict[str, Any], true: Any, exact: Vector)
             _rank_error(exact / size, int(np.searchsorted(question.edges, value)), share)
             for value, share in zip(estimate, question.query.quantiles, strict=True)
         )
-    if question.kind == "most-common":
-        return float(exact.max() - exact[labels(question).index(estimate)]) / size
-    if question.kind == "best-price":
-        prices = np.asarray(question.query.prices)
-        revenue = prices * buyers(exact)
-        best = float(revenue.max())
-        return 1 - float(revenue[int(np.searchsorted(prices, estimate))]) / best if best > 0 else 0.0
+    if question.kind in SCORES:
+        score, best = _scores(question, answer, exact)
+        whole = size if question.kind == "most-common" else best
+        return (best - score) / whole if whole > 0 else 0.0
     pairs = zip(
         np.atleast_1d(np.asarray(estimate, object)), np.atleast_1d(np.asarray(true, object)), strict=True
     )
