@@ -30,9 +30,10 @@ ONE_RUN_ALONE = (
     "several releases about the same people, which cost the sum of their epsilons at most."
 )
 OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
-# Where a client may be there or not: how many there are.
+# What tells how many clients there are, where one may be there or not: see `SIZES_NOTE`.
 SIZES = (
     "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
+    "performance.peak_memory_mb",
 )  # fmt: skip
 # Errors against the true values, and what is made of them.
 SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
@@ -145,7 +146,7 @@ def compare(
             "slopes": found,
             "finding": finding(documents, slope) if documents else None,
             "interval": INTERVAL,
-            "operator_only": [*OPERATOR_ONLY, *(["performance.peak_memory_mb"] if private_size else [])],
+            "operator_only": list(OPERATOR_ONLY),
             "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],
             "notes": [TRUTH_NOTE, ONE_RUN_ALONE, *([SIZES_NOTE] if private_size else [])],
             "performance": {

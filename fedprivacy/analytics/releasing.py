@@ -28,7 +28,9 @@ class Released:
         chosen: What was chosen instead of totals: a category, a candidate for each quantile, or a price.
         step: What one more answer that speaks for a total changes it by; 0 where totals are no counts of
             answers.
-        told: How many answers speak for each total, where each speaks for exactly one; else None.
+        exclusive: The mechanism of answers of which each speaks for exactly one total; else None.
+        answered: How many answers there are, where each speaks for exactly one total.
+        whole: Whether each client's true answer is one category, and not a share of several.
         size: What the totals of categories should add up to, where that is public; else None.
     """
 
@@ -37,7 +39,9 @@ class Released:
     noise: Laplace | DiscreteLaplace | None = None
     chosen: tuple[int, ...] = ()
     step: float = 0.0
-    told: Vector | None = None
+    exclusive: KaryRandomizedResponse | None = None
+    answered: int = 0
+    whole: bool = True
     size: int | None = None
 
     def half_width(self, confidence: float, cells: int = 1) -> Vector:
@@ -68,18 +72,40 @@ class Released:
         assert self.variances is not None
         inside, outside = parts(self.variances)
         variance = (1 - share) ** 2 * inside + share**2 * outside
-        if self.told is not None:
-            # Answers that speak for one category alone are not independent between categories. This is the
-            # variance over clients drawn at random from such answers, and that of given ones is less.
-            inside, outside = parts(self.told)
-            mean = ((1 - share) * inside - share * outside) / self.told.sum()
-            square = ((1 - share) ** 2 * inside + share**2 * outside) / self.told.sum()
-            variance = self.step**2 * self.told.sum() * np.maximum(square - mean**2, 0.0)
+        if self.exclusive is not None:
+            variance = self._exclusive_variance(self.exclusive, parts, share)
         if self.noise is None:
             return np.asarray(np.sqrt(variance) * float(norm.isf((1 - confidence) / 2)) + self.step / 2)
         # No sum of Laplace variables has longer tails than one of them (Proschan 1965).
         grain = 0.5 if isinstance(self.noise, DiscreteLaplace) else 0.0
         return np.asarray(np.sqrt(variance / 2) * -math.log(1 - confidence) + grain)
+
+    def _exclusive_variance(
+        self,
+        mechanism: KaryRandomizedResponse,
+        parts: Callable[[Vector], tuple[Vector, Vector]],
+        share: Vector | float,
+    ) -> Vector:
+        """The variance of a contrast of answers that speak for one category alone.
+
+        They are not independent between categories. With the weight w of each category (1 - share inside,
+        -share outside, else 0) an answer of category c has the mean weight m_c = q W + (p - q) w_c, where W
+        is the sum of all weights; the variance is the sum over clients of E[w^2] - m_c^2.
+        """
+        assert self.totals is not None
+        p, q, n = mechanism.p, mechanism.q, self.answered
+        cells_in, cells_out = parts(np.ones(len(self.totals)))
+        inside, outside = (np.clip(part, 0, n) for part in parts(self.totals))
+        own = (1 - share) ** 2 * inside + share**2 * outside
+        squares = n * q * ((1 - share) ** 2 * cells_in + share**2 * cells_out) + (p - q) * own
+        others = q * ((1 - share) * cells_in - share * cells_out)
+        if self.whole:
+            rest = np.maximum(n - inside - outside, 0.0)
+            means = inside * (others + (p - q) * (1 - share)) ** 2 + outside * (others - (p - q) * share) ** 2
+            means = means + rest * others**2
+        else:  # the least that squares of means can be, whichever clients have which shares
+            means = n * (others + (p - q) * ((1 - share) * inside - share * outside) / n) ** 2
+        return np.asarray(self.step**2 * np.maximum(squares - means, 0.0))
 
 
 def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.random.Generator) -> Released:
@@ -114,8 +140,15 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             counts = mechanism.estimate(support, answered)
             if ask.question.votes > 1:
                 return _of_votes(counts, variances, ask.question)
-            told = totals if isinstance(mechanism, KaryRandomizedResponse) else None
-            return Released(counts, variances, step=step, told=told, size=answered)
+            return Released(
+                counts,
+                variances,
+                step=step,
+                exclusive=mechanism if isinstance(mechanism, KaryRandomizedResponse) else None,
+                answered=answered,
+                whole=ask.question.whole,
+                size=answered,
+            )
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
         case Laplace():
