@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedprivacy.analytics.comparison import finding, slope_by_trust, slopes, summary
+from fedprivacy.analytics.comparison import brief, finding, slope_by_trust, slopes, summary
 
 SIZES = (100, 1000, 10_000, 100_000)
 
@@ -14,12 +14,12 @@ SIZES = (100, 1000, 10_000, 100_000)
 def one(error: float | None, kind: str = "count", **keys) -> dict:
     base = dict(name="q", kind=kind, mechanism="laplace", noise="n", measure="absolute error", bound=None)
     given = dict(labels=None, estimate=1.0, low=0.0, high=2.0, true=1.0, error=error)
-    return {**base, **given, **keys}
+    return brief({**base, **given, **keys})
 
 
 def cell(trust: str, clients: int, rmse: float, *, epsilon: float | None = 1.0, asked=None, repeats=20, **query):
     error = {"mean": rmse, "low": None, "high": None}
-    told = dict(name="q", measure="absolute error", rmse=rmse, error=error, right=None)
+    told = dict(name="q", kind="count", measure="absolute error", rmse=rmse, error=error, right=None)
     return dict(
         trust=trust, asked=asked, epsilon=epsilon, clients=clients, repeats=repeats, queries=[{**told, **query}]
     )
