@@ -117,8 +117,8 @@ def test_the_finding_names_errors_at_the_largest_epsilon_and_its_most_clients() 
     cells = [cell(trust, n, 1 / n, epsilon=e) for trust in ("local", "central") for e in (0.5, 2.0) for n in SIZES]
     text = finding([cell("none", 10, 0.0, epsilon=None), *cells], {"local": -0.5, "central": -1.0})
     assert text == (
-        "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 1e-05 under local "
-        "trust, 1e-05 under central trust. With the number n of clients the error goes as n^-0.50 under local "
+        "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 1e-5 under local "
+        "trust, 1e-5 under central trust. With the number n of clients the error goes as n^-0.50 under local "
         "trust and n^-1.00 under central trust."
     )
     assert "nothing to compare" in finding([cell("none", 10, 0.0, epsilon=None)], None)
@@ -132,5 +132,5 @@ def test_a_finding_of_what_was_broken_off() -> None:
 
 def test_a_choice_says_how_often_it_was_right() -> None:
     text = finding([cell("central", 10, 0.1, right=0.25, asked="noisy-max")], None)
-    assert "0.1 under central trust with noisy-max (right in 25 % of the repeats)" in text
+    assert "25 % (10 % lost) under central trust with noisy-max" in text
     assert "q" not in finding([cell("central", 10, 0.1, error=None)], None).split(":", 1)[1]
