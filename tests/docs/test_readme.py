@@ -92,7 +92,9 @@ def test_what_is_not_run_exists() -> None:
     assert (ROOT / scenario).exists()
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/sharp-edges.md", "docs/statistics.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/sharp-edges.md", "docs/statistics.md"]
+)
 def test_every_link_and_picture_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)]+)\)", text):
