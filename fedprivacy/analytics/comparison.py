@@ -41,7 +41,7 @@ def summary(results: Results) -> dict[str, Any]:
         "covered": _covered(results),
         "within_bound": _within(results),
         "right": _right(results),
-        "score": interval([one["score"] for one in results]) if "score" in first else None,
+        "score": interval([one["score"] for one in results], math.inf) if "score" in first else None,
         "best": first.get("best"),
         "scored": first.get("scored"),
         "answer": _short({key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")}),

@@ -130,8 +130,7 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
 
     def stretched(noise: float) -> StatisticsPlan:
         asks = (
-            _ask(question, plan, share / noise)
-            for question, share in zip(questions, shares, strict=True)
+            _ask(question, plan, share / noise) for question, share in zip(questions, shares, strict=True)
         )
         return replace(plan, asks=tuple(asks))
 
@@ -148,8 +147,7 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         )
     except InputError as error:
         raise InputError(
-            f"privacy.delta = {plan.delta:g}: no budget of epsilon = {privacy.epsilon:g} can be shared at it: "
-            f"{error} With privacy.delta = 0 epsilons add up, and need no accountant."
+            f"privacy.delta = {plan.delta:g}: epsilon = {privacy.epsilon:g} cannot be shared at it: {error} With privacy.delta = 0 epsilons add up, and need no accountant."
         ) from error
     return stretched(least)
 

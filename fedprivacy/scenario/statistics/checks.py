@@ -113,9 +113,7 @@ def _compare(parts: Parts) -> Iterator[Finding]:
         yield Finding(("compare", "clients"), f"{most} clients are too many for delta", remedy)
     for trust in ("local", "central"):
         if getattr(compare, trust) and trust not in compare.trusts:
-            yield Finding(
-                ("compare", trust), f'has no effect: trust "{trust}" is not compared', "Remove it."
-            )
+            yield Finding(("compare", trust), f'has no effect: trust "{trust}" is not compared', "Remove it.")
         for place, mechanism in enumerate(getattr(compare, trust)):
             for name, query in (queries or {}).items():
                 known = [str(word) for word in get_args(type(query).model_fields[trust].annotation)]

@@ -60,7 +60,9 @@ def cost(plan: StatisticsPlan) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("trust", "adjacency"), [("local", "replace-one"), *(("central", a) for a in ADJACENCIES)])
+@pytest.mark.parametrize(
+    ("trust", "adjacency"), [("local", "replace-one"), *(("central", a) for a in ADJACENCIES)]
+)
 def test_a_query_costs_its_budget_and_no_more(kind: str, trust: str, adjacency: str) -> None:
     for budget in (1e-3, 0.5, 1.0, 8.0, 20.0):
         spent = cost(planned(kind, trust=trust, adjacency=adjacency, budget=budget))
@@ -87,7 +89,9 @@ def test_queries_share_the_budget_by_weight(
 
 
 @pytest.mark.parametrize("delta", [1e-8, 1e-3])
-@pytest.mark.parametrize(("trust", "adjacency"), [("local", "replace-one"), *(("central", a) for a in ADJACENCIES)])
+@pytest.mark.parametrize(
+    ("trust", "adjacency"), [("local", "replace-one"), *(("central", a) for a in ADJACENCIES)]
+)
 def test_at_a_delta_the_budget_is_stretched_and_kept(trust: str, adjacency: str, delta: float) -> None:
     kinds = ["mean-of-bits", "histogram", "quantile", "most-common"] * 3
     pure = planned(*kinds, trust=trust, adjacency=adjacency)
@@ -168,7 +172,9 @@ def test_the_server_draws_from(kind: str, asked: str, adjacency: str, mechanism)
 
 
 def test_local_mechanisms() -> None:
-    coin, oracle, noise = (planned(kind, trust="local").asks[0].mechanism for kind in ("count", "histogram", "mean"))
+    coin, oracle, noise = (
+        planned(kind, trust="local").asks[0].mechanism for kind in ("count", "histogram", "mean")
+    )
     assert coin == RandomizedResponse(1.0)
     assert isinstance(oracle, FrequencyOracle)
     # A number is told by a coin where epsilon is small, and with noise where rounding it would cost more.
@@ -190,12 +196,12 @@ def test_a_plan_survives_the_wire_and_is_then_agreed_to() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        dict(budget=2.0),
-        dict(trust="none"),
-        dict(trust="local"),
-        dict(adjacency="add-remove"),
-        dict(delta=1e-3),
-        dict(weights=(1.0, 2.0)),
+        {"budget": 2.0},
+        {"trust": "none"},
+        {"trust": "local"},
+        {"adjacency": "add-remove"},
+        {"delta": 1e-3},
+        {"weights": (1.0, 2.0)},
     ],
 )
 def test_any_other_plan_is_refused(change: dict) -> None:

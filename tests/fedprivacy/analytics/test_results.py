@@ -83,7 +83,9 @@ NUMBERED = {
     "mean, Laplace": Case('kind = "mean"\nlow = 0.0\nhigh = 100.0', AMOUNTS),
     "mean of unknown many": Case('kind = "mean"\nlow = -50.0\nhigh = 50.0', AMOUNTS, adjacency="add-remove"),
     # A client of several records tells a share of them: rounding it to a bit is noise too.
-    "share, several records": Case('kind = "mean-of-bits"', bits(1, 1) * 300, "local", 4.0, users=several(200)),
+    "share, several records": Case(
+        'kind = "mean-of-bits"', bits(1, 1) * 300, "local", 4.0, users=several(200)
+    ),
     "count, several records, central": Case('kind = "count"', bits(1, 1) * 30, users=several(20)),
 }
 LISTED = {
@@ -163,7 +165,8 @@ def asked(make_table) -> Callable[[Case], Statistics]:
         return Statistics.from_text(
             f'name = "case"\n[data]\nname = "npz"\npath = "{path}"\nowner = "{owner}"\n'
             f'[queries.asked]\ncolumn = "value"\n{case.query}\n[privacy]\ntrust = "{case.trust}"\n'
-            f'adjacency = "{case.adjacency}"\n' + (f"epsilon = {case.epsilon}" if case.trust != "none" else "")
+            f'adjacency = "{case.adjacency}"\n'
+            + (f"epsilon = {case.epsilon}" if case.trust != "none" else "")
         )
 
     return make
@@ -199,7 +202,9 @@ def covers(played: list[dict[str, Any]]) -> None:
         if np.isnan(true[0, at]) or not times:
             continue
         caught = int(held[said[:, at], at].sum())
-        assert binom.cdf(caught, times, 0.95) > FALSE_ALARM, f"answer {at}: {caught} of {times} intervals cover"
+        assert binom.cdf(caught, times, 0.95) > FALSE_ALARM, (
+            f"answer {at}: {caught} of {times} intervals cover"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +302,9 @@ def _error(question: Any, one: dict[str, Any], exact: np.ndarray) -> float:
     if question.kind == "most-common":
         return float(exact.max() - exact[int(one["estimate"]) - question.first])
     if question.kind == "best-price":
-        return float(one["error"] * max(price * exact[at + 1 :].sum() for at, price in enumerate(question.edges)))
+        return float(
+            one["error"] * max(price * exact[at + 1 :].sum() for at, price in enumerate(question.edges))
+        )
     ranks, worst = np.cumsum(exact), 0.0
     for share, value in zip(question.query.quantiles, one["estimate"], strict=True):
         off = np.abs(ranks - share * exact.sum())
