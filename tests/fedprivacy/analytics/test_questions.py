@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,7 @@ def question_of(name: str) -> Question:
     return questions_of(scenario)[0]
 
 
-class _Table:
-    name, owner = "npz", "user"
-
-
-TABLE = _Table()
+TABLE = SimpleNamespace(name="npz", owner="user")
 
 
 def coded_in_plain_python(name: str, value: float, group: float) -> float:
@@ -201,27 +198,11 @@ MECHANISMS = {
 }
 
 
-class Data:
-    """In place of a file: what a plan asks of one."""
-
-    name = "npz"
-
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
-
-
 def central_plan(name: str, mechanism: str, adjacency: str, owner: str) -> StatisticsPlan:
-    class Privacy:
-        trust, unit, epsilon, delta = "central", "client", 2.0, 0.0
-
-    Privacy.adjacency = adjacency
-
-    class Asked:
-        data, privacy, population = Data(owner), Privacy, 3
-
-    Asked.queries = {"asked": query_of(name, central=mechanism)}
-
-    return plan_of(Asked)
+    privacy = SimpleNamespace(trust="central", unit="client", epsilon=2.0, delta=0.0, adjacency=adjacency)
+    data = SimpleNamespace(name="npz", owner=owner)
+    queries = {"asked": query_of(name, central=mechanism)}
+    return plan_of(SimpleNamespace(queries=queries, data=data, privacy=privacy, population=3))
 
 
 def without(who: People, client: int) -> People:
