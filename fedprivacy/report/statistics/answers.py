@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fedprivacy.report import common, plots, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
@@ -92,19 +92,22 @@ def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) 
     )
 
 
-def _intervals(queries: Iterable[Query]) -> list[str]:
+def _intervals(queries: Sequence[Query]) -> list[str]:
     """What the bars are, and what they cover."""
     said = {
-        f"Bars: {_confident(query)}, which covers {query.covers}."
+        f"Bars: {confident(query)}, which covers {query.covers}."
         if query.covers
-        else f"Bars: {_confident(query)}.": None
+        else f"Bars: {confident(query)}.": None
         for query in queries
         if any(row.interval for row in query.rows)
     }
-    return list(said)
+    without = [q.name for q in queries if q.mechanism and not any(row.interval for row in q.rows)]
+    none = f"No bars for {words.listed(without)}: there is no interval; what is promised stands below."
+    return [*said, *([none] if without else [])]
 
 
-def _confident(query: Query) -> str:
+def confident(query: Query) -> str:
+    """How sure its interval is."""
     share = "" if query.confidence is None else f"{words.number(100 * query.confidence)} % "
     return f"{share}interval"
 

@@ -86,7 +86,9 @@ def _said(query: Query) -> str:
     rows = query.rows
     if len(rows) == 1:
         ends = (
-            f" (95 % interval {figures.interval(query.kind, rows[0].interval)})" if rows[0].interval else ""
+            f" ({answers.confident(query)} {figures.interval(query.kind, rows[0].interval)})"
+            if rows[0].interval
+            else ""
         )
         label = f" {rows[0].label}" if rows[0].label else ""
         return f"{query.name}{label}: {figures.estimate(query.kind, rows[0])}{ends}"
