@@ -153,8 +153,8 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         )
     except InputError as error:
         raise InputError(
-            f"privacy.delta = {plan.delta:g}: no budget of epsilon = {privacy.epsilon:g} can be shared at "
-            f"it: {error} With privacy.delta = 0 epsilons add up, and need no accountant."
+            f"privacy.delta = {plan.delta:g}: epsilon = {privacy.epsilon:g} cannot be shared at it: {error} "
+            "With privacy.delta = 0 epsilons add up, and need no accountant."
         ) from error
     return stretched(least)
 

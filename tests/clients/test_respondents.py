@@ -153,13 +153,13 @@ def test_a_request_that_names_others_is_refused(respondents, clients, host, quer
 @pytest.mark.parametrize(
     "broken",
     [
-        dict(query="x"),
-        dict(host=None),
-        dict(plan="{"),
-        dict(plan=7),
-        dict(clients=np.zeros(2)),
-        dict(clients=np.zeros((1, 1), dtype=np.int64)),
-        dict(clients=None),
+        {"query": "x"},
+        {"host": None},
+        {"plan": "{"},
+        {"plan": 7},
+        {"clients": np.zeros(2)},
+        {"clients": np.zeros((1, 1), dtype=np.int64)},
+        {"clients": None},
     ],
 )
 def test_what_is_no_query_is_refused(respondents: Respondents, broken: dict) -> None:
@@ -182,12 +182,12 @@ def test_a_request_survives_the_wire(respondents: Respondents) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (dict(totals=np.zeros(2)), "expected"),
-        (dict(totals=np.zeros(3, dtype=np.float32)), "expected"),
-        (dict(totals=np.array([0.0, np.nan, 0.0])), "expected"),
-        (dict(answered=2), "were asked"),
-        (dict(answered=5, refused=-1), "were asked"),
-        (dict(answered="x"), "not an answer"),
+        ({"totals": np.zeros(2)}, "expected"),
+        ({"totals": np.zeros(3, dtype=np.float32)}, "expected"),
+        ({"totals": np.array([0.0, np.nan, 0.0])}, "expected"),
+        ({"answered": 2}, "were asked"),
+        ({"answered": 5, "refused": -1}, "were asked"),
+        ({"answered": "x"}, "not an answer"),
     ],
 )
 def test_a_server_counts_no_damaged_reply(changes: dict, words: str) -> None:

@@ -34,7 +34,7 @@ EACH = 2.0  # epsilon of one query
 def scores(make_statistics) -> Callable[..., tuple[np.ndarray, np.ndarray, float]]:
     def audit(
         query: str, tables: Sequence[list[float]], score: Callable[[dict[str, Any]], float], *, trust: str,
-        adjacency: str = "replace-one", runs: int = 2,
+        runs: int = 2,
     ) -> tuple[np.ndarray, np.ndarray, float]:  # fmt: skip
         """One score for each query and run on both tables, and what one query is said to cost."""
         queries = "".join(f"[queries.q{number}]\n{query}\n" for number in range(QUERIES))
@@ -42,7 +42,7 @@ def scores(make_statistics) -> Callable[..., tuple[np.ndarray, np.ndarray, float
         for world, values in enumerate(tables):
             text = (
                 f'name = "audit"\n[data]\nname = "numbers"\nclients = {len(values)}\nmedian = 1.0\nspread = 1.0\n'
-                f'{queries}[privacy]\ntrust = "{trust}"\nepsilon = {EACH * QUERIES}\nadjacency = "{adjacency}"\n'
+                f'{queries}[privacy]\ntrust = "{trust}"\nepsilon = {EACH * QUERIES}\n'
             )
             column = {"answer": np.asarray(values, dtype=np.float64)}
             found = []
@@ -52,14 +52,19 @@ def scores(make_statistics) -> Callable[..., tuple[np.ndarray, np.ndarray, float
                 respondents = replace(Respondents.of(asked), people=who)
                 found += [score(one) for one in play(asked, respondents).queries]
             worlds.append(np.array(found))
-        event = respondents.plan.asks[0].event(adjacency)
-        return worlds[0], worlds[1], epsilon(event, 0.0, adjacency).epsilon
+        event = respondents.plan.asks[0].event("replace-one")
+        return worlds[0], worlds[1], epsilon(event, 0.0, "replace-one").epsilon
 
     return audit
 
 
 def estimate(one: dict[str, Any]) -> float:
     return float(one["estimate"])
+
+
+def much(one: dict[str, Any]) -> float:
+    """Whether a mean of three lies on the side of the first table."""
+    return float(one["estimate"] > 0.5)
 
 
 def first(one: dict[str, Any]) -> float:
@@ -72,20 +77,18 @@ MOST = 'kind = "most-common"\nfirst = 0\nlast = 1'
 HALF = 'kind = "quantile"\nlow = 0.0\nhigh = 1.0\nsteps = 1'
 YES, NO = [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]
 CASES = {
-    "local coin": (COUNT, [[1.0], [0.0]], estimate, dict(trust="local"), RandomizedResponse),
-    "local k-ary": (CELLS, [[0.0], [1.0]], first, dict(trust="local"), KaryRandomizedResponse),
-    "central count": (COUNT, [YES, NO], estimate, dict(trust="central"), DiscreteLaplace),
-    "central mean": (MEAN, [YES, NO], estimate, dict(trust="central"), Laplace),
-    "central count, add-remove": (
-        COUNT, [[1.0, 1.0], [1.0]], estimate, dict(trust="central", adjacency="add-remove"), DiscreteLaplace,
-    ),
+    "local coin": (COUNT, [[1.0], [0.0]], estimate, {"trust": "local"}, RandomizedResponse),
+    "local k-ary": (CELLS, [[0.0], [1.0]], first, {"trust": "local"}, KaryRandomizedResponse),
+    "central count": (COUNT, [YES, NO], estimate, {"trust": "central"}, DiscreteLaplace),
+    "central mean": (MEAN, [YES, NO], much, {"trust": "central"}, Laplace),
     "most common": (
-        MOST, [[0.0], [1.0]], lambda one: -float(one["estimate"]), dict(trust="central"), NoisyMax,
+        MOST, [[0.0], [1.0]], lambda one: -float(one["estimate"]), {"trust": "central"}, NoisyMax,
     ),
-    "quantile": (HALF, [[1.0], [0.0]], first, dict(trust="central"), ExponentialMechanism),
+    "quantile": (HALF, [[1.0], [0.0]], first, {"trust": "central"}, ExponentialMechanism),
 }  # fmt: skip
-# Where the mechanism is tight on these tables, an audit must come near the claim.
-TIGHT = {"local coin", "local k-ary", "central count", "central mean"}
+# Where the mechanism is tight on these tables at a threshold between the two answers (Laplace noise is so
+# far from them only, where there are few trials), an audit must come near the claim.
+TIGHT = ("local coin", "local k-ary", "central count")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,7 +101,7 @@ def test_an_audit_stays_below_the_claim(scores, name: str) -> None:
     assert proved >= claimed / 4 or name not in TIGHT
 
 
-@pytest.mark.parametrize("name", sorted(TIGHT))
+@pytest.mark.parametrize("name", TIGHT)
 def test_half_the_noise_is_found_out(scores, monkeypatch, name: str) -> None:
     """A test of the test: the mechanism states its epsilon and draws at twice as much."""
     query, tables, score, how, mechanism = CASES[name]
@@ -109,5 +112,5 @@ def test_half_the_noise_is_found_out(scores, monkeypatch, name: str) -> None:
         return honest(replace(self, epsilon=2 * self.epsilon), values, stream, **more)
 
     monkeypatch.setattr(mechanism, method, dishonest)
-    present, absent, claimed = scores(query, tables, score, runs=4, **how)
+    present, absent, claimed = scores(query, tables, score, runs=3, **how)
     assert threshold_bound(present, absent, 0.0, CONFIDENCE).epsilon > claimed

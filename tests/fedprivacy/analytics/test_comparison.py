@@ -12,17 +12,38 @@ SIZES = (100, 1000, 10_000, 100_000)
 
 
 def one(error: float | None, kind: str = "count", **keys) -> dict:
-    base = dict(name="q", kind=kind, mechanism="laplace", noise="n", measure="absolute error", bound=None)
-    given = dict(labels=None, estimate=1.0, low=0.0, high=2.0, true=1.0, error=error)
+    base = {
+        "name": "q",
+        "kind": kind,
+        "mechanism": "laplace",
+        "noise": "n",
+        "measure": "absolute error",
+        "bound": None,
+    }
+    given = {"labels": None, "estimate": 1.0, "low": 0.0, "high": 2.0, "true": 1.0, "error": error}
     return brief({**base, **given, **keys})
 
 
-def cell(trust: str, clients: int, rmse: float, *, epsilon: float | None = 1.0, asked=None, repeats=20, **query):
+def cell(
+    trust: str, clients: int, rmse: float, *, epsilon: float | None = 1.0, asked=None, repeats=20, **query
+):
     error = {"mean": rmse, "low": None, "high": None}
-    told = dict(name="q", kind="count", measure="absolute error", rmse=rmse, error=error, right=None)
-    return dict(
-        trust=trust, asked=asked, epsilon=epsilon, clients=clients, repeats=repeats, queries=[{**told, **query}]
-    )
+    told = {
+        "name": "q",
+        "kind": "count",
+        "measure": "absolute error",
+        "rmse": rmse,
+        "error": error,
+        "right": None,
+    }
+    return {
+        "trust": trust,
+        "asked": asked,
+        "epsilon": epsilon,
+        "clients": clients,
+        "repeats": repeats,
+        "queries": [{**told, **query}],
+    }
 
 
 def test_a_summary_of_repeats() -> None:
@@ -49,7 +70,9 @@ def test_what_was_not_told_has_no_error() -> None:
 
 
 def test_lists_count_each_answer() -> None:
-    told = one(1.0, low=[0.0, None, 2.0], true=[1.0, 1.0, 1.0], high=[2.0, None, 3.0], estimate=[1.0, None, 2.5])
+    told = one(
+        1.0, low=[0.0, None, 2.0], true=[1.0, 1.0, 1.0], high=[2.0, None, 3.0], estimate=[1.0, None, 2.5]
+    )
     assert summary([told])["covered"] == 0.5
     choice = one(0.0, "most-common", low=None, high=None, estimate="a", true="a")
     assert summary([choice, one(0.1, "most-common", low=None, high=None)])["right"] == 0.5
@@ -57,7 +80,7 @@ def test_lists_count_each_answer() -> None:
 
 
 def test_a_bound_is_judged_by_its_own_run() -> None:
-    bounds = [dict(what="w", at_most=most, probability=0.95) for most in (1.0, 3.0)]
+    bounds = [{"what": "w", "at_most": most, "probability": 0.95} for most in (1.0, 3.0)]
     repeats = [one(2.0, "histogram", bound=bound) for bound in bounds]
     assert summary(repeats)["within_bound"] == 0.5
 
@@ -114,7 +137,9 @@ def test_errors_of_zero_have_no_logarithm() -> None:
 
 
 def test_the_finding_names_errors_at_the_largest_epsilon_and_its_most_clients() -> None:
-    cells = [cell(trust, n, 1 / n, epsilon=e) for trust in ("local", "central") for e in (0.5, 2.0) for n in SIZES]
+    cells = [
+        cell(trust, n, 1 / n, epsilon=e) for trust in ("local", "central") for e in (0.5, 2.0) for n in SIZES
+    ]
     text = finding([cell("none", 10, 0.0, epsilon=None), *cells], {"local": -0.5, "central": -1.0})
     assert text == (
         "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 1e-5 under local "
@@ -132,5 +157,5 @@ def test_a_finding_of_what_was_broken_off() -> None:
 
 def test_a_choice_says_how_often_it_was_right() -> None:
     text = finding([cell("central", 10, 0.1, right=0.25, asked="noisy-max")], None)
-    assert "25 % (10 % lost) under central trust with noisy-max" in text
+    assert "q, how often the best was chosen: 25 % (10 % lost) under central trust with noisy-max." in text
     assert "q" not in finding([cell("central", 10, 0.1, error=None)], None).split(":", 1)[1]

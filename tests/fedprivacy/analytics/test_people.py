@@ -22,9 +22,9 @@ def test_categories_follow_their_shares() -> None:
     from scipy.stats import chisquare
 
     for law, expected in (
-        (dict(shares=(5.0, 3.0, 2.0)), [0.5, 0.3, 0.2]),
-        (dict(categories=3, exponent=1.0), np.array([6, 3, 2]) / 11),
-        (dict(categories=3, exponent=0.0), np.ones(3) / 3),
+        ({"shares": (5.0, 3.0, 2.0)}, [0.5, 0.3, 0.2]),
+        ({"categories": 3, "exponent": 1.0}, np.array([6, 3, 2]) / 11),
+        ({"categories": 3, "exponent": 0.0}, np.ones(3) / 3),
     ):
         answers = made_up(Categories(name="categories", clients=30_000, **law))
         counts = np.bincount(answers.astype(int), minlength=3)

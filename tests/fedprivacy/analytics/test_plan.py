@@ -196,12 +196,12 @@ def test_a_plan_survives_the_wire_and_is_then_agreed_to() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        dict(budget=2.0),
-        dict(trust="none"),
-        dict(trust="local"),
-        dict(adjacency="add-remove"),
-        dict(delta=1e-3),
-        dict(weights=(1.0, 2.0)),
+        {"budget": 2.0},
+        {"trust": "none"},
+        {"trust": "local"},
+        {"adjacency": "add-remove"},
+        {"delta": 1e-3},
+        {"weights": (1.0, 2.0)},
     ],
 )
 def test_any_other_plan_is_refused(change: dict) -> None:

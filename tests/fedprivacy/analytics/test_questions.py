@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,18 +30,18 @@ from fedprivacy.scenario.statistics.queries import QUERIES
 NAN, INF = math.nan, math.inf
 AWKWARD = [NAN, INF, -INF, -1e300, 1e300, -1.0, -0.0, 0.0, 0.4, 0.5, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 9.0]
 QUERY: dict[str, dict[str, Any]] = {
-    "mean-of-bits": dict(),
-    "mean-of-bits/above": dict(above=2.0),
-    "count": dict(equals=2.0),
-    "mean": dict(low=-1.0, high=3.0),
-    "mean/narrow": dict(low=0.4, high=0.4 + 1e-9),
-    "histogram": dict(first=0, last=3),
-    "histogram/edges": dict(edges=(0.5, 2.0, 4.0)),
-    "most-common": dict(first=1, last=3),
-    "share-by-group": dict(by="group", first=0, last=2, above=1.0),
-    "share-by-group/edges": dict(by="group", edges=(0.5,), equals=2.0),
-    "quantile": dict(low=0.0, high=4.0, steps=4, quantiles=(0.25, 0.5)),
-    "best-price": dict(prices=(0.5, 1.5, 4.0)),
+    "mean-of-bits": {},
+    "mean-of-bits/above": {"above": 2.0},
+    "count": {"equals": 2.0},
+    "mean": {"low": -1.0, "high": 3.0},
+    "mean/narrow": {"low": 0.4, "high": 0.4 + 1e-9},
+    "histogram": {"first": 0, "last": 3},
+    "histogram/edges": {"edges": (0.5, 2.0, 4.0)},
+    "most-common": {"first": 1, "last": 3},
+    "share-by-group": {"by": "group", "first": 0, "last": 2, "above": 1.0},
+    "share-by-group/edges": {"by": "group", "edges": (0.5,), "equals": 2.0},
+    "quantile": {"low": 0.0, "high": 4.0, "steps": 4, "quantiles": (0.25, 0.5)},
+    "best-price": {"prices": (0.5, 1.5, 4.0)},
 }
 
 
@@ -55,11 +56,7 @@ def question_of(name: str) -> Question:
     return questions_of(scenario)[0]
 
 
-class _Table:
-    name, owner = "npz", "user"
-
-
-TABLE = _Table()
+TABLE = SimpleNamespace(name="npz", owner="user")
 
 
 def coded_in_plain_python(name: str, value: float, group: float) -> float:
@@ -201,26 +198,11 @@ MECHANISMS = {
 }
 
 
-class Data:
-    """In place of a file: what a plan asks of one."""
-
-    name = "npz"
-
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
-
-
 def central_plan(name: str, mechanism: str, adjacency: str, owner: str) -> StatisticsPlan:
-    class Privacy:
-        trust, unit, epsilon, delta = "central", "client", 2.0, 0.0
-
-    Privacy.adjacency = adjacency
-
-    class Asked:
-        queries = {"asked": query_of(name, central=mechanism)}
-        data, privacy, population = Data(owner), Privacy, 3
-
-    return plan_of(Asked)
+    privacy = SimpleNamespace(trust="central", unit="client", epsilon=2.0, delta=0.0, adjacency=adjacency)
+    data = SimpleNamespace(name="npz", owner=owner)
+    queries = {"asked": query_of(name, central=mechanism)}
+    return plan_of(SimpleNamespace(queries=queries, data=data, privacy=privacy, population=3))
 
 
 def without(who: People, client: int) -> People:

@@ -140,7 +140,10 @@ def test_every_query_says_how_it_was_asked_and_what_it_promises(documents) -> No
     assert rows["mean"][2].startswith("Laplace noise of scale 1. The server adds noise")
     assert rows["brackets"][3].startswith("Largest error of any category: at most")
     assert rows["price"][2].startswith("Exponential mechanism, e times as likely")
-    assert rows["usual"][1] == "column answer; edges 10, 20, 40; names poor, modest, well off, rich; per client 1"
+    assert (
+        rows["usual"][1]
+        == "column answer; edges 10, 20, 40; names poor, modest, well off, rich; per client 1"
+    )
 
 
 def test_a_choice_stands_beside_the_best_one(documents) -> None:
