@@ -21,8 +21,8 @@ COMPARED = ("central", "local")
 AUTO = "auto"
 
 
-def interval(values: Sequence[float]) -> dict[str, float | None]:
-    """Mean and 95 % Student t interval over seeds, cut to [0, 1]; one value has no interval.
+def interval(values: Sequence[float], most: float = 1.0) -> dict[str, float | None]:
+    """Mean and 95 % Student t interval over seeds, cut to [0, most]; one value has no interval.
 
     >>> interval([0.5, 0.5])
     {'mean': 0.5, 'low': 0.5, 'high': 0.5}
@@ -30,7 +30,7 @@ def interval(values: Sequence[float]) -> dict[str, float | None]:
     mean, half = _student(values)
     if half is None:
         return {"mean": mean, "low": None, "high": None}
-    return {"mean": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
+    return {"mean": mean, "low": max(0.0, mean - half), "high": min(most, mean + half)}
 
 
 def mean_curve(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:

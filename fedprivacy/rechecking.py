@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.accounting.statement import check_record
+from fedprivacy.accounting.shuffle import shuffled_epsilon
+from fedprivacy.accounting.statement import check_guarantees, check_record
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
 from fedprivacy.runs import read_document
@@ -14,7 +17,8 @@ from fedprivacy.runs import read_document
 def checked_document(folder: Path) -> dict[str, Any]:
     """The result document of a folder, once its epsilons are those of the ledgers.
 
-    Of a comparison each run is accounted for again, and each cell has to state what its weakest run does.
+    Of a comparison each run is accounted for again, and each cell has to state what its weakest run does; of
+    one of statistics each cell has a ledger of its own, whose trust model and budget it has to name.
 
     Raises:
         InputError: if it is damaged, states another epsilon, or lacks the runs that it is made of.
@@ -23,6 +27,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
     document = read_document(where)
     check_record(document, str(where))
     try:
+        if document["kind"] == "statistics" and document["privacy"].get("shuffled"):
+            _check_shuffled(document, str(where))
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare" else ()):
             stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
             if stated != _spent(folder, cell["runs"]):
@@ -30,9 +36,36 @@ def checked_document(folder: Path) -> dict[str, Any]:
                     f"{where}: cells[{number}] states other epsilons than its runs cost: {stated}. "
                     "The record was changed: compare again."
                 )
+        for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):
+            _check_cell(cell, f"{where}: cells[{number}]")
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
     return document
+
+
+def _check_shuffled(document: Mapping[str, Any], where: str) -> None:
+    """That what a shuffler would make of the plan is stated no smaller than it is (`analytics.shuffled`)."""
+    said, plan = document["privacy"]["shuffled"]["epsilon"], document["plan"]
+    share, each = plan["delta"] / len(plan["asks"]), [ask["mechanism"]["epsilon"] for ask in plan["asks"]]
+    found = math.fsum(shuffled_epsilon(one, plan["population"], share) for one in each)
+    if not said >= found / 1.001:
+        raise InputError(
+            f"{where}: says epsilon = {said} if answers were shuffled, its plan costs {found}. "
+            "The record was changed: run it again."
+        )
+
+
+def _check_cell(cell: Mapping[str, Any], where: str) -> None:
+    """That a cell of a comparison of statistics is what its own ledger says."""
+    ledger = cell["ledger"]
+    check_guarantees(cell["guarantees"], ledger, where)
+    said, charged = (cell["trust"], cell["clients"]), (ledger["trust"], ledger["population"])
+    spent = max((one["epsilon"] for one in cell["guarantees"] if one["epsilon"] is not None), default=0.0)
+    if said != charged or (cell["epsilon"] is not None and spent > cell["epsilon"] * 1.001):
+        raise InputError(
+            f"{where} says trust, clients and epsilon {(*said, cell['epsilon'])}, its ledger has "
+            f"{(*charged, spent)}. The record was changed: compare again."
+        )
 
 
 def _spent(folder: Path, runs: list[str]) -> dict[str, float | None]:

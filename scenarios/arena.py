@@ -63,12 +63,16 @@ class Arena:
 
     def __init__(self, scenario: AttackScenario) -> None:
         torch.set_num_threads(1)
-        run, settings = scenario.run, scenario.game
+        settings = scenario.game
         self.scenario = scenario
         self.game: Game = draw_game(
-            population(run.data), settings.victim, settings.members, settings.nonmembers, run.seed
+            population(scenario.data),
+            settings.victim,
+            settings.members,
+            settings.nonmembers,
+            scenario.seed,
         )
-        self.fleet = Fleet.of(run, self.game.people)
+        self.fleet = Fleet.of(scenario, self.game.people)
         rows = torch.from_numpy(self.game.targets)
         self.probe = Probe(self.fleet.module, self.fleet.x[rows], self.fleet.y[rows])
 
@@ -90,7 +94,7 @@ class Arena:
     def _federation(self, grid: Grid) -> tuple[Federation, Callable[[], Evaluation]]:
         ledger = Ledger(self.fleet.plan)
         federation, module = federation_of(
-            grid, self.scenario.run, ledger, self.game.people, self.fleet.model
+            grid, self.scenario, ledger, self.game.people, self.fleet.model
         )
         held_out = self.game.people.held_out("test")
         return federation, lambda: evaluate(module, federation.model, *held_out)
@@ -107,7 +111,7 @@ class Arena:
         """The targets of each round, in a random order; for a passive attack None: all are judged."""
         if attack.kind == "passive":
             return [None] * attack.rounds
-        order = Streams(self.scenario.run.seed).stream("attack/order").permutation(len(self.game.targets))
+        order = Streams(self.scenario.seed).stream("attack/order").permutation(len(self.game.targets))
         size = attack.targets_per_round
         return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -135,7 +139,7 @@ class Arena:
         return Outcome(judgement, lost, len(turns), before, quality())
 
     def _isolated(self, attack: Any, tensors: Tensors) -> Outcome:
-        judgement, hosts = Judgement(self.probe), self.scenario.run.federation.hosts
+        judgement, hosts = Judgement(self.probe), self.scenario.federation.hosts
         grid, federation, quality = self._restored(tensors, lambda grid: grid)
         host, weights = self.game.victim % hosts, torch.from_numpy(federation.model)
         node = find_hosts(grid, hosts)[host]
@@ -151,7 +155,8 @@ class Arena:
         return Outcome(judgement, lost, len(turns), quality(), quality())
 
     def _participant(self, attack: Any, tensors: Tensors) -> Outcome:
-        judgement, run, clients = Judgement(self.probe), self.scenario.run, self.fleet.plan.population
+        judgement, run = Judgement(self.probe), self.scenario
+        clients = self.fleet.plan.population
         attacker = attack.attacker if attack.attacker is not None else int(self.game.victim == 0)
         share = run.server.learning_rate / self.fleet.plan.sampler.expected_cohort(clients)
         mod = Participant(attacker, share, judgement.see, probe=self.probe)

@@ -277,10 +277,21 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _rounds_of(path: Path) -> int:
-    from fedprivacy.runs import RunDirectory
-    from fedprivacy.scenario import Scenario
+    import shlex
 
-    return Scenario.read(RunDirectory.open(path).path / "scenario.toml").server.rounds
+    from fedprivacy.errors import InputError
+    from fedprivacy.runs import RunDirectory
+    from fedprivacy.scenario.loading import load
+    from fedprivacy.scenario.statistics import Statistics
+
+    file = RunDirectory.open(path).path / "scenario.toml"
+    scenario = load(file)
+    if isinstance(scenario, Statistics):
+        raise InputError(
+            f"--resume {path}: statistics are not resumed, since asking again takes seconds. Start anew with "
+            f"the same seed, for the same answers: fedprivacy run {shlex.quote(str(file))}"
+        )
+    return scenario.server.rounds
 
 
 def _check_engine(engine: str) -> None:

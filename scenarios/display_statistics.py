@@ -41,7 +41,11 @@ def show_statistics(document: Mapping[str, Any]) -> None:
         if query["bound"]:
             bound = query["bound"]
             said = f"{query['name']}: {bound['what']}: at most {_number(bound['at_most'])}"
-            plain.print(f"{said}, with probability {bound['probability']:.0%}", markup=False)
+            plain.print(f"{said}, with probability {100 * bound['probability']:.8g} %", markup=False)
+        if "score" in query:
+            chosen, best = _number(query["score"]), _number(query["best"])
+            told = f"{query['name']}: {query['scored']}: {chosen} of at most {best} (simulation only)"
+            plain.print(told, markup=False)
     for guarantee in document["privacy"]["guarantees"]:
         plain.print(f"- {guarantee['words']}", markup=False)
     if document["privacy"]["shuffled"]:

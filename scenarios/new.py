@@ -16,10 +16,11 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.findings import literal
-from fedprivacy.scenario.kinds import KINDS
 from fedprivacy.scenario.lines import key_lines
+from fedprivacy.scenario.loading import loads, sections_of
 from fedprivacy.scenario.reading import read_text
 from fedprivacy.scenario.sections import Head
+from fedprivacy.scenario.statistics import Statistics
 from scenarios.options import Options, commented
 from scenarios.ready import ready, starts_with
 
@@ -68,7 +69,7 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
     Raises:
         InputError: the text is not a scenario.
     """
-    scenario = Scenario.from_text(text, origin)
+    scenario = loads(text, origin)
     rows = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     if rows[0].startswith(MADE_BY):
         del rows[:3]
@@ -83,7 +84,7 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
         "#",
     ]
     result = "\n".join([*head, *rows]) + "\n"
-    if Scenario.from_text(result, str(out)) != scenario.model_copy(update={"name": name}):
+    if loads(result, str(out)) != scenario.model_copy(update={"name": name}):
         raise InputError(f"{origin}: laid out in a way that this command cannot copy. Copy it by hand.")
     return result
 
@@ -101,7 +102,7 @@ def _check_name(name: str) -> None:
 class _Draft:
     """The rows of a scenario file on their way to another; each step leaves valid TOML."""
 
-    def __init__(self, rows: list[str], scenario: Scenario, origin: str) -> None:
+    def __init__(self, rows: list[str], scenario: Scenario | Statistics, origin: str) -> None:
         self.rows, self.scenario, self.origin = rows, scenario, origin
         self.lines: Mapping[KeyPath, int] = key_lines("\n".join(rows))
         self.tables: dict[str, Any] = tomllib.loads("\n".join(rows))
@@ -129,7 +130,7 @@ class _Draft:
             elif key is not None:
                 self._explain(key, line, end, above)
         tail: list[str] = []
-        for section in ["", *KINDS]:
+        for section in sections_of(self.scenario):
             self._offer(section, below, tail)
         rows = []
         for line, row in enumerate(self.rows, 1):
@@ -161,8 +162,9 @@ class _Draft:
 
     def _explain(self, key: KeyPath, line: int, end: int, above: dict[int, list[str]]) -> None:
         """Gives an entry a comment, if it has none and the schema knows the key."""
-        section, last = (str(key[0]), str(key[1])) if len(key) == 2 else ("", str(key[0]))
-        if len(key) > 2 or (section and section not in KINDS):
+        *above_it, last = map(str, key)
+        section = tuple(above_it)
+        if section not in sections_of(self.scenario):
             return
         options = Options(self.scenario, section)
         about = options.about(last)
@@ -188,16 +190,18 @@ class _Draft:
             found.append(row.lstrip("# "))
         return " ".join(found)
 
-    def _offer(self, section: str, below: dict[int, list[str]], tail: list[str]) -> None:
+    def _offer(self, section: tuple[str, ...], below: dict[int, list[str]], tail: list[str]) -> None:
         """Writes out the keys that a section does not give, and its other kinds, below its last key."""
         options = Options(self.scenario, section)
-        table = self.tables.get(section, {}) if section else self.tables
-        header = next((line for line, path in self.headers.items() if path == (section,)), None)
+        dotted, table = ".".join(section), self.tables
+        for name in section:
+            table = table.get(name, {})
+        header = next((line for line, path in self.headers.items() if path == section), None)
         start = header if section else 0
         if start is None:
             rows = [*options.unset(set(table)), *options.others()]
             title = (
-                f"# [{section}]" if section not in self.tables else f"# More keys of {section}, given above:"
+                f"# [{dotted}]" if section[0] not in self.tables else f"# More keys of {dotted}, given above:"
             )
             if title not in self.rows:
                 tail += ["", title, *rows]
@@ -206,7 +210,7 @@ class _Draft:
         noted = [row for row in self.rows[start : until - 1] if row.startswith("#")]
         given = set(table)
         for key in options.kind.keys():  # noqa: SIM118
-            if any(row.startswith((f"# {key} = ", f"# [{section}.{key}]")) for row in noted):
+            if any(row.startswith((f"# {key} = ", f"# [{dotted}.{key}]")) for row in noted):
                 given.add(key)
         ends = [end for line, (_, end) in self.entries.items() if start < line < until]
         rows = options.unset(given)

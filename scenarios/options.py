@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.findings import literal
-from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
+from fedprivacy.scenario.loading import sections_of
+from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
@@ -26,13 +27,14 @@ class Options:
 
     Args:
         scenario: The whole scenario, which knows every default.
-        section: The section's name, or "" for the keys above the first section.
+        section: Where the section stands, () for the keys above the first section.
     """
 
-    def __init__(self, scenario: Scenario, section: str) -> None:
-        self.kind: Kind = KINDS[section] if section else HEAD
-        tables = scenario.tables()
-        self.values: dict[str, Any] = tables[section] if section else tables
+    def __init__(self, scenario: Scenario | Statistics, section: tuple[str, ...]) -> None:
+        self.kind = sections_of(scenario)[section]
+        self.values: dict[str, Any] = scenario.tables()
+        for name in section:
+            self.values = self.values[name]
         variant = self.kind.variant(self.values)
         assert variant is not None  # the scenario is valid
         self.variant = variant

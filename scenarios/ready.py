@@ -76,13 +76,13 @@ def described(name: str, file: Path) -> dict[str, Any]:
         would tell is missing or, as `problem` says then, is not what it should be; `data` is the path of
         that data, None where nothing has to be brought.
     """
-    from fedprivacy.scenario import Scenario
+    from fedprivacy.scenario.loading import load
 
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     data = tables["data"].get("path")
     here, clients, problem = data is None or Path(data).exists(), None, None
     try:
-        clients = Scenario.read(file).population
+        clients = load(file).population
     except InputError as error:
         problem = str(error) if here else None
     return {

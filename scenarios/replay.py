@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
-from fedprivacy.attacks.bounds import Bound, bound_of_ledger
+from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.fitted import choose_score, clustered, supervised
 from fedprivacy.attacks.metrics import Measured, measure
@@ -32,8 +32,8 @@ CHOSEN = (
     "no fair coin stands behind each"
 )
 GAME = (
-    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim trains "
-    "on its members, nobody on the others. Scores and thresholds are chosen on one half of the targets and "
+    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
+    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the targets and "
     "measured on the other."
 )
 
@@ -87,7 +87,7 @@ def replay(
         InputError: before anything is written, if the game cannot be drawn, or `out` not be written.
         RunError: if a run fails.
     """
-    first = scenario.run.seed
+    first = scenario.seed
     seeds = range(first, first + scenario.game.repeats)
     arena = Arena(scenario)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
@@ -96,11 +96,11 @@ def replay(
     played: dict[tuple[int, str], Played] = {}
     status, error = "failed", None
     try:
-        warm = spread(train, [(scenario.seeded(seed), directory.path) for seed in seeds], workers, __name__)
+        warm = spread(train, [(_seeded(scenario, seed), directory.path) for seed in seeds], workers, __name__)
         for done, (number, _) in enumerate(warm, 1):
             if on_attack:
                 on_attack(f"trained the run of seed {seeds[number]}", 0, len(jobs))
-        work = [(scenario.seeded(seed), name, directory.path) for seed, name in jobs]
+        work = [(_seeded(scenario, seed), name, directory.path) for seed, name in jobs]
         for done, (number, result) in enumerate(spread(play, work, min(workers, len(jobs)), __name__), 1):
             played[jobs[number]] = result
             if on_attack:
@@ -115,16 +115,9 @@ def replay(
         raise
     finally:
         ledger = Ledger(arena.fleet.plan).in_advance().to_json()
+        whole = [name for name in scenario.attacks if all((seed, name) in played for seed in seeds)]
         found = [
-            _document(
-                scenario,
-                name,
-                [played[seed, name] for seed in seeds],
-                bound_of_ledger(ledger, _seat(scenario, name)),
-                ledger,
-            )
-            for name in scenario.attacks
-            if all((seed, name) in played for seed in seeds)
+            _document(scenario, name, [played[seed, name] for seed in seeds], ledger) for name in whole
         ]
         document = {
             "schema": SCHEMA,
@@ -150,13 +143,9 @@ def replay(
     return document
 
 
-def _seat(scenario: AttackScenario, name: str) -> str:
-    return str(scenario.attacks[name].seat)
-
-
 def train(scenario: AttackScenario, base: Path) -> None:
     """Trains the run of one seed up to where the attack begins, and stores it there."""
-    folder = _folder(base, scenario.run.seed)
+    folder = _folder(base, scenario.seed)
     folder.mkdir(parents=True, exist_ok=True)
     RunDirectory(folder).save_checkpoint(Checkpoint(scenario.warm_up, Arena(scenario).warm_up(), {}))
 
@@ -164,7 +153,7 @@ def train(scenario: AttackScenario, base: Path) -> None:
 def play(scenario: AttackScenario, name: str, base: Path) -> Played:
     """One attack on one run, in any process."""
     began = time.perf_counter()
-    stored = RunDirectory(_folder(base, scenario.run.seed)).load_checkpoint()
+    stored = RunDirectory(_folder(base, scenario.seed)).load_checkpoint()
     assert stored is not None
     arena = Arena(scenario)
     outcome = arena.attack(name, stored.tensors)
@@ -197,14 +186,19 @@ def play(scenario: AttackScenario, name: str, base: Path) -> Played:
     )
 
 
+def _seeded(scenario: AttackScenario, seed: int) -> AttackScenario:
+    return scenario.model_copy(update={"seed": seed})
+
+
 def _folder(base: Path, seed: int) -> Path:
     return base / f"run-{seed}"
 
 
 def _document(
-    scenario: AttackScenario, name: str, runs: list[Played], bound: Bound, ledger: dict[str, Any]
+    scenario: AttackScenario, name: str, runs: list[Played], ledger: dict[str, Any]
 ) -> dict[str, Any]:
     attack = scenario.attacks[name]
+    bound = bound_of_ledger(ledger, attack.seat)
     guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
     figures = attack_document([run.measured for run in runs], bound=bound, empirical=CHOSEN)
     return {

@@ -12,10 +12,10 @@ from typing import Any
 
 from clients.respondents import Respondents
 from fedprivacy.accounting.statement import guarantees
-from fedprivacy.analytics.comparison import INTERVAL, finding, slope_by_trust, slopes, summary
+from fedprivacy.analytics.comparison import INTERVAL, brief, finding, slope_by_trust, slopes, summary
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import plan_of
-from fedprivacy.analytics.record import SIMULATION_ONLY, SIZES, TRUTH_NOTE
+from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
@@ -30,6 +30,13 @@ ONE_RUN_ALONE = (
     "several releases about the same people, which cost the sum of their epsilons at most."
 )
 OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
+# What tells how many clients there are, where one may be there or not: see `SIZES_NOTE`.
+SIZES = (
+    "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
+    "performance.peak_memory_mb",
+)  # fmt: skip
+# Errors against the true values, and what is made of them.
+SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
 BATCH = 10  # repeats that one process plays before the next may take over
 OnRun = Callable[[str, int, int], None]
 
@@ -122,7 +129,7 @@ def compare(
         documents = [_document(cells[number], played[number]) for number in sorted(played)]
         found = slopes(documents)
         slope = slope_by_trust(found)
-        private_size = SIZES if scenario.privacy.adjacency != "replace-one" else ()
+        private_size = scenario.privacy.adjacency != "replace-one"
         document = {
             "schema": SCHEMA,
             "kind": "compare-statistics",
@@ -139,9 +146,9 @@ def compare(
             "slopes": found,
             "finding": finding(documents, slope) if documents else None,
             "interval": INTERVAL,
-            "operator_only": [*OPERATOR_ONLY, *private_size],
-            "simulation_only": ["cells[].queries", *SIMULATION_ONLY],
-            "notes": [TRUTH_NOTE, ONE_RUN_ALONE],
+            "operator_only": list(OPERATOR_ONLY),
+            "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],
+            "notes": [TRUTH_NOTE, ONE_RUN_ALONE, *([SIZES_NOTE] if private_size else [])],
             "performance": {
                 "seconds": round(time.perf_counter() - began, 3),
                 "peak_memory_mb": peak_memory_mb(),
@@ -183,7 +190,8 @@ def _batches(repeats: range) -> list[range]:
 def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
     """The queries' results for each seed, in any process."""
     plan = plan_of(cell.scenario)
-    return [play(one, Respondents.of(one, plan)).queries for one in map(cell.seeded, seeds)]
+    scenarios = map(cell.seeded, seeds)
+    return [[brief(query) for query in play(one, Respondents.of(one, plan)).queries] for one in scenarios]
 
 
 def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
     asked = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
     for number, ask in enumerate(plan.asks):
         began = time.perf_counter()
-        cells = ask.question.cells or (2 if plan.trust != "local" and plan.adjacency != "replace-one" else 1)
+        cells = plan.totals_of(ask)
         replies = _replies(grid, hosts, asked, number, plan.to_json(), federation.timeout)
         gathered = gather(asked, replies, cells)
         if not gathered.answered:

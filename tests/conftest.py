@@ -17,6 +17,7 @@ from fedprivacy.data.datasets import Dataset
 from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population, population
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
 
@@ -64,6 +65,59 @@ def make_scenario() -> Callable[..., Scenario]:
 @pytest.fixture
 def base_text() -> str:
     return BASE
+
+
+STATISTICS = """
+name = "asked"
+seed = 1
+[data]
+name = "bits"
+clients = 100
+share = 0.6
+[queries.seen]
+kind = "mean-of-bits"
+[privacy]
+trust = "central"
+epsilon = 1.0
+"""
+
+
+def statistics(*overrides: str, text: str = STATISTICS) -> Statistics:
+    """A small statistics scenario with overrides as `--set` takes them."""
+    return Statistics.from_text(text, overrides=overrides)
+
+
+@pytest.fixture
+def make_statistics() -> Callable[..., Statistics]:
+    return statistics
+
+
+@pytest.fixture
+def statistics_text() -> str:
+    return STATISTICS
+
+
+@pytest.fixture
+def make_table(tmp_path: Path) -> Callable[..., Path]:
+    """Writes columns of numbers as the training records of an .npz file, and says where it is."""
+
+    def make(users: list[int] | None = None, **columns: list[float]) -> Path:
+        path = tmp_path / "table.npz"
+        x = np.column_stack([np.asarray(values, dtype=np.float64) for values in columns.values()])
+        labels = np.arange(len(x), dtype=np.int64) % 2
+        owners = {} if users is None else {"user_train": np.asarray(users)}
+        np.savez(
+            path,
+            x_train=x,
+            y_train=labels,
+            x_test=x[:1],
+            y_test=labels[:1],
+            feature_names=np.array(list(columns)),
+            **owners,
+        )
+        return path
+
+    return make
 
 
 class Trial:

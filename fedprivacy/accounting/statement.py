@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -119,10 +119,19 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
     if document.get("kind") not in ("run", "statistics"):
         return
     try:
-        stored = {g["observer"]: g["epsilon"] for g in document["privacy"]["guarantees"]}
-        again = {g.observer: g.epsilon for g in guarantees(document["ledger"])}
+        check_guarantees(document["privacy"]["guarantees"], document["ledger"], where)
     except (KeyError, TypeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
+
+
+def check_guarantees(stated: Iterable[Mapping[str, Any]], ledger: Mapping[str, Any], where: str) -> None:
+    """Accounts for a stored ledger again, and compares with the guarantees that stand beside it.
+
+    Raises:
+        InputError: if a stored epsilon is not what the ledger costs.
+    """
+    stored = {g["observer"]: g["epsilon"] for g in stated}
+    again = {g.observer: g.epsilon for g in guarantees(ledger)}
     for observer in stored.keys() | again.keys():
         said, found = stored.get(observer), again.get(observer)
         if _far(said) > _far(found) * 1.001 or _far(said) < _far(found) / 1.001:

@@ -65,12 +65,12 @@ def people(data: Data, columns: Iterable[str]) -> People:
 def _people(data: Data, columns: tuple[str, ...], stamp: tuple[str, int, int] | None) -> People:
     if isinstance(data, NpzTable):
         return _from_file(data, columns)
-    values = made_up(data)
-    return People({ANSWER: values}, np.arange(len(values) + 1))
+    each = data.each if isinstance(data, Categories) else 1
+    return People({ANSWER: made_up(data)}, np.arange(data.clients + 1) * each)
 
 
 def made_up(data: Bits | Categories | Numbers) -> NDArray[np.float64]:
-    """The answers of made-up clients, float64, shape (clients,)."""
+    """The answers of made-up clients, one client's after the other's, float64, shape (records,)."""
     stream = Streams(data.seed).stream(f"statistics/{data.name}")
     if isinstance(data, Bits):
         answers = np.zeros(data.clients)
@@ -79,7 +79,7 @@ def made_up(data: Bits | Categories | Numbers) -> NDArray[np.float64]:
     if isinstance(data, Categories):
         shares = np.asarray(data.shares or _zipf(data.categories, data.exponent), dtype=np.float64)
         edges = np.cumsum(shares) / shares.sum()
-        drawn = np.searchsorted(edges, stream.random(data.clients), side="right")
+        drawn = np.searchsorted(edges, stream.random(data.clients * data.each), side="right")
         return np.minimum(drawn, len(shares) - 1).astype(np.float64)
     if data.law == "uniform":
         return stream.uniform(data.low or 0.0, data.high or 0.0, data.clients)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
+from fedprivacy.accounting.epsilon import epsilon as cost
 from fedprivacy.analytics.people import People, people
 from fedprivacy.analytics.questions import Question, questions_of
 from fedprivacy.errors import InputError
@@ -76,8 +78,18 @@ class StatisticsPlan:
         """The event of all queries together, of one client or of everybody's totals."""
         return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
 
+    def totals_of(self, ask: Ask) -> int:
+        """How many totals the answers to a query amount to (`telling.totals`)."""
+        if isinstance(ask.mechanism, FrequencyOracle):
+            return ask.mechanism.categories
+        return ask.question.cells or (2 if self.trust != "local" and self.adjacency != "replace-one" else 1)
+
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object; clients compare it with their own."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
         plain = {key: getattr(self, key) for key in ("trust", "unit", "adjacency", "population", "delta")}
         return {**plain, "asks": [ask.to_json() for ask in self.asks]}
 
@@ -121,28 +133,39 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         return plan
     weights = [question.query.weight for question in questions]
     shares = [privacy.epsilon * weight / math.fsum(weights) for weight in weights]
-    whole = scenario.data.name != "npz" or scenario.data.owner == "record"
 
     def stretched(noise: float) -> StatisticsPlan:
         asks = (
-            _ask(question, plan, share / noise, whole)
-            for question, share in zip(questions, shares, strict=True)
+            _ask(question, plan, share / noise) for question, share in zip(questions, shares, strict=True)
         )
         return replace(plan, asks=tuple(asks))
 
     if plan.delta == 0:
         return stretched(1.0)
-    least = least_noise(lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency)
+    try:
+        if plan.trust == "local":
+            # Coins end somewhere: so much epsilon may be there that nobody can spend it.
+            richest = stretched(min(shares) / MAX_EPSILON)
+            if cost(richest.event(), plan.delta, plan.adjacency).epsilon <= privacy.epsilon:
+                return richest
+        least = least_noise(
+            lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency
+        )
+    except InputError as error:
+        raise InputError(
+            f"privacy.delta = {plan.delta:g}: epsilon = {privacy.epsilon:g} cannot be shared at it: {error} "
+            "With privacy.delta = 0 epsilons add up, and need no accountant."
+        ) from error
     return stretched(least)
 
 
-def _ask(question: Question, plan: StatisticsPlan, epsilon: float, whole: bool) -> Ask:
-    """The mechanism of one query for its part of the budget; `whole`: the totals are whole numbers."""
+def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> Ask:
+    """The mechanism of one query for its part of the budget."""
     try:
         if plan.trust == "local":
             return Ask(question, _local(question, min(epsilon, MAX_EPSILON)))
         times = len(question.query.quantiles) if question.kind == "quantile" else 1
-        mechanism = _central(question, plan.adjacency, epsilon, times, whole)
+        mechanism = _central(question, plan.adjacency, epsilon, times)
         return Ask(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
     except InputError as error:
         raise InputError(f"queries.{question.name}: {error}") from error
@@ -151,9 +174,8 @@ def _ask(question: Question, plan: StatisticsPlan, epsilon: float, whole: bool) 
 def _local(question: Question, epsilon: float) -> Told:
     asked = question.query.local
     if question.cells:
-        if asked == "auto":
-            return best_oracle(question.cells, epsilon)
-        return _ORACLES[asked](question.cells, epsilon)
+        cells = question.cells + (question.votes > 1)  # and none of them
+        return best_oracle(cells, epsilon) if asked == "auto" else _ORACLES[asked](cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
     if asked == "auto":
         # Bits are told best by a coin; a number pays for being rounded to a bit first.
@@ -162,7 +184,7 @@ def _local(question: Question, epsilon: float) -> Told:
     return coin if asked == "randomized-response" else noise
 
 
-def _central(question: Question, adjacency: str, epsilon: float, times: int, whole: bool) -> Told:
+def _central(question: Question, adjacency: str, epsilon: float, times: int) -> Told:
     asked, monotone = question.query.central, adjacency != "replace-one"
     if question.kind == "most-common" and asked != "all-counts":
         if asked == "exponential-mechanism":
@@ -171,18 +193,14 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int, who
             epsilon, adjacency, "laplace" if asked == "noisy-max" else "permute-and-flip"
         )
     if question.kind == "quantile" and asked != "all-counts":
-        # Of the clients at or below a candidate, and of the share that should be there, one client moves 1.
+        # Of the clients at or below a candidate, less the share that should be there, one client moves 1.
         return ExponentialMechanism(epsilon / times, 1.0)
     if question.kind == "best-price" and asked != "all-counts":
         return ExponentialMechanism(epsilon, max(question.query.prices), monotone)
     # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
     # clients is itself private: the sum and what is missing to it change by 1 together.
-    sensitivity = histogram_sensitivity(adjacency) if question.cells else 1
-    exact = whole and question.kind not in ("mean",)
-    kind = Laplace if asked == "laplace" or not exact else DiscreteLaplace
-    if asked == "discrete-laplace" and not exact:
-        raise InputError(
-            'central = "discrete-laplace" needs whole totals, and clients of several records have shares. '
-            'Set central = "laplace".'
-        )
+    # A client that counts in several categories changes each of them by 1.
+    cells = question.cells
+    sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1
+    kind = Laplace if asked == "laplace" or not question.whole else DiscreteLaplace
     return kind(epsilon, sensitivity)

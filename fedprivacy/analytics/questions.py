@@ -2,7 +2,7 @@
 
 Bounds, grids and categories are public, and what lies beyond them counts as the nearest of them, so that
 no answer depends on what others answered. A client of several records answers with their mean, or with
-one of them by chance.
+one of them by chance; where it counts in several categories, with the first of those that its records name.
 """
 
 from __future__ import annotations
@@ -32,17 +32,25 @@ class Question:
         query: Its settings.
         cells: How many categories an answer may have; 0 where it is a number.
         first: The least whole number of categories that are such; None where edges cut them.
+        whole: Whether totals are whole numbers: not of the mean, nor where a client of several records
+            answers with shares of them.
     """
 
     name: str
     query: Any
     cells: int
     first: int | None = None
+    whole: bool = True
 
     @property
     def kind(self) -> str:
         """What is asked: a name of `QUERIES`."""
         return str(self.query.kind)
+
+    @property
+    def votes(self) -> int:
+        """In how many categories a client counts at most; with 1 its records share one vote."""
+        return getattr(self.query, "per_client", 1)
 
     @cached_property
     def edges(self) -> Vector:
@@ -65,8 +73,8 @@ class Question:
         if self.kind in ("mean-of-bits", "count"):
             return self._yes(values).astype(np.float64)
         if self.kind == "mean":
-            scaled = (np.nan_to_num(values, nan=query.low) - query.low) / (query.high - query.low)
-            return np.clip(scaled, 0.0, 1.0)
+            cut = np.clip(np.nan_to_num(values, nan=query.low), query.low, query.high)
+            return np.asarray((cut - query.low) / (query.high - query.low), dtype=np.float64)
         if self.kind == "share-by-group":
             return 2 * self._category(people.columns[query.by][records]) + self._yes(values)
         return self._category(values)
@@ -88,6 +96,8 @@ class Question:
 
     def exact(self, people: People, clients: Ids) -> Vector:
         """The sum over clients, shape (1,) of their numbers or (cells,) of their shares of each category."""
+        if self.votes > 1:
+            return np.bincount(self._ballots(people, clients)[1], minlength=self.cells).astype(float)
         offsets = people.offsets
         if people.one_each:
             coded = self.coded(people, offsets[clients])
@@ -106,10 +116,17 @@ class Question:
         Args:
             people: The data.
             clients: Who answers.
-            stream: Chooses among the records of a client.
+            stream: Chooses among the records of a client, or among its `votes`: a vote that it does not use
+                is for none of the categories, number `cells` (padding and sampling, Qin et al. 2016).
         """
         offsets = people.offsets
-        if people.one_each:
+        if self.votes > 1:
+            owner, voted, place = self._ballots(people, clients)
+            chosen = np.minimum((stream.random(len(clients)) * self.votes).astype(np.int64), self.votes - 1)
+            told, here = np.full(len(clients), self.cells), place == chosen[owner]
+            told[owner[here]] = voted[here]
+            return told
+        if people.one_each or not len(clients):
             return self.coded(people, offsets[clients])
         if self.cells:
             sizes = offsets[clients + 1] - offsets[clients]
@@ -118,6 +135,20 @@ class Question:
         records, sizes = _records(people, clients)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         return np.clip(np.add.reduceat(self.coded(people, records), starts) / sizes, 0.0, 1.0)
+
+    def _ballots(self, people: People, clients: Ids) -> tuple[Ids, Ids, Ids]:
+        """The categories that each client counts in: whose vote, for which one, and its place.
+
+        Each of its categories once, in the order of its records, and no more than `votes` of them.
+        """
+        records, sizes = _records(people, clients)
+        owner = np.repeat(np.arange(len(clients)), sizes)
+        voted = self.coded(people, records)
+        once = np.sort(np.unique(owner * self.cells + voted, return_index=True)[1])
+        owner, voted = owner[once], voted[once]
+        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        kept = place < self.votes
+        return owner[kept], voted[kept], place[kept]
 
 
 def _records(people: People, clients: Ids) -> tuple[Ids, Ids]:
@@ -134,12 +165,13 @@ def questions_of(scenario: Statistics) -> tuple[Question, ...]:
 
 
 def _question(name: str, query: Any, data: Any) -> Question:
+    one_record = data.owner == "record" if data.name == "npz" else getattr(data, "each", 1) == 1
     if query.kind in NUMBER_KINDS:
-        return Question(name, query, 0)
+        return Question(name, query, 0, whole=one_record and query.kind != "mean")
     if query.kind == "quantile":
-        return Question(name, query, query.steps + 1)
+        return Question(name, query, query.steps + 1, whole=one_record)
     if query.kind == "best-price":
-        return Question(name, query, len(query.prices) + 1)
+        return Question(name, query, len(query.prices) + 1, whole=one_record)
     if query.edges is not None:
         cells, first = len(query.edges) + 1, None
     elif query.first is not None:
@@ -147,7 +179,8 @@ def _question(name: str, query: Any, data: Any) -> Question:
     else:
         assert isinstance(data, Categories)
         cells, first = len(data.shares) if data.shares else data.categories or 0, 0
-    return Question(name, query, 2 * cells if query.kind == "share-by-group" else cells, first)
+    whole = one_record or getattr(query, "per_client", 1) > 1
+    return Question(name, query, 2 * cells if query.kind == "share-by-group" else cells, first, whole)
 
 
 def labels(question: Question) -> list[str]:
@@ -158,6 +191,12 @@ def labels(question: Question) -> list[str]:
     if question.first is not None:
         groups = question.cells // 2 if question.kind == "share-by-group" else question.cells
         return [str(question.first + place) for place in range(groups)]
-    edges = [f"{edge:g}" for edge in query.edges]
+    edges = [_written(edge) for edge in query.edges]
     between = [f"{a} to {b}" for a, b in pairwise(edges)]
     return [f"below {edges[0]}", *between, f"{edges[-1]} or more"]
+
+
+def _written(edge: float) -> str:
+    """An edge in few digits, but so many that no other one is written so."""
+    short = f"{edge:g}"
+    return short if float(short) == edge else repr(edge)

@@ -24,12 +24,16 @@ OPERATOR_ONLY = (
 # Where a client may be there or not, how many there are is itself private.
 SIZES = (
     "privacy.population", "ledger.population", "plan.population", "scenario.data.clients",
-    "scenario.compare.clients",
+    "scenario.compare.clients", "performance.peak_memory_mb",
 )  # fmt: skip
-SIMULATION_ONLY = ("queries[].true", "queries[].error")
+SIMULATION_ONLY = tuple(f"queries[].{key}" for key in ("true", "error", "score", "best"))
 TRUTH_NOTE = (
     "True values and errors are known to this simulation alone: no real federation has them, and no "
     "guarantee here holds against those who see them."
+)
+SIZES_NOTE = (
+    "Under this adjacency the number of clients is itself private. A comparison plays with it and shows it: "
+    "no guarantee here holds against those who are told it."
 )
 OnQuery = Callable[[dict[str, Any]], None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from scipy.stats import norm
 from fedprivacy.analytics.plan import Ask
 from fedprivacy.analytics.questions import Question, Vector
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.mechanisms.categories import FrequencyOracle
+from fedprivacy.mechanisms.categories import FrequencyOracle, KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
@@ -25,23 +26,86 @@ class Released:
         variances: Of each total, by the mechanism's own formula; zeros without noise.
         noise: The additive mechanism whose noise is in the totals, if one is.
         chosen: What was chosen instead of totals: a category, a candidate for each quantile, or a price.
+        step: What one more answer that speaks for a total changes it by; 0 where totals are no counts of
+            answers.
+        exclusive: The mechanism of answers of which each speaks for exactly one total; else None.
+        answered: How many answers there are, where each speaks for exactly one total.
+        whole: Whether each client's true answer is one category, and not a share of several.
+        size: What the totals of categories should add up to, where that is public; else None.
     """
 
     totals: Vector | None = None
     variances: Vector | None = None
     noise: Laplace | DiscreteLaplace | None = None
     chosen: tuple[int, ...] = ()
+    step: float = 0.0
+    exclusive: KaryRandomizedResponse | None = None
+    answered: int = 0
+    whole: bool = True
+    size: int | None = None
 
     def half_width(self, confidence: float, cells: int = 1) -> Vector:
         """Half the width of each total's interval, so that `cells` of them hold together.
 
-        Exact for additive noise, and normal otherwise, as the sum of many clients' coins is.
+        Exact for additive noise, and normal otherwise, as the sum of many clients' coins is, with half an
+        answer on either side: where hardly any coin lies, the sum is 0 or 1 and the normal law too narrow.
         """
         assert self.variances is not None
         error = (1 - confidence) / cells
         if self.noise is not None:
             return np.full(self.variances.shape, self.noise.half_width(1 - error))
-        return np.sqrt(self.variances) * float(norm.isf(error / 2))
+        return np.sqrt(self.variances) * float(norm.isf(error / 2)) + self.step / 2
+
+    def contrast_half_width(
+        self, confidence: float, parts: Callable[[Vector], tuple[Vector, Vector]], share: Vector | float
+    ) -> Vector:
+        """Half the width of the interval of (1 - share) * inside - share * outside.
+
+        That is 0 at the true share of inside, so it is how far off inside / (inside + outside) is, times
+        the size (Fieller 1954).
+
+        Args:
+            confidence: With which probability each interval holds.
+            parts: From one number for each total, the sums over the inside and over the outside.
+            share: Of the inside, in [0, 1].
+        """
+        assert self.variances is not None
+        inside, outside = parts(self.variances)
+        variance = (1 - share) ** 2 * inside + share**2 * outside
+        if self.exclusive is not None:
+            variance = self._exclusive_variance(self.exclusive, parts, share)
+        if self.noise is None:
+            return np.asarray(np.sqrt(variance) * float(norm.isf((1 - confidence) / 2)) + self.step / 2)
+        # No sum of Laplace variables has longer tails than one of them (Proschan 1965).
+        grain = 0.5 if isinstance(self.noise, DiscreteLaplace) else 0.0
+        return np.asarray(np.sqrt(variance / 2) * -math.log(1 - confidence) + grain)
+
+    def _exclusive_variance(
+        self,
+        mechanism: KaryRandomizedResponse,
+        parts: Callable[[Vector], tuple[Vector, Vector]],
+        share: Vector | float,
+    ) -> Vector:
+        """The variance of a contrast of answers that speak for one category alone.
+
+        They are not independent between categories. With the weight w of each category (1 - share inside,
+        -share outside, else 0) an answer of category c has the mean weight m_c = q W + (p - q) w_c, where W
+        is the sum of all weights; the variance is the sum over clients of E[w^2] - m_c^2.
+        """
+        assert self.totals is not None
+        p, q, n = mechanism.p, mechanism.q, self.answered
+        cells_in, cells_out = parts(np.ones(len(self.totals)))
+        inside, outside = (np.clip(part, 0, n) for part in parts(self.totals))
+        own = (1 - share) ** 2 * inside + share**2 * outside
+        squares = n * q * ((1 - share) ** 2 * cells_in + share**2 * cells_out) + (p - q) * own
+        others = q * ((1 - share) * cells_in - share * cells_out)
+        if self.whole:
+            rest = np.maximum(n - inside - outside, 0.0)
+            means = inside * (others + (p - q) * (1 - share)) ** 2 + outside * (others - (p - q) * share) ** 2
+            means = means + rest * others**2
+        else:  # the least that squares of means can be, whichever clients have which shares
+            means = n * (others + (p - q) * ((1 - share) * inside - share * outside) / n) ** 2
+        return np.asarray(self.step**2 * np.maximum(squares - means, 0.0))
 
 
 def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.random.Generator) -> Released:
@@ -60,13 +124,30 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             return Released(totals, np.zeros(len(totals)))
         case RandomizedResponse():
             estimate = answered * mechanism.estimate(int(totals[0]), answered)
-            bits = ask.question.kind != "mean"
-            variance = mechanism.given_variance(answered) if bits else mechanism.variance(answered)
-            return Released(np.array([estimate]), np.array([answered**2 * variance]))
+            if ask.question.whole:
+                variance = mechanism.given_variance(answered)
+            else:
+                variance = mechanism.estimated_variance(int(totals[0]), answered)
+            step = 1 / (2 * mechanism.gamma)
+            return Released(np.array([estimate]), np.array([answered**2 * variance]), step=step)
         case FrequencyOracle():
             support = totals.astype(np.int64)
+            step = 1 / (mechanism.p - mechanism.q)
+            variances = mechanism.estimated_variance(support, answered)
+            if not ask.question.whole:  # which of its records a client tells is chance as well
+                shares = (support + 0.5) / (answered + 1)
+                variances = answered * step**2 * shares * (1 - shares)
+            counts = mechanism.estimate(support, answered)
+            if ask.question.votes > 1:
+                return _of_votes(counts, variances, ask.question)
             return Released(
-                mechanism.estimate(support, answered), mechanism.estimated_variance(support, answered)
+                counts,
+                variances,
+                step=step,
+                exclusive=mechanism if isinstance(mechanism, KaryRandomizedResponse) else None,
+                answered=answered,
+                whole=ask.question.whole,
+                size=answered,
             )
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
@@ -82,6 +163,13 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
 
 
+def _of_votes(counts: Vector, variances: Vector, question: Question) -> Released:
+    """Counts of categories, where each client tells one of its so many votes by chance."""
+    votes, cells = question.votes, question.cells
+    chance = (votes - 1) * votes * np.maximum(counts[:cells], 0.0)
+    return Released(votes * counts[:cells], votes**2 * variances[:cells] + chance)
+
+
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
     """How good each candidate is, given the totals: a function for each thing that is to be chosen."""
     if question.kind == "most-common":
@@ -90,7 +178,13 @@ def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
         return [lambda totals: np.asarray(question.query.prices) * buyers(totals)]
 
     def by_rank(share: float) -> Callable[[Vector], Vector]:
-        return lambda totals: -np.abs(np.cumsum(totals) - share * totals.sum())
+        # How many clients stand between a candidate and the wanted rank: none where that is among those who
+        # answer the candidate itself, as it is for one of them.
+        def scores(totals: Vector) -> Vector:
+            upper, wanted = np.cumsum(totals), share * totals.sum()
+            return -np.maximum(np.maximum(wanted - upper, upper - totals - wanted), 0.0)
+
+        return scores
 
     return [by_rank(share) for share in question.query.quantiles]
 

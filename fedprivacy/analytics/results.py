@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.analytics.plan import Ask
+from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
-from fedprivacy.analytics.releasing import Released, buyers, scores_of
+from fedprivacy.analytics.releasing import Released, scores_of
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 CONFIDENCE = 0.95
@@ -23,6 +23,10 @@ MEASURES = {
     "most-common": "clients fewer than in the most common category, as a share of all",
     "best-price": "revenue lost, as a share of the best",
 }
+
+# What a choice is judged by.
+SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
+CHOICES = (*SCORES, "quantile")
 
 
 def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     return {
         "name": question.name,
         "kind": question.kind,
-        "mechanism": None if mechanism is None else mechanism.name,
+        "mechanism": _called(mechanism),
         "noise": None if mechanism is None else mechanism.words,
         **answer,
         "confidence": CONFIDENCE,
@@ -53,31 +57,36 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     }
 
 
+def _called(mechanism: Told | None) -> str | None:
+    """The word by which a scenario asks for a mechanism."""
+    if isinstance(mechanism, NoisyMax) and mechanism.noise != "laplace":
+        return mechanism.noise
+    return None if mechanism is None else mechanism.name
+
+
 def _number(question: Question, released: Released, clients: int) -> dict[str, Any]:
     assert released.totals is not None
     total, half = float(released.totals[0]), float(released.half_width(CONFIDENCE)[0])
     if question.kind == "count":
-        return _interval(total, half)
+        return {"estimate": total, "low": total - half, "high": total + half}
+    size = float(clients)
     if len(released.totals) == 2:  # the number of clients is private: it is estimated too
         size = float(released.totals.sum())
-        share = total / size if size > 0 else None
-        doubt = half * float(np.hypot(share, 1 - share)) / size if share is not None else None
-        scale, low = _scale(question)
-        if share is None or doubt is None or half >= size:
+        if size <= 0 or half >= size:
             return {"estimate": None, "low": None, "high": None}
-        return _interval(low + scale * share, scale * doubt)
-    scale, low = _scale(question)
-    return _interval(low + scale * total / clients, scale * half / clients)
+        share = min(max(total / size, 0.0), 1.0)
+        half = float(released.contrast_half_width(CONFIDENCE, lambda each: (each[0], each[1]), share))
+    low, scale = _scale(question)
+    # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
+    estimate, below, above = (low + scale * (end / size) for end in (total, total - half, total + half))
+    return {"estimate": estimate, "low": below, "high": above}
 
 
 def _scale(question: Question) -> tuple[float, float]:
+    """What a share of 0 stands for, and by how much a share of 1 is more."""
     if question.kind != "mean":
-        return 1.0, 0.0
-    return question.query.high - question.query.low, question.query.low
-
-
-def _interval(estimate: float, half: float) -> dict[str, Any]:
-    return {"estimate": estimate, "low": estimate - half, "high": estimate + half}
+        return 0.0, 1.0
+    return question.query.low, question.query.high - question.query.low
 
 
 def _histogram(question: Question, released: Released, clients: int) -> dict[str, Any]:
@@ -95,19 +104,16 @@ def _by_group(question: Question, released: Released, clients: int) -> dict[str,
     """Yes over yes and no, by the delta method; None where a group is too small to tell from none."""
     assert released.totals is not None
     half = released.half_width(CONFIDENCE)
-    rows: list[tuple[float | None, float | None, float | None]] = []
-    for no, yes, no_half, yes_half in zip(
-        released.totals[::2], released.totals[1::2], half[::2], half[1::2], strict=True
-    ):
-        size, doubt = no + yes, float(np.hypot(no_half, yes_half))
-        if size <= doubt or size <= 0:
-            rows.append((None, None, None))
-            continue
-        share = min(max(yes / size, 0.0), 1.0)
-        width = float(np.hypot((1 - share) * yes_half, share * no_half)) / size
-        rows.append((share, max(share - width, 0.0), min(share + width, 1.0)))
-    estimate, low, high = zip(*rows, strict=True)
-    return {"labels": labels(question), "estimate": list(estimate), "low": list(low), "high": list(high)}
+    sizes, doubts = released.totals[::2] + released.totals[1::2], np.hypot(half[::2], half[1::2])
+    told = (sizes > doubts) & (sizes > 0)
+    shares = np.clip(released.totals[1::2] / np.where(told, sizes, 1.0), 0.0, 1.0)
+    widths = released.contrast_half_width(CONFIDENCE, lambda each: (each[1::2], each[::2]), shares)
+    widths /= np.where(told, sizes, 1.0)
+    ends = (shares, np.maximum(shares - widths, 0.0), np.minimum(shares + widths, 1.0))
+    estimate, low, high = (
+        [float(value) if known else None for value, known in zip(end, told, strict=True)] for end in ends
+    )
+    return {"labels": labels(question), "estimate": estimate, "low": low, "high": high}
 
 
 def _chosen(question: Question, released: Released) -> list[int]:
@@ -115,31 +121,57 @@ def _chosen(question: Question, released: Released) -> list[int]:
     if released.totals is None:
         return list(released.chosen)
     if question.kind == "quantile":
-        ranks = np.maximum.accumulate(np.cumsum(released.totals))
-        return [_first_at(ranks, share * float(released.totals.sum())) for share in question.query.quantiles]
+        places = []
+        for share in question.query.quantiles:
+            ranks, _, wanted = _ranks(released, share)
+            places.append(_first_at(np.maximum.accumulate(ranks), wanted))
+        return places
     return [int(np.argmax(scores(released.totals))) for scores in scores_of(question)]
 
 
 def _first_at(ranks: Vector, rank: float) -> int:
-    return min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
+    """The first place of at least this rank; 0.07 of 100 is 7, not the 7.000000000000001 of floats."""
+    return min(int(np.searchsorted(ranks, rank - 1e-12 * abs(rank))), len(ranks) - 1)
 
 
 def _quantile(question: Question, released: Released, clients: int) -> dict[str, Any]:
     chosen, low, high = _chosen(question, released), None, None
     if released.totals is not None:
-        ranks = np.maximum.accumulate(np.cumsum(released.totals))
-        half = np.sqrt(np.cumsum(released.half_width(CONFIDENCE) ** 2))
-        wanted = [share * float(released.totals.sum()) for share in question.query.quantiles]
-        low = [float(question.edges[_first_at(ranks + half, rank)]) for rank in wanted]
-        high = [
-            float(question.edges[_first_at(np.maximum.accumulate(ranks - half), rank)]) for rank in wanted
-        ]
+        low, high = [], []
+        for share in question.query.quantiles:
+            ranks, half, wanted = _ranks(released, share)
+            # Candidates that may have the wanted rank: from the first that may reach it on, up to the first
+            # from which on all surely do.
+            low.append(float(question.edges[_first_at(np.maximum.accumulate(ranks + half), wanted)]))
+            sure = np.minimum.accumulate((ranks - half)[::-1])[::-1]
+            high.append(float(question.edges[_first_at(sure, wanted)]))
     return {
         "labels": [f"{share:g}" for share in question.query.quantiles],
         "estimate": [float(question.edges[place]) for place in chosen],
         "low": low,
         "high": high,
     }
+
+
+def _ranks(released: Released, share: float) -> tuple[Vector, Vector, float]:
+    """How many clients answer each candidate or a lower one, half the interval of that, and the wanted rank.
+
+    Where the number of clients is public, what the totals miss of it is spread over them evenly: of all
+    totals that add up to it, the nearest.
+    """
+    assert released.totals is not None
+    ranks = np.cumsum(released.totals)
+    if released.size is None:
+        half = released.contrast_half_width(CONFIDENCE, _at_or_below, share)
+        return ranks, half, share * float(ranks[-1])
+    parts = np.arange(1, len(ranks) + 1) / len(ranks)
+    half = released.contrast_half_width(CONFIDENCE, _at_or_below, parts)
+    return ranks - parts * (ranks[-1] - released.size), half, share * released.size
+
+
+def _at_or_below(each: Vector) -> tuple[Vector, Vector]:
+    sums = np.cumsum(each)
+    return sums, sums[-1] - sums
 
 
 def _most_common(question: Question, released: Released, clients: int) -> dict[str, Any]:
@@ -165,8 +197,9 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
     """What the mechanism promises of the whole answer, with which probability."""
     question, mechanism = ask.question, ask.mechanism
     if question.kind == "histogram" and mechanism is not None:
-        largest = float(released.half_width(CONFIDENCE, question.cells).max())
-        return {"what": "largest error of any category", "at_most": largest, "probability": CONFIDENCE}
+        probability = question.query.bound_probability
+        largest = float(released.half_width(probability, question.cells).max())
+        return {"what": "largest error of any category", "at_most": largest, "probability": probability}
     if isinstance(mechanism, ExponentialMechanism | NoisyMax):
         candidates = question.cells - (question.kind == "best-price")
         beta = (1 - CONFIDENCE) / ask.times
@@ -174,8 +207,6 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
             "quantile": "clients between the answer's rank and the wanted one",
             "best-price": "revenue below the best",
         }.get(question.kind, "clients fewer than in the most common category")
-        if question.kind == "quantile":
-            what += ", beyond what the best candidate misses"
         return {
             "what": what,
             "at_most": float(mechanism.utility_bound(candidates, beta)),
@@ -187,6 +218,8 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
 def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
     """What only a simulation knows: the true answer, and how far off the published one is.
 
+    Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
+
     Args:
         question: The query.
         answer: Its `result`.
@@ -195,30 +228,33 @@ def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: in
     """
     exactly = Released(exact, np.zeros(len(exact)))
     true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
-    return {"true": true, "error": _error(question, answer, true, exact), "measure": MEASURES[question.kind]}
-
-
-def _error(question: Question, answer: dict[str, Any], true: Any, exact: Vector) -> float | None:
-    estimate, size = answer["estimate"], float(exact.sum())
+    found = {"true": true, "measure": MEASURES[question.kind]}
+    if question.kind not in CHOICES:
+        return {**found, "error": _error(answer, true)}
+    scores = [score(exact) for score in scores_of(question)]
+    places = _places(question, answer)
+    missed = max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
     if question.kind == "quantile":
-        return max(
-            _rank_error(exact / size, int(np.searchsorted(question.edges, value)), share)
-            for value, share in zip(estimate, question.query.quantiles, strict=True)
-        )
+        return {**found, "error": missed / clients}
+    best = float(scores[0].max())
+    whole = clients if question.kind == "most-common" else best
+    error = missed / whole if whole > 0 else 0.0
+    return {**found, "error": error, "score": best - missed, "best": best, "scored": SCORES[question.kind]}
+
+
+def _places(question: Question, answer: dict[str, Any]) -> list[int]:
+    """Which candidates were chosen."""
     if question.kind == "most-common":
-        return float(exact.max() - exact[labels(question).index(estimate)]) / size
-    if question.kind == "best-price":
-        prices = np.asarray(question.query.prices)
-        revenue = prices * buyers(exact)
-        best = float(revenue.max())
-        return 1 - float(revenue[int(np.searchsorted(prices, estimate))]) / best if best > 0 else 0.0
+        return [labels(question).index(answer["estimate"])]
+    return [int(np.searchsorted(question.edges, value)) for value in np.atleast_1d(answer["estimate"])]
+
+
+def _error(answer: dict[str, Any], true: Any) -> float | None:
+    """The largest absolute error of what both tell; None where they tell nothing."""
     pairs = zip(
-        np.atleast_1d(np.asarray(estimate, object)), np.atleast_1d(np.asarray(true, object)), strict=True
+        np.atleast_1d(np.asarray(answer["estimate"], object)),
+        np.atleast_1d(np.asarray(true, object)),
+        strict=True,
     )
     errors = [abs(said - right) for said, right in pairs if said is not None and right is not None]
     return float(max(errors)) if errors else None
-
-
-def _rank_error(shares: Vector, place: int, wanted: float) -> float:
-    upper = float(np.cumsum(shares)[place])
-    return max(0.0, upper - float(shares[place]) - wanted, wanted - upper)

@@ -27,7 +27,8 @@ def totals(
     Returns:
         float64. Of a number: the sum (or the count of ones), shape (1,), and where the number of clients
         is private also what is missing to everybody saying 1, shape (2,). Of a category: how many
-        answers speak for each, shape (cells,).
+        answers speak for each, shape (cells,), and where clients tell one of several votes also how many
+        for none of them.
     """
     question, mechanism = ask.question, ask.mechanism
     if plan.trust != "local":

@@ -15,8 +15,12 @@ from markupsafe import Markup
 
 from fedprivacy.errors import InputError
 from fedprivacy.report import compare, run
-from fedprivacy.report.documents import CompareDocument, RunDocument, read
+from fedprivacy.report.documents import CompareDocument, RunDocument
 from fedprivacy.report.operator_only import operator_section
+from fedprivacy.report.reading import read
+from fedprivacy.report.statistics import compare as compare_statistics
+from fedprivacy.report.statistics import run as run_statistics
+from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 
 __all__ = ["render", "write"]
 
@@ -24,7 +28,7 @@ _HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document (`run` or `compare`).
+    """The HTML page of a result document: of a run or a comparison, of models or of statistics.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
@@ -42,6 +46,10 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
         page = compare.page(result, **apart)
     elif isinstance(result, RunDocument):
         page = run.page(result, **apart)
+    elif isinstance(result, StatisticsDocument):
+        page = run_statistics.page(result, **apart)
+    elif isinstance(result, StatisticsComparison):
+        page = compare_statistics.page(result, **apart)
     else:
         raise InputError(f"report: no page for {type(result).__name__}.")
     operator = operator_section(document)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from fedprivacy.report import names, plots, svg, words
+from fedprivacy.report import marks, names, plots, svg, words
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.documents import Arm, CompareDocument, RunDocument
 from fedprivacy.report.parts import ClassAccuracy
@@ -20,8 +17,7 @@ from fedprivacy.report.parts import ClassAccuracy
 DRAWN = 20  # classes that a picture has room for
 SHIFT = 0.16  # of a row, between the marks of two models: none covers another
 NAME, NAME_NARROW = 16, 11  # characters of a class in the picture; the table has all
-ROW, HEAD = 30, 26  # pixels of a class, and of a line above them
-SHORT = 30  # characters of a label of which three stand beside each other
+ROW = 30  # pixels of a class
 AVERAGE = "An average over all records hides this spread."
 
 
@@ -135,8 +131,8 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
     named = _names(columns)
     rows = list(named)
     several = len(columns) > 1
-    lines = -(-len(columns) // _across(columns, narrow=narrow)) if several else 0
-    width, top = (360.0, 12.0 + HEAD * lines) if narrow else (920.0, 12.0 + HEAD * lines)
+    lines = marks.lines([column.label for column in columns], narrow=narrow) if several else 0
+    width, top = (360.0, 12.0 + marks.HEAD * lines) if narrow else (920.0, 12.0 + marks.HEAD * lines)
     with svg.style():
         drawn = svg.figure(width, top + ROW * len(rows) + 52)
         axes = svg.place(drawn, left=110 if narrow else 150, top=top, right=20, bottom=52)
@@ -145,7 +141,7 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
         axes.grid(visible=True, axis="x")
         axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
         axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda y, _: _short(named[rows[round(y)]], NAME_NARROW if narrow else NAME))
+            FuncFormatter(lambda y, _: marks.short(named[rows[round(y)]], NAME_NARROW if narrow else NAME))
         )
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:.0f} %"))
         axes.set_xlabel("Accuracy within the class", labelpad=6)
@@ -160,44 +156,11 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
                 for row, number in enumerate(rows)
                 if (value := column.of(number)) is not None
             ]
-            color, marker = _mark(column.look)
+            color, marker = marks.mark(column.look)
             axes.plot(
                 [x for x, _ in at], [y for _, y in at], linestyle="", color=color, marker=marker,
                 markersize=10, markeredgecolor=svg.PAPER, clip_on=False,
             )  # fmt: skip
         if several:
-            _legend(drawn, columns, narrow=narrow)
+            marks.legend(drawn, [(column.look, column.label) for column in columns], narrow=narrow)
         return svg.write(drawn, "classes-narrow" if narrow else "classes-wide", title, said)
-
-
-def _legend(drawn: Figure, columns: Sequence[Column], *, narrow: bool) -> None:
-    """The marks in words, above the picture."""
-    width, height = drawn.get_size_inches() * 72
-    across = _across(columns, narrow=narrow)
-    for index, column in enumerate(columns):
-        line, place = divmod(index, across)
-        x = 10.0 if narrow else 20.0 + (width - 20) / across * place
-        y = 1 - (12 + HEAD * line) / height
-        color, marker = _mark(column.look)
-        drawn.add_artist(Line2D([x / width], [y], color=color, marker=marker, markersize=10, linestyle=""))
-        label = textwrap.shorten(column.label, 40, placeholder="…")
-        drawn.text((x + 14) / width, y, label, va="center", color=color, fontsize=14, fontweight="bold")
-
-
-def _across(columns: Sequence[Column], *, narrow: bool) -> int:
-    """How many labels of the legend stand beside each other."""
-    longest = max(len(column.label) for column in columns)
-    return 1 if narrow else min(len(columns), 3 if longest <= SHORT else 2)
-
-
-def _mark(look: plots.Look) -> tuple[str, str]:
-    color, marker, _ = look
-    return color, marker or "d"
-
-
-def _short(name: str, most: int) -> str:
-    """A name cut in its middle: what tells two of them apart may stand at the end."""
-    if len(name) <= most:
-        return name
-    end = most // 2 - 1
-    return f"{name[: most - 1 - end]}…{name[-end:]}"

@@ -31,6 +31,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.documents import CompareDocument
 from fedprivacy.report.parts import Cell
+from fedprivacy.report.wording import TRAINING
 
 
 def page(document: CompareDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -51,7 +52,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
             text=document.finding or "There is no finding: the comparison is not complete.",
             terms=_finding_terms(document),
             heading="Equal epsilon is not equal observer",
-            caution=words.caution(document.trusts),
+            caution=TRAINING.caution(document.trusts),
         )
     )
     cells = [

@@ -13,6 +13,8 @@ NOISE = (
     "message, or a bit, is what one message, or one bit of it, costs alone, at delta 0."
 )
 
+ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # what is no mechanism's name
+
 
 def arm(one: Arm) -> str:
     """What one line of a comparison shows.
@@ -37,8 +39,8 @@ def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
 
 
 def asked(mechanism: str) -> str:
-    """The local mechanism that was asked for."""
-    return "best mechanism (auto)" if mechanism == "auto" else registry.title(mechanism)
+    """The mechanism that was asked for."""
+    return ASKED.get(mechanism) or registry.title(mechanism)
 
 
 def mechanism(name: str | None) -> str:

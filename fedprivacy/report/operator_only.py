@@ -16,6 +16,7 @@ FIELDS = {
     "failures": "Clients that failed",
     "first_failure": "What the first failing client said",
     "refusals": "Clients that refused",
+    "answered": "Clients that answered",
     "error": "Error",
     "seed": "Seed",
     "scenario.seed": "Seed of the scenario",
@@ -75,7 +76,7 @@ def _series(
     parent: str, columns: Sequence[tuple[str, list[Any]]], document: Mapping[str, Any]
 ) -> list[Block | Details]:
     """A summary of the numeric fields below one list, and all of them element by element."""
-    element = {"rounds[]": "round", "cells[]": "cell"}.get(parent, "element")
+    element = {"rounds[]": "round", "cells[]": "cell", "queries[]": "query"}.get(parent, "element")
     summary = [
         (label(field), *(common.plain(figure(values)) for figure in (min, statistics.median, max, sum)))
         for field, values in columns

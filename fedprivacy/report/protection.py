@@ -12,6 +12,7 @@ from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
 from fedprivacy.report.documents import Arm
 from fedprivacy.report.parts import Guarantee
+from fedprivacy.report.wording import TRAINING, Wording
 
 OBSERVERS = ("server", "participant", "outsider")
 # Above it the bound on the odds (e^20, 5e8) says nothing that anybody would call protection.
@@ -29,12 +30,13 @@ class Protected:
     guarantees: Sequence[Guarantee]
 
 
-def blocks(cells: Sequence[Protected], uncovered: str) -> list[Block | Details]:
+def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINING) -> list[Block | Details]:
     """The guarantees of a run (one cell) or of a comparison, as tables.
 
     Args:
         cells: What was guaranteed where.
         uncovered: Of whom no guarantee speaks, since their data are public; empty where there is nobody.
+        wording: What was released, in words.
     """
     guarantees = [g for cell in cells for g in cell.guarantees]
     if not guarantees:
@@ -45,7 +47,7 @@ def blocks(cells: Sequence[Protected], uncovered: str) -> list[Block | Details]:
     found = dict.fromkeys(g.observer for g in guarantees)
     observers = [*(name for name in OBSERVERS if name in found), *(n for n in found if n not in OBSERVERS)]
     stands_with = words.terms(guarantees)
-    shown: list[Block | Details] = [_matrix(cells, arms, observers, stands_with)]
+    shown: list[Block | Details] = [_matrix(cells, arms, observers, stands_with, wording)]
     if uncovered and stands_with:
         shown.append(Text(uncovered))
     held = {g.epsilon for g in guarantees if g.epsilon is not None and g.holds}
@@ -65,7 +67,7 @@ def blocks(cells: Sequence[Protected], uncovered: str) -> list[Block | Details]:
         shown.append(Table(caption, ("Trust model", "Provided that"), assumed, stacked=True))
     if len(cells) > len(arms):
         shown.append(Details("Each epsilon that was asked for", [_each(cells, observers, stands_with)]))
-    shown.append(Details("Every guarantee as a sentence, to quote", [_sentences(cells)]))
+    shown.append(Details("Every guarantee as a sentence, to quote", [_sentences(cells, wording)]))
     return shown
 
 
@@ -74,16 +76,25 @@ def _of(cells: Sequence[Protected], arm: Arm) -> list[Guarantee]:
 
 
 def _matrix(
-    cells: Sequence[Protected], arms: Mapping[str, Sequence[Arm]], observers: Sequence[str], stands_with: str
+    cells: Sequence[Protected],
+    arms: Mapping[str, Sequence[Arm]],
+    observers: Sequence[str],
+    stands_with: str,
+    wording: Wording,
 ) -> Table:
     caption = "Is a client protected from this observer?"
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observer of its column."
-    seen = [f"{words.capital(words.observer(o))} {words.SEES[o]}." for o in observers if o in words.SEES]
+    seen = [f"{words.capital(words.observer(o))} {wording.sees[o]}." for o in observers if o in wording.sees]
     rows = [
         (
-            Entry(words.trust(trust), words.WHO_ADDS_NOISE.get(trust, "")),
-            *(_shared({arm: _protection(_of(cells, arm), trust, o) for arm in own}) for o in observers),
+            Entry(words.trust(trust), wording.noise.get(trust, "")),
+            *(
+                _shared(
+                    {arm: _protection(_of(cells, arm), o, wording.why.get((trust, o), "")) for arm in own}
+                )
+                for o in observers
+            ),
         )
         for trust, own in arms.items()
     ]
@@ -105,10 +116,9 @@ def _shared(entries: Mapping[Arm, Entry]) -> Entry:
     return Entry("\n".join(lines), first.note, first.tone if len(tones) == 1 else "")
 
 
-def _protection(guarantees: Sequence[Guarantee], trust: str, observer: str) -> Entry:
-    """What one arm guarantees against one observer, over all its epsilons."""
+def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Entry:
+    """What one arm guarantees against one observer, over all its epsilons, and why, by its definition."""
     found = [g for g in guarantees if g.observer == observer]
-    why = words.WHY.get((trust, observer), "")
     if not found:
         return Entry("Not stated")
     if not any(g.holds for g in found):
@@ -160,7 +170,7 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str
     return Table(caption, head, rows)
 
 
-def _sentences(cells: Sequence[Protected]) -> Table:
+def _sentences(cells: Sequence[Protected], wording: Wording) -> Table:
     """Every guarantee; the same one of several arms of a trust model stands once."""
     arms = list(dict.fromkeys(cell.arm for cell in cells))
     same: dict[tuple[str, ...], list[Arm]] = {}
@@ -170,7 +180,7 @@ def _sentences(cells: Sequence[Protected]) -> Table:
                 words.capital(words.observer(g.observer)),
                 words.epsilon(g.epsilon),
                 f"delta {words.number(g.delta)}\n{g.unit}, {g.adjacency}" if g.holds else "—",
-                g.words or words.meaning(g),
+                g.words or words.meaning(g, wording.why),
                 (g.accountant or "—") if g.holds else "—",
             )
             shared = same.setdefault((cell.arm.trust, *row), [])

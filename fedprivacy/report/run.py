@@ -9,6 +9,7 @@ from fedprivacy.report import candidates, classes, common, learning, names, plot
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.documents import Arm, RunDocument
 from fedprivacy.report.parts import Privacy
+from fedprivacy.report.wording import TRAINING
 
 
 def page(document: RunDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -62,7 +63,7 @@ def _finding(document: RunDocument) -> Finding:
         text="; ".join([reached, *spent]) + ".",
         terms=f"Epsilon stands at {stands_with}." if stands_with else "",
         heading="Against whom",
-        caution=words.caution([_trust(document)]),
+        caution=TRAINING.caution([_trust(document)]),
     )
 
 

@@ -45,6 +45,14 @@ WHY = {
     ("local", "outsider"): "They see a model made from updates that already carried noise.",
 }
 
+# What stands beside every picture that lays trust models over one another.
+CAUTIONS = {
+    "local": "Local privacy holds against the server itself, since the noise is added before anything "
+    "leaves a client.",
+    "central": "Central privacy holds only against those behind the server: the server receives every "
+    "update without noise and has to be trusted.",
+}
+
 UNITS = {"client": "one client (all its records)", "example": "one record"}
 
 ADJACENCIES = {
@@ -123,6 +131,16 @@ def listed(parts: Iterable[str], last: str = "and") -> str:
     return f" {last} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 query`, `2 queries`: a number with its noun.
+
+    >>> counted(1, "query"), counted(2, "query"), counted(1200, "clip")
+    ('1 query', '2 queries', '1,200 clips')
+    """
+    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def capital(text: str) -> str:
     """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
@@ -171,10 +189,10 @@ def reach(guarantees: Sequence[Guarantee]) -> str:
     return f"holds against {listed(against)}" + (f", not against {listed(trusted)}" if trusted else "")
 
 
-def meaning(g: Guarantee) -> str:
-    """What one guarantee says, in a plain sentence without assumptions."""
+def meaning(g: Guarantee, why: Mapping[tuple[str, str], str] = WHY) -> str:
+    """What one guarantee says, in a plain sentence without assumptions; `why` there is none, by trust."""
     if g.epsilon is None or not g.holds:
-        return WHY.get((g.trust or "", g.observer), f"Nothing is guaranteed against {observer(g.observer)}.")
+        return why.get((g.trust or "", g.observer), f"Nothing is guaranteed against {observer(g.observer)}.")
     what, who = capital(change(g.adjacency, g.unit)), observer(g.observer)
     return (
         f"{what} changes the probability of anything that {who} can see by a factor of at most "
@@ -215,17 +233,6 @@ def how_to_read(epsilons: Sequence[float], changes: str, stands_with: str) -> st
 def cut_axis(bottom: float) -> str:
     """A warning where the accuracy axis does not begin at zero."""
     return f" The accuracy axis begins at {100 * bottom:.0f} %, not at 0." if bottom > 0 else ""
-
-
-def caution(trusts: Sequence[str]) -> str:
-    """What stands beside every picture that lays trust models over one another."""
-    said = {
-        "local": "Local privacy holds against the server itself, since the noise is added before anything "
-        "leaves a client.",
-        "central": "Central privacy holds only against those behind the server: the server receives every "
-        "update without noise and has to be trusted.",
-    }
-    return " ".join(said[name] for name in ("local", "central") if name in trusts)
 
 
 def sampling(value: Any) -> str:

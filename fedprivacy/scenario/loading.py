@@ -6,12 +6,16 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedprivacy.scenario import reading
+from fedprivacy.scenario import kinds, reading
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.sections import ATTACK, GAME
+from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.statistics import sections as asking
+from fedprivacy.scenario.statistics.scenario import QUERY
 
-AnyScenario = Scenario | AttackScenario | Statistics
+AnyScenario = Scenario | Statistics  # an AttackScenario is a Scenario
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
@@ -29,10 +33,27 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
 
 def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AnyScenario:
     """Reads the text of a scenario file; see `load`."""
-    kinds: dict[str, type[AnyScenario]] = {"queries": Statistics, "attacks": AttackScenario}
+    told: dict[str, type[AnyScenario]] = {"queries": Statistics, "attacks": AttackScenario}
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError):  # which the reader explains
         tables = {}
-    kind = next((kinds[section] for section in kinds if section in tables), Scenario)
+    kind = next((told[section] for section in told if section in tables), Scenario)
     return kind.from_text(text, file, overrides)
+
+
+def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
+    """Where each section of a scenario stands -> what it may be, in the order of a file; the head is ()."""
+    if isinstance(scenario, Scenario):
+        training: dict[tuple[str, ...], Kind] = {
+            (): HEAD,
+            **{(name,): kind for name, kind in kinds.KINDS.items()},
+        }
+        if isinstance(scenario, AttackScenario):
+            training |= {("game",): GAME, **{("attacks", name): ATTACK for name in scenario.attacks}}
+        return training
+    (data, kind), *others = asking.KINDS.items()
+    found: dict[tuple[str, ...], Kind] = {(): HEAD, (data,): kind}
+    found |= {("queries", name): QUERY for name in scenario.queries}
+    return found | {(name,): kind for name, kind in others}
+>>>>>>> stats

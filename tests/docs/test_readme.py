@@ -30,6 +30,7 @@ NOT_RUN = (
     "flwr run . --stream",
 )
 SHORTER = {
+    "fedprivacy compare star-wars-survey": "--set compare.repeats=2 --set 'compare.clients=[100, 1000]'",
     "fedprivacy compare local-vs-central": "--set 'compare.seeds=[1]' --set 'compare.epsilons=[8.0]'",
     'fedprivacy compare mine.toml --set "compare={epsilons=[2.0], seeds=[1, 2]}"': "--set server.rounds=2",
 }
@@ -91,7 +92,9 @@ def test_what_is_not_run_exists() -> None:
     assert (ROOT / scenario).exists()
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/sharp-edges.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/sharp-edges.md", "docs/statistics.md"]
+)
 def test_every_link_and_picture_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)]+)\)", text):

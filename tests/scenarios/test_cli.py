@@ -314,6 +314,36 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     assert (path / "report.html").exists()
 
 
+def test_statistics_are_asked_anew_and_not_resumed(tmp_path: Path) -> None:
+    out = str(tmp_path / "runs")
+    done = fedprivacy(
+        "run", "digital-goods-auction", "--set", "data.clients=100", "--out", out, "--allow-code"
+    )
+    assert done.returncode == 0
+    assert "of at most" in done.stdout
+    assert "No guarantee against the server" in done.stdout
+    [path] = (tmp_path / "runs").iterdir()
+    first = json.loads((path / "run.json").read_text())
+    refused = fedprivacy("run", "--resume", str(path))
+    assert refused.returncode == 2
+    assert "statistics are not resumed" in refused.stderr
+    command = shlex.split(refused.stderr.strip().rpartition("same answers: ")[2])
+    again = json.loads(fedprivacy(*command[1:], "--out", out, "--json").stdout)
+    assert again["queries"][0]["estimate"] == first["queries"][0]["estimate"]
+    assert again["noise_key"] == first["noise_key"]
+    rendered = fedprivacy("report", str(path))
+    assert (rendered.returncode, rendered.stdout.strip()) == (0, str(path / "report.html"))
+
+
+def test_new_copies_a_statistics_scenario(tmp_path: Path) -> None:
+    done = fedprivacy("new", "mine", "--from", "star-wars-survey", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout == "Wrote mine.toml. Start it with: fedprivacy compare mine.toml\n"
+    ran = fedprivacy("run", "mine.toml", "--set", "data.clients=50", "--seed", "9", "--json", cwd=tmp_path)
+    document = json.loads(ran.stdout)
+    assert (document["name"], document["seed"], document["plan"]["population"]) == ("mine", 9, 50)
+
+
 @pytest.mark.slow
 def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None:
     first = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)

@@ -10,11 +10,13 @@ import pytest
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.loading import load, loads
 from scenarios.ready import complete, described, find, first_sentence, ready
 
 
 def test_what_is_ready() -> None:
     assert {"digits", "local-vs-central", "synthetic-million"} <= set(ready())
+    assert {"star-wars-survey", "first-names", "common-disease", "digital-goods-auction"} <= set(ready())
     assert list(ready()) == sorted(ready())
 
 
@@ -22,11 +24,11 @@ def test_what_is_ready() -> None:
 def test_each_is_valid_described_and_named_as_its_file(name: str) -> None:
     if not described(name, ready()[name])["data_is_here"]:
         pytest.skip("its data are not here")
-    scenario = Scenario.read(ready()[name])
+    scenario = load(ready()[name])
     assert scenario.name == name
     assert len(scenario.description) > 40
     assert "core" in scenario.duration
-    assert Scenario.from_text(scenario.to_toml()) == scenario
+    assert loads(scenario.to_toml()) == scenario
     for trust in scenario.compare.trusts:
         scenario.cell(trust, None if trust == "none" else 1.0, 1)
 

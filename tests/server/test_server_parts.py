@@ -15,7 +15,7 @@ from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling
 from fedprivacy.scenario import AdamServer, MomentumServer, SgdServer
 from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
-from server.aggregation import _by_turn
+from server.aggregation import by_turn
 from server.optimizers import server_optimizer
 from server.privacy import add_central_noise
 from server.sampling import chunks, draw_cohort
@@ -69,7 +69,7 @@ def test_replies_are_taken_in_turn_and_a_missing_one_does_not_stop_the_rest() ->
     for number in (2, 0, 5, 1, 4):
         asked = Message(RecordDict({"c": ConfigRecord()}), 1, "train", group_id=f"7/{number}")
         replies.append(Message(Error(0, "x"), reply_to=asked))
-    assert [number for number, _ in _by_turn(iter(replies))] == [0, 1, 2, 4, 5]
+    assert [number for number, _ in by_turn(iter(replies))] == [0, 1, 2, 4, 5]
 
 
 def test_replies_stream_as_soon_as_it_is_their_turn() -> None:
@@ -82,7 +82,7 @@ def test_replies_stream_as_soon_as_it_is_their_turn() -> None:
             asked = Message(RecordDict({"c": ConfigRecord()}), 1, "train", group_id=f"7/{number}")
             yield Message(Error(0, "x"), reply_to=asked)
 
-    stream = _by_turn(arriving())
+    stream = by_turn(arriving())
     next(stream)
     assert taken == [0]
 

@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import tomli_w
-
 from fedprivacy.errors import Problem, ScenarioError
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
-from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import Finding, literal, wrong_type
 from fedprivacy.scenario.inspection import inspect, inspect_cells, validate
@@ -23,10 +20,9 @@ _OWN = ("game", "attacks")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
-class AttackScenario(Section):
+class AttackScenario(Scenario):
     """A run, the game that is played on it, and who plays: frozen, complete, and valid as a whole."""
 
-    run: Scenario
     game: GameSettings
     attacks: dict[str, Attack]
 
@@ -44,40 +40,21 @@ class AttackScenario(Section):
         parts, wrong = _own(tables)
         found += wrong
         if not found:
-            run = Scenario(**whole.parts)
-            found += _between(run, parts["game"], parts["attacks"])
+            found += _between(Scenario(**whole.parts), parts["game"], parts["attacks"])
         _refuse([*problems, *map(places.problem, found)])
-        return cls(run=run, **parts)
-
-    @property
-    def name(self) -> str:
-        """The name of the scenario."""
-        return self.run.name
+        return cls(**whole.parts, **parts)
 
     @property
     def warm_up(self) -> int:
         """The rounds before the attack."""
-        return self.run.server.rounds if self.game.warm_up is None else self.game.warm_up
-
-    def seeded(self, seed: int) -> AttackScenario:
-        """The same scenario with another seed."""
-        return self.model_copy(update={"run": self.run.model_copy(update={"seed": seed})})
+        return self.server.rounds if self.game.warm_up is None else self.game.warm_up
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""
-        attacks = {
-            name: {"kind": attack.kind, **attack.model_dump(mode="json", exclude_none=True)}
-            for name, attack in self.attacks.items()
-        }
-        return {
-            **self.run.tables(),
-            "game": self.game.model_dump(mode="json", exclude_none=True),
-            "attacks": attacks,
-        }
-
-    def to_toml(self) -> str:
-        """The complete scenario as TOML; reading it gives an equal scenario."""
-        return tomli_w.dumps({key: value for key, value in self.tables().items() if key != "compare"})
+        tables = super().tables()
+        game, attacks = (self.model_dump(mode="json", exclude_none=True)[key] for key in _OWN)
+        named = {name: {"kind": attack["kind"], **attack} for name, attack in attacks.items()}
+        return {**{key: tables[key] for key in tables if key not in _OWN}, "game": game, "attacks": named}
 
 
 def _own(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:

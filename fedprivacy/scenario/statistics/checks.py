@@ -26,11 +26,25 @@ def findings(parts: Parts, columns: tuple[str, ...] | None, clients: int | None)
     for name, query in parts.get("queries", {}).items():
         for key, what, remedy in (*_categories(query, parts.get("data")), *_bounds(query)):
             yield Finding(("queries", name, key), what, remedy)
+        if query.central == "discrete-laplace" and _in_shares(parts.get("data")):
+            yield Finding(
+                ("queries", name, "central"),
+                "needs whole totals, and clients of several records answer with shares of them",
+                'Set central = "laplace".',
+                literal(query.central),
+            )
         for key in ("column", "by"):
             column = getattr(query, key, None)
             if columns is not None and column is not None and column not in columns:
                 remedy = suggestion(column, columns, quoted=True)
                 yield Finding(("queries", name, key), "the data have no such column", remedy, literal(column))
+
+
+def _in_shares(data: Any) -> bool:
+    """Whether a client may own several records."""
+    if data is None or data.name == "npz":
+        return data is not None and data.owner == "user"
+    return data.name == "categories" and data.each > 1
 
 
 def _data(data: Any) -> Iterator[Finding]:
@@ -95,11 +109,13 @@ def _compare(parts: Parts) -> Iterator[Finding]:
             f'local answers are protected under replace-one alone, not under "{privacy.adjacency}"',
             'Leave out "local", or set privacy.adjacency = "replace-one".',
         )
-    least = min([*compare.clients, *([data.clients] if data is not None and data.clients else [])], default=0)
-    if privacy is not None and privacy.delta and compare.clients and privacy.delta >= 1 / least:
+    most = max(compare.clients, default=1)
+    if privacy is not None and privacy.delta and privacy.delta >= 1 / most:
         remedy = f"delta = {privacy.delta:g} must be below 1/clients of each cell."
-        yield Finding(("compare", "clients"), f"{least} clients are too few for delta", remedy)
+        yield Finding(("compare", "clients"), f"{most} clients are too many for delta", remedy)
     for trust in ("local", "central"):
+        if getattr(compare, trust) and trust not in compare.trusts:
+            yield Finding(("compare", trust), f'has no effect: trust "{trust}" is not compared', "Remove it.")
         for place, mechanism in enumerate(getattr(compare, trust)):
             for name, query in (queries or {}).items():
                 known = [str(word) for word in get_args(type(query).model_fields[trust].annotation)]
@@ -124,6 +140,8 @@ def _categories(query: Any, data: Any) -> Iterator[tuple[str, str, str]]:
         cells = len(query.edges) + 1
     elif query.first is None and query.last is None and data is not None and data.name == "categories":
         cells = len(data.shares) if data.shares else data.categories or 0
+    elif data is None and query.first is None and query.last is None:
+        return  # what is wrong with the data is said there
     elif query.first is None or query.last is None:
         yield "last" if query.last is None else "first", "missing", "Add first and last, or edges = [...]."
         return

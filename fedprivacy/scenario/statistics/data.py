@@ -41,6 +41,9 @@ class Categories(_MadeUp):
         max_length=10_000,
         description="How likely each category is, in any unit; instead of categories and exponent.",
     )
+    each: int = Field(
+        1, ge=1, le=1000, description="How many answers each client has, drawn one by one, such as 1."
+    )
 
 
 class Numbers(_MadeUp):
@@ -54,8 +57,12 @@ class Numbers(_MadeUp):
     spread: float | None = Field(
         None, gt=0, le=10, description="The standard deviation of the logarithm.", examples=[0.5]
     )
-    low: float | None = Field(None, description="The lower end of a uniform law.", examples=[0.0])
-    high: float | None = Field(None, description="The upper end of a uniform law.", examples=[1.0])
+    low: float | None = Field(
+        None, ge=-1e15, le=1e15, description="The lower end of a uniform law.", examples=[0.0]
+    )
+    high: float | None = Field(
+        None, ge=-1e15, le=1e15, description="The upper end of a uniform law.", examples=[1.0]
+    )
 
 
 class NpzTable(Section):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.sections import no_repeats
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 
 ForBits = Literal["auto", "randomized-response", "laplace"]
@@ -65,7 +66,7 @@ class _Categorical(_Query):
         max_length=MAX_CELLS,
         description="Instead of first and last: where a number passes from one category to the next.",
     )
-    names: tuple[str, ...] | None = Field(
+    names: Annotated[tuple[str, ...], AfterValidator(no_repeats)] | None = Field(
         None, strict=False, min_length=2, max_length=MAX_CELLS, description="What the categories are called."
     )
     local: ForCategories = Field("auto", description=_LOCAL)
@@ -75,6 +76,12 @@ class Histogram(_Categorical):
     """How many clients are in each category; what is beyond the last is counted there."""
 
     kind: Literal["histogram"]
+    bound_probability: float = Field(
+        0.95,
+        gt=0,
+        lt=1,
+        description="With which probability the bound on the largest error holds, such as 0.95.",
+    )
     central: ByServer = Field("auto", description=_CENTRAL)
 
 
@@ -82,6 +89,13 @@ class MostCommon(_Categorical):
     """The category that most clients are in."""
 
     kind: Literal["most-common"]
+    per_client: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="In how many categories a client counts at most, once in each that it has a record of; "
+        "with 1 its records share the one vote that it has.",
+    )
     central: Literal["auto", "noisy-max", "exponential-mechanism", "permute-and-flip", "all-counts"] = Field(
         "auto", description=_CENTRAL
     )
@@ -108,7 +122,7 @@ class Quantile(_Grid):
     low: Finite = Field(description="The least candidate.", examples=[0.0])
     high: Finite = Field(description="The largest candidate.", examples=[100_000.0])
     steps: int = Field(100, ge=1, le=100_000, description="The steps from low to high, such as 100.")
-    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+    quantiles: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], AfterValidator(no_repeats)] = Field(
         (0.5,),
         strict=False,
         min_length=1,

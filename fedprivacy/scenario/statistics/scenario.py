@@ -134,8 +134,9 @@ def _inspect(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
     head, _, found = validate((), HEAD, above, _SECTIONS)
     parts: dict[str, Any] = {} if head is None else dict(head)
     privacy = tables.get("privacy")
-    if "compare" not in tables and isinstance(privacy, dict) and privacy.get("adjacency") in NOT_LOCAL:
-        tables = {**tables, "compare": {"trusts": ["none", "central"]}}
+    compare = tables.get("compare", {})
+    if isinstance(compare, dict) and isinstance(privacy, dict) and privacy.get("adjacency") in NOT_LOCAL:
+        tables = {**tables, "compare": {"trusts": ["none", "central"], **compare}}
     for section, kind in KINDS.items():
         table = tables.get(section, {})
         if not isinstance(table, dict):

@@ -10,7 +10,6 @@ import math
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from pages import HOSTILE, MEASURE, OPENED, Page, poisoned
 from PIL import Image
 
 from fedprivacy import report
@@ -212,65 +212,6 @@ def run_document(done: int = 100, status: str = "finished", error: str | None = 
         "notes": ["Simulation-grade randomness: who knows the seed knows the noise."],
         "operator_only": ["rounds[].cohort", "rounds[].zeroed", "rounds[].failures", "error"],
     }  # fmt: skip
-
-
-class Page(HTMLParser):
-    """A rendered page, taken apart as a browser would: elements with their attributes and texts."""
-
-    VOID = frozenset({"meta", "br", "hr", "img", "link", "input"})
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.html = html
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.open: list[tuple[str, dict[str, str]]] = []
-        self.texts: list[tuple[tuple[str, ...], str]] = []  # (ids, classes and tags above it, text)
-        self.feed(html)
-        self.close()
-        assert not self.open, f"unclosed: {self.open}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
-        self.elements.append((tag, attributes))
-        if tag not in self.VOID:
-            self.open.append((tag, attributes))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {name: value or "" for name, value in attrs}))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1][0] == tag, f"</{tag}> closes {self.open[-1]}"
-        self.open.pop()
-
-    def handle_data(self, data: str) -> None:
-        marks = [
-            mark
-            for tag, found in self.open
-            for mark in (tag, found.get("id"), *found.get("class", "").split())
-        ]
-        self.texts.append((tuple(mark for mark in marks if mark), data))
-
-    def text(self, within: str = "main", without: str = "") -> str:
-        """The text below an element (by tag, id or class), without that below another."""
-        found = [
-            text for marks, text in self.texts if within in marks and (not without or without not in marks)
-        ]
-        return re.sub(r"\s+", " ", " ".join(found)).strip()
-
-    def all(self, tag: str) -> list[dict[str, str]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-    def rows(self, section: str = "") -> list[list[str]]:
-        """The cells of every table row of a section, or of the first picture."""
-        part = rf'<section id="{section}".*?</section>' if section else "<figure.*?</figure>"
-        body = re.search(part, self.html, re.DOTALL)
-        assert body
-        rows = re.findall(r"<tr.*?</tr>", body.group(), re.DOTALL)
-        return [[Page(cell).text("t") for cell in _cells(row)] for row in rows]
-
-
-def _cells(row: str) -> list[str]:
-    return [f"<t>{inner}</t>" for _, inner in re.findall(r"<(t[hd])\b[^>]*>(.*?)</\1>", row, re.DOTALL)]
 
 
 @pytest.fixture(scope="module")
@@ -849,7 +790,10 @@ def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
         ({"schema": 2}, "schema = 2 is unknown; this version reads schema 1"),
         ({"schema": None}, "schema = None is unknown"),
         ({"schema": True}, "schema = True is unknown"),
-        ({"kind": "replay"}, "kind = 'replay' is unknown; a report is made from run or compare"),
+        (
+            {"kind": "replay"},
+            "kind = 'replay' is unknown; a report is made from run, compare, statistics or compare-statistics",
+        ),
         ({"kind": ["run"]}, "kind = ['run'] is unknown"),
         ({"rounds": [{"accuracy": "high"}]}, "report: damaged: rounds[0].accuracy is not a number. Restore"),
         ({"operator_only": "all"}, "operator_only must be a list of paths"),
@@ -876,19 +820,6 @@ def test_a_list_is_not_a_document() -> None:
 
 
 # --- one safe, offline page
-
-
-HOSTILE = "<script src=http://evil.test/x.js></script><img src=x onerror=alert(1)>"
-HOSTILE += "\"' $x^2$ {{ 7*7 }} </svg></style>"
-
-
-def poisoned(value: Any, keep: tuple[str, ...] = ("kind", "trust", "observer")) -> Any:
-    """The document with hostile text in each of its strings and scenario keys."""
-    if isinstance(value, dict):
-        return {key: entry if key in keep else poisoned(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [poisoned(entry) for entry in value]
-    return value + HOSTILE if isinstance(value, str) else value
 
 
 @pytest.mark.parametrize(
@@ -1066,26 +997,6 @@ def test_the_package_offers_two_functions() -> None:
 
 
 # --- in a real browser
-
-OPENED = "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
-MEASURE = """(() => {
-const box = e => e.getBoundingClientRect();
-const drawn = [...document.querySelectorAll("svg")].filter(e => box(e).width > 0);
-const cut = drawn.flatMap(e => [...e.querySelectorAll("text")].filter(t => box(t).right > box(e).right + 1
-  || box(t).left < box(e).left - 1 || box(t).bottom > box(e).bottom + 1).map(t => t.textContent));
-const parts = color => color.match(/[\\d.]+/g).map(Number);
-const light = color => { const [r, g, b] = parts(color).map(p => p / 255)
-  .map(p => p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
-const paper = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-  if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255, 255, 255)"; };
-const faint = [...document.querySelectorAll("main *")].filter(e => box(e).width > 0 && [...e.childNodes]
-  .some(n => n.nodeType === 3 && n.data.trim())).filter(e => { const style = getComputedStyle(e);
-  const [low, high] = [light(e.closest("svg") ? style.fill : style.color), light(paper(e))].sort((a, b) => a - b);
-  return (high + 0.05) / (low + 0.05) < 4.5; }).map(e => e.textContent);
-return {cut, faint, sizes: drawn.map(e => [box(e).width, box(e).height]),
-  dark: light(paper(document.querySelector("main"))) < 0.2, wide: document.documentElement.scrollWidth,
-  figures: document.querySelectorAll("figure").length};
-})()"""
 
 
 def crowded() -> dict[str, Any]:

@@ -36,7 +36,11 @@ from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 
-from fedprivacy.errors import InputError
+from clients.app import make_app as make_respondents
+from clients.respondents import Respondents
+from fedprivacy.analytics.record import StatisticsRecord
+from fedprivacy.errors import InputError, RunError
+from scenarios.asking import play
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.flower_internals import (
     CLIENT_APP_RAISED_EXCEPTION,
@@ -44,6 +48,7 @@ from scenarios.engines.flower_internals import (
     REPLY_MESSAGE_UNAVAILABLE,
     Run,
 )
+from server.statistics import serve
 
 Configs = Sequence[Mapping[str, bool | float | int | str]]
 
@@ -600,6 +605,25 @@ def test_a_plain_server_app_runs_without_deprecated_use(grid: Grid, recwarn: pyt
     np.testing.assert_allclose(outcome[0], [14 / 6, 10 + 14 / 6], rtol=1e-6)
     assert [record.getMessage() for record in records] == []
     assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_a_statistics_run_gives_the_same_answers_on_any_engine(
+    engine: Engine, make_statistics: Callable[..., Any], trust: str
+) -> None:
+    """Each node keeps count of who has answered over the messages of a run, whichever node asks whom."""
+    scenario = make_statistics(
+        f"privacy.trust={trust}", "federation={hosts=4, chunk_size=7}", "queries.where={kind='count'}"
+    )
+    respondents = Respondents.of(scenario)
+    record = StatisticsRecord(scenario, respondents.plan, None)
+    with engine.open(make_respondents(respondents), partitions(3), {}) as grid:
+        serve(grid, record, respondents.people)
+        with pytest.raises(RunError, match="nobody answered"):  # all have answered before
+            serve(grid, StatisticsRecord(scenario, respondents.plan, None), respondents.people)
+    told = [(one["estimate"], one["answered"], one["failures"]) for one in record.queries]
+    alone = play(scenario, Respondents.of(scenario)).queries
+    assert told == [(one["estimate"], 100, 0) for one in alone]
 
 
 def test_mods_run_around_the_handler_in_their_order(engine: Engine) -> None:

@@ -1,0 +1,179 @@
+"""The answers of a run: pictures of dots with intervals, and the choices in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.report import common, plots, words
+from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.statistics import dots, figures
+from fedprivacy.report.statistics.documents import StatisticsDocument
+from fedprivacy.report.statistics.parts import Query, Row
+
+DRAWN = 40  # rows of a query that a picture has room for
+LISTED = 400  # rows of a query that a table lists
+CHOICES = ("most-common", "best-price")
+TRUE = f"True value ({figures.SIMULATION_ONLY})"
+TRUTH = (
+    "Upright line: the true value, which only this simulation knows. No real federation has it, and no "
+    "guarantee covers those who see it."
+)
+
+
+def of_run(document: StatisticsDocument) -> list[Block | Details]:
+    """The single numbers in one picture, each longer answer in one of its own, and a table of choices."""
+    shown: list[Block | Details] = []
+    queries = [query for query in document.queries if query.kind not in CHOICES]
+    single = [query for query in queries if len(query.rows) == 1 and _known(query)]
+    if single:
+        shown.append(_picture(single, document, "answers-0"))
+    several = [query for query in queries if len(query.rows) > 1 and _known(query)]
+    shown += [_picture([query], document, f"answers-{place}") for place, query in enumerate(several, start=1)]
+    untold = [query for query in queries if not _known(query)]
+    if untold:
+        shown.append(_untold(untold))
+    choices = [query for query in document.queries if query.kind in CHOICES]
+    if choices:
+        shown.append(_choices(choices))
+    return shown
+
+
+def drawn_places(kind: str, rows: Sequence[Row], most: int) -> list[int]:
+    """Which rows are shown: all in their order, of too many the largest first (of quantiles some).
+
+    >>> drawn_places("histogram", [Row("a", 1.0), Row("b", 3.0), Row("c", 2.0)], 2)
+    [1, 2]
+    """
+    places = list(range(len(rows)))
+    if len(rows) <= most:
+        return places
+    if kind == "quantile":
+        return common.spaced(places, most)
+    return sorted(places, key=lambda place: -_size(rows[place]))[:most]
+
+
+def only(kind: str, shown: int, whole: int, where: str, *, first: bool = False) -> str:
+    """A sentence where not all rows are shown; `first`: nor are all that were asked for at hand."""
+    if shown >= whole:
+        return ""
+    which = "Evenly spaced" if kind == "quantile" else "The largest"
+    # A comparison may have left categories out: these are the largest of what it has.
+    of = f"the first {whole:,}" if first else f"{whole:,}"
+    return f" {which} {shown:,} of {of} are {where}."
+
+
+def _size(row: Row) -> float:
+    return float("-inf") if row.estimate is None else row.estimate
+
+
+def _known(query: Query) -> bool:
+    return any(row.estimate is not None for row in query.rows)
+
+
+def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) -> Picture:
+    panels = [_panel(query, document.trust) for query in queries]
+    title = "Dot chart of the answers with their intervals"
+    spoken = dots.spoken(panels)
+    caption = " ".join(
+        [
+            *_intervals(queries),
+            *([TRUTH] if any(row.true is not None for q in queries for row in q.rows) else []),
+        ]
+    )
+    caption += "".join(
+        only(q.kind, len(p.names), len(q.rows), "drawn") for p, q in zip(panels, queries, strict=True)
+    )
+    return Picture(
+        wide=dots.draw(panels, name, title, spoken, narrow=False),
+        narrow=dots.draw(panels, name, title, spoken, narrow=True),
+        caption=caption or "The answers.",
+        tables=[_table(queries)],
+    )
+
+
+def _intervals(queries: Sequence[Query]) -> list[str]:
+    """What the bars are, and what they cover."""
+    said = {
+        f"Bars: {confident(query)}, which covers {query.covers}."
+        if query.covers
+        else f"Bars: {confident(query)}.": None
+        for query in queries
+        if any(row.interval for row in query.rows)
+    }
+    without = [q.name for q in queries if q.mechanism and not any(row.interval for row in q.rows)]
+    none = f"No bars for {words.listed(without)}: there is no interval; what is promised stands below."
+    return [*said, *([none] if without else [])]
+
+
+def confident(query: Query) -> str:
+    """How sure its interval is."""
+    share = "" if query.confidence is None else f"{words.number(100 * query.confidence)} % "
+    return f"{share}interval"
+
+
+def _panel(query: Query, trust: str) -> dots.Panel:
+    rows = query.rows
+    places = drawn_places(query.kind, rows, DRAWN)
+    marked = [dots.Column(plots.look(Arm(trust)), "Published answer", dict(enumerate(rows)))]
+    truths = {place: Row(row.label, row.true) for place, row in enumerate(rows) if row.true is not None}
+    if truths:
+        marked.append(dots.Column(dots.EXACT, TRUE, truths))
+    named = {place: rows[place].label for place in places}
+    return dots.Panel(f"{query.name}: {figures.asked(query.kind)}", query.kind, named, marked)
+
+
+def _table(queries: Sequence[Query]) -> Table:
+    rows: list[Sequence[Value] | Group] = []
+    caption = f"Each answer, its interval, and the true value ({figures.SIMULATION_ONLY})."
+    for query in queries:
+        every = query.rows
+        places = drawn_places(query.kind, every, LISTED)
+        caption += only(query.kind, len(places), len(every), "listed; the stored record has all")
+        if len(every) > 1:
+            rows.append(Group(query.name, figures.asked(query.kind)))
+        rows += [_row(query, every[place]) for place in places]
+    return Table(caption, ("", "Estimate", "Interval", TRUE), rows, numeric=frozenset({1, 2, 3}))
+
+
+def _row(query: Query, row: Row) -> Sequence[Value]:
+    return (
+        row.label or query.name,
+        figures.estimate(query.kind, row),
+        figures.interval(query.kind, row.interval),
+        figures.value(query.kind, row.true),
+    )
+
+
+def _untold(queries: Sequence[Query]) -> Table:
+    rows = [(query.name, figures.UNKNOWN, _truth(query)) for query in queries]
+    return Table("There is too much noise to tell these.", ("Query", "Estimate", TRUE), rows)
+
+
+def _choices(queries: Sequence[Query]) -> Table:
+    """What was chosen, what is truly best, and what the choice is worth beside it."""
+    rows = [
+        (
+            query.name,
+            figures.chosen(query.kind, query.estimate),
+            _truth(query),
+            figures.worth(query.score, query.scored),
+            figures.worth(query.best, query.scored),
+            figures.promise(query.bound),
+        )
+        for query in queries
+    ]
+    head = (
+        "Query", "Chosen", f"Truly best ({figures.SIMULATION_ONLY})",
+        f"Worth ({figures.SIMULATION_ONLY})", f"Best possible ({figures.SIMULATION_ONLY})", "Promise",
+    )  # fmt: skip
+    caption = "What was chosen, beside what is truly best: only this simulation knows that, and no guarantee "
+    return Table(caption + "covers those who see it.", head, rows, stacked=True)
+
+
+def _truth(query: Query) -> str:
+    if isinstance(query.true, tuple):
+        return words.listed(
+            figures.value(query.kind, one) if not isinstance(one, str) else one for one in query.true[:8]
+        )
+    return figures.chosen(query.kind, query.true)

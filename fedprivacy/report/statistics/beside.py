@@ -1,0 +1,156 @@
+"""The first repeat's answers beside each other: exact, and under each trust model with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.analytics.comparison import SHOWN
+from fedprivacy.report import common, names, plots, words
+from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.statistics import dots, figures
+from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
+from fedprivacy.report.statistics.documents import StatisticsComparison
+from fedprivacy.report.statistics.parts import Answer, Repeats, Row
+
+EXACT = f"Exact ({figures.SIMULATION_ONLY})"
+OTHERS = 6  # further epsilons with a table of their own
+TRUTH = (
+    "Upright line: the exact answer, which only this simulation knows; no guarantee covers those who see it."
+)
+
+
+def of_comparison(document: StatisticsComparison) -> list[Section]:
+    """The answers at the largest epsilon and the most clients; those of other epsilons in folded tables."""
+    queries = [query for query in document.questions if query.kind not in CHOICES]
+    epsilon = document.epsilons[-1] if document.epsilons else None
+    single = [query for query in queries if len(query.answer.rows) == 1]
+    several = [query for query in queries if len(query.answer.rows) > 1]
+    groups = [group for group in (single, *([query] for query in several)) if group]
+    blocks: list[Block | Details] = []
+    for place, group in enumerate(groups):
+        panels = [_panel(document, query, epsilon) for query in group]
+        if any(panel.names and panel.columns for panel in panels):
+            blocks.append(_picture(document, group, panels, epsilon, f"answers-{place}"))
+    if not blocks:
+        return []
+    others = common.spaced(document.epsilons[:-1], OTHERS)
+    blocks += [
+        Details(
+            f"The answers at epsilon {words.number(one)}",
+            [_table(document, group, one) for group in groups],
+        )
+        for one in others
+    ]
+    return [Section("answers", "The answers side by side", blocks)]
+
+
+def _answers(
+    document: StatisticsComparison, name: str, epsilon: float | None
+) -> tuple[Answer | None, dict[Arm, Answer]]:
+    """The exact answer, and that of each arm with noise."""
+    exact, said = None, {}
+    for arm in document.arms:
+        cells = document.of(arm, epsilon=epsilon, clients=document.sizes[-1] if document.sizes else None)
+        own = cells[-1].query(name) if cells else None
+        if own is None:
+            continue
+        exact = exact or Answer(labels=own.answer.labels, estimate=own.answer.true)
+        if cells[-1].epsilon is None:
+            exact = own.answer
+        else:
+            said[arm] = own.answer
+    return exact, said
+
+
+def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> dots.Panel:
+    exact, said = _answers(document, query.name, epsilon)
+    rows = exact.rows if exact else []
+    longest = max([rows, *(answer.rows for answer in said.values())], key=len)
+    places = drawn_places(query.kind, rows if len(rows) == len(longest) else longest, DRAWN)
+    columns = [
+        dots.Column(plots.look(arm), names.arm(arm), dict(enumerate(answer.rows)))
+        for arm, answer in said.items()
+    ]
+    if any(row.estimate is not None for row in rows):
+        truths = {place: Row(row.label, row.estimate) for place, row in enumerate(rows)}
+        columns.append(dots.Column(dots.EXACT, EXACT, truths))
+    known = [c for c in columns if any(row.estimate is not None for row in c.rows.values())]
+    named = {place: longest[place].label for place in places}
+    return dots.Panel(f"{query.name}: {figures.asked(query.kind)}", query.kind, named, known)
+
+
+def _picture(
+    document: StatisticsComparison,
+    queries: Sequence[Repeats],
+    panels: Sequence[dots.Panel],
+    epsilon: float | None,
+    name: str,
+) -> Picture:
+    title = "Dot chart of the answers under each trust model"
+    spoken = dots.spoken(panels)
+    shown = [panel for panel in panels if panel.names and panel.columns]
+    caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
+    if any(row.estimate is None for panel in shown for one in panel.columns for row in one.rows.values()):
+        caption.append(" No mark: there is too much noise to tell.")
+    for panel, query in zip(panels, queries, strict=True):
+        size = _size(document, query, epsilon)
+        caption.append(only(query.kind, len(panel.names), size, "drawn", first=size >= SHOWN))
+    caption.append(_left_out([_size(document, query, epsilon) for query in queries]))
+    return Picture(
+        wide=dots.draw(shown, name, title, spoken, narrow=False),
+        narrow=dots.draw(shown, name, title, spoken, narrow=True),
+        caption="".join(caption),
+        tables=[_table(document, queries, epsilon)],
+    )
+
+
+def _size(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> int:
+    exact, said = _answers(document, query.name, epsilon)
+    return max(len(answer.rows) for answer in (exact or Answer(), *said.values()))
+
+
+def _left_out(sizes: Sequence[int]) -> str:
+    if all(size < SHOWN for size in sizes):
+        return ""
+    return f" A comparison keeps the first {SHOWN} categories of an answer; the record of a run has them all."
+
+
+def _where(document: StatisticsComparison, epsilon: float | None) -> str:
+    """At which epsilon, with all that it stands with, and how many clients."""
+    clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
+    stands_with = words.terms(document.guarantees())
+    if epsilon is None or not stands_with:
+        return clients
+    return f"{clients}, at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
+
+
+def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: float | None) -> Table:
+    """A row for each number, a column for each arm."""
+    found = {query.name: _answers(document, query.name, epsilon) for query in queries}
+    arms = [arm for arm in document.arms if any(arm in said for _, said in found.values())]
+    rows: list[Sequence[Value] | Group] = []
+    caption = f"The first repeat{_where(document, epsilon)}: each answer with its 95 % interval."
+    for query in queries:
+        exact, said = found[query.name]
+        columns = [dict(enumerate(said[arm].rows)) if arm in said else {} for arm in arms]
+        truths = exact.rows if exact else []
+        every = max([truths, *(list(column.values()) for column in columns)], key=len)
+        places = drawn_places(query.kind, truths if len(truths) == len(every) else every, LISTED)
+        caption += only(query.kind, len(places), len(every), "listed", first=len(every) >= SHOWN)
+        if len(every) > 1:
+            rows.append(Group(query.name, figures.asked(query.kind)))
+        for place in places:
+            exactly = truths[place].estimate if place < len(truths) else None
+            cells = (_said(query.kind, column.get(place)) for column in columns)
+            rows.append((every[place].label or query.name, figures.value(query.kind, exactly), *cells))
+    caption += _left_out([_size(document, query, epsilon) for query in queries])
+    head = ("", EXACT, *map(names.arm, arms))
+    return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
+
+
+def _said(kind: str, row: Row | None) -> str:
+    if row is None:
+        return "—"
+    ends = f"\n{figures.interval(kind, row.interval)}" if row.interval else ""
+    return figures.estimate(kind, row) + ends

@@ -1,0 +1,79 @@
+"""The page of a comparison of statistics: what privacy costs in error, and from whom it protects."""
+
+from __future__ import annotations
+
+import math
+
+from fedprivacy.report import common, protection, words
+from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.parts import Guarantee
+from fedprivacy.report.statistics import beside, errors, promises, settings
+from fedprivacy.report.statistics.documents import StatisticsComparison
+from fedprivacy.report.wording import STATISTICS
+
+
+def page(document: StatisticsComparison, *, error: bool = False, command: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The comparison, without its operator-only fields.
+        error: Whether the operator-only section holds an error's text.
+        command: Whether it holds the command that reproduces the comparison.
+    """
+    lead: list[Block | Details] = []
+    if document.status != "finished":
+        lead.append(common.status(document, len(document.cells), None, "cells", error=error))
+    pictures = errors.of_comparison(document)
+    lead += [_finding(document), *pictures[:1]]
+    more = [*pictures[1:], *errors.tables(document)]
+    protected = protection.blocks(_protected(document), "", STATISTICS)
+    return Page(
+        title=f"{document.name}: error against privacy",
+        eyebrow="Comparison of federated statistics",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=lead,
+        sections=[
+            Section("guarantees", "Who is protected from whom", protected),
+            *errors.falls(document),
+            *beside.of_comparison(document),
+            *promises.of_comparison(document),
+            *(
+                [Section("errors", "The errors of the other queries" if pictures else "The errors", more)]
+                if more
+                else []
+            ),
+            *settings.of_comparison(document),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _finding(document: StatisticsComparison) -> Finding:
+    stands_with = words.terms(document.guarantees())
+    reaches = [
+        f"{words.trust(trust)}: {words.reach(found)}."
+        for trust, found in ((name, document.guarantees_under(name)) for name in document.trusts)
+        if any(g.holds for g in found)
+    ]
+    return Finding(
+        text=document.finding or "There is no finding: the comparison is not complete.",
+        terms=f"Epsilon stands at {stands_with}. {' '.join(reaches)}" if stands_with else "",
+        heading="Equal epsilon is not equal observer",
+        caution=STATISTICS.caution(document.trusts),
+    )
+
+
+def _protected(document: StatisticsComparison) -> list[protection.Protected]:
+    """What was guaranteed in each arm at each epsilon, once for all numbers of clients: the weakest."""
+    cells: dict[tuple[Arm, float | None], dict[tuple[str, float], Guarantee]] = {}
+    for arm in document.arms:
+        for cell in document.of(arm):
+            found = cells.setdefault((arm, cell.epsilon), {})
+            for g in cell.guarantees:
+                spent = math.inf if g.epsilon is None else g.epsilon
+                found.setdefault((g.observer, spent), g)
+    return [
+        protection.Protected(arm, epsilon, [found[key] for key in sorted(found, key=lambda key: key[1])])
+        for (arm, epsilon), found in cells.items()
+    ]

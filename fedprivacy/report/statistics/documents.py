@@ -1,0 +1,96 @@
+"""The result documents of statistics: one run, and a comparison."""
+
+from __future__ import annotations
+
+from fedprivacy.report.documents import TRUST_ORDER, Arm, Document
+from fedprivacy.report.parts import Guarantee, Privacy
+from fedprivacy.report.statistics.parts import Query, Repeats, Slope, StatisticsCell
+
+
+class StatisticsPrivacy(Privacy):
+    """What was guaranteed, and what a shuffler, which there is not, would make of it."""
+
+    shuffled: Guarantee | None = None
+
+
+class StatisticsDocument(Document):
+    """Queries that clients were asked."""
+
+    queries: tuple[Query, ...] = ()
+    privacy: StatisticsPrivacy = StatisticsPrivacy()
+
+    @property
+    def trust(self) -> str:
+        """The trust model."""
+        return self.privacy.trust or str(self.setting("privacy", "trust") or "none")
+
+
+class StatisticsComparison(Document):
+    """Queries under each trust model, mechanism, epsilon and number of clients, repeated."""
+
+    cells: tuple[StatisticsCell, ...] = ()
+    slopes: tuple[Slope, ...] = ()
+    finding: str | None = None
+    interval: str | None = None
+
+    @property
+    def arms(self) -> list[Arm]:
+        """The trust models, from the one that protects from fewest observers on, each by its mechanisms."""
+        found = list(dict.fromkeys((cell.trust, cell.asked) for cell in self.cells))
+        arms: list[Arm] = []
+        for trust in self.trusts:
+            own = (asked for name, asked in found if name == trust)
+            arms += [Arm(trust, asked, place) for place, asked in enumerate(own)]
+        return arms
+
+    @property
+    def trusts(self) -> list[str]:
+        """The trust models of the cells, in their order."""
+        found = dict.fromkeys(cell.trust for cell in self.cells)
+        return sorted(found, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
+
+    @property
+    def epsilons(self) -> list[float]:
+        """All budgets, from the strictest on."""
+        return sorted({cell.epsilon for cell in self.cells if cell.epsilon is not None})
+
+    @property
+    def sizes(self) -> list[int]:
+        """All numbers of clients, rising."""
+        return sorted({cell.clients for cell in self.cells if cell.clients is not None})
+
+    @property
+    def questions(self) -> list[Repeats]:
+        """Each query once, as some cell has it."""
+        found: dict[str, Repeats] = {}
+        for cell in self.cells:
+            for query in cell.queries:
+                found.setdefault(query.name, query)
+        return list(found.values())
+
+    def of(
+        self, arm: Arm, *, epsilon: float | None = None, clients: int | None = None
+    ) -> list[StatisticsCell]:
+        """The cells of an arm, by epsilon, then number of clients.
+
+        Args:
+            arm: The trust model and the mechanism asked for.
+            epsilon: Only those of this budget; trust "none" has none and stays.
+            clients: Only those of so many clients.
+        """
+        found = [
+            cell
+            for cell in self.cells
+            if (cell.trust, cell.asked) == (arm.trust, arm.asked)
+            and (epsilon is None or cell.epsilon in (None, epsilon))
+            and (clients is None or cell.clients in (None, clients))
+        ]
+        return sorted(found, key=lambda cell: (cell.epsilon or 0.0, cell.clients or 0))
+
+    def guarantees(self, arm: Arm | None = None) -> list[Guarantee]:
+        """The guarantees of one arm, or of all."""
+        return [g for cell in (self.cells if arm is None else self.of(arm)) for g in cell.guarantees]
+
+    def guarantees_under(self, trust: str) -> list[Guarantee]:
+        """The guarantees of all arms of a trust model."""
+        return [g for cell in self.cells if cell.trust == trust for g in cell.guarantees]

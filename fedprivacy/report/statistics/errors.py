@@ -1,0 +1,248 @@
+"""How far off a comparison's answers are: over the number of clients, over epsilon, and in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.report import common, names, plots, words
+from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.statistics import figures, lines
+from fedprivacy.report.statistics.answers import CHOICES
+from fedprivacy.report.statistics.documents import StatisticsComparison
+from fedprivacy.report.statistics.parts import HUGE, Repeats, Slope, StatisticsCell
+
+TOGETHER = 2  # queries of the picture on top; the others have one of their own
+LINES = 10  # lines that a panel tells apart
+SIMULATED = "True values are known to this simulation alone; no guarantee covers those who see errors."
+LAWS = (
+    "The lectures' laws: to be within alpha of a share, randomized response needs n >= c/(epsilon² alpha²) "
+    "clients, and a trusted server n >= c/(epsilon alpha). The errors of shares and means then fall as "
+    "n^-1/2 under local trust and as n^-1 under central trust; those of counts, which are n times as large, "
+    "grow as n^1/2 and not at all."
+)
+
+
+def of_comparison(document: StatisticsComparison) -> list[Block]:
+    """Pictures of the errors, the first two queries in one, and the fitted slopes; else a table alone."""
+    shown = [query for query in document.questions if _drawable(document, query)]
+    groups = [shown[at : at + TOGETHER] for at in range(0, len(shown), TOGETHER)]
+    return [_picture(document, group, f"errors-{place}") for place, group in enumerate(groups)]
+
+
+def tables(document: StatisticsComparison) -> list[Block]:
+    """Every figure where there is no picture of it."""
+    rest = [query for query in document.questions if not _drawable(document, query)]
+    return [_table(document, rest)] if rest and document.cells else []
+
+
+def falls(document: StatisticsComparison) -> list[Section]:
+    """The fitted slopes beside the lectures' laws; no section where the number of clients does not vary."""
+    if not document.slopes:
+        return []
+    rows = [
+        (
+            one.query,
+            names.arm(_arm(document, one)),
+            words.target(one.epsilon),
+            _exponent(one.slope),
+            "—" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
+        )
+        for one in document.slopes
+    ]
+    stands_with = words.terms(document.guarantees())
+    caption = "The exponent of n in the root mean squared error: a line through the logarithms, with its "
+    caption += "95 % interval, as for normal errors."
+    if stands_with:
+        caption += f" Epsilon stands at {stands_with}, against the observers named above."
+    head = ("Query", "Trust model", "Epsilon", "Slope", "95 % interval")
+    table = Table(caption, head, rows, numeric=frozenset({2, 3, 4}))
+    return [Section("slopes", "How the error falls with the number of clients", [Text(LAWS), table])]
+
+
+def _arm(document: StatisticsComparison, slope: Slope) -> Arm:
+    alike = (arm for arm in document.arms if (arm.trust, arm.asked) == (slope.trust, slope.mechanism))
+    return next(alike, Arm(slope.trust, slope.mechanism))
+
+
+def _exponent(slope: float | None) -> str:
+    """A slope with its sign, as a person would write it.
+
+    >>> _exponent(-0.471), _exponent(None)
+    ('-0.47', '—')
+    """
+    return "—" if slope is None else f"{slope:.2f}"
+
+
+def _noisy(document: StatisticsComparison) -> list[Arm]:
+    return [arm for arm in document.arms if any(cell.epsilon for cell in document.of(arm))]
+
+
+def _over_clients(document: StatisticsComparison) -> bool:
+    return len(document.sizes) > 1
+
+
+def _drawable(document: StatisticsComparison, query: Repeats) -> bool:
+    panel = _panel(document, query)
+    return panel is not None and any(len(line.points) > 1 for line in panel.lines)
+
+
+def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[float | None, bool]:
+    """What is drawn of a query in a cell, and whether it is a share of the repeats."""
+    if query is None:
+        return None, False
+    if query.kind in CHOICES:
+        return query.right, True
+    if _over_clients(document):
+        return query.rmse, False
+    return (query.error.mean if query.error else None), False
+
+
+def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None:
+    arms = _noisy(document)
+    over = _over_clients(document)
+    most = _epsilons_drawn(document)
+    epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
+    drawn = []
+    for arm in arms:
+        look = plots.look(arm)
+        if not over:
+            points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
+            drawn.append(lines.Line(look, names.arm(arm), tuple(p for p in points if p)))
+            continue
+        for place, epsilon in enumerate(epsilons):
+            cells = document.of(arm, epsilon=epsilon)
+            points = [_point(document, cell, query.name, cell.clients) for cell in cells]
+            own = (look[0], look[1], lines.DASHES[place])
+            label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"
+            label += _fitted(document, arm, query, epsilon)
+            drawn.append(lines.Line(own, label, tuple(p for p in points if p)))
+    kept = tuple(line for line in drawn if line.points)
+    if not kept:
+        return None
+    heading = _heading(query, over=over)
+    return lines.Panel(heading, kept, share=query.kind in CHOICES, aside=not over)
+
+
+def _heading(query: Repeats, *, over: bool) -> str:
+    if query.kind in CHOICES:
+        return f"{query.name}: how often the best was chosen"
+    what = query.measure or "error"
+    return f"{query.name}: {'root mean square of the ' if over else ''}{what} (lower is better)"
+
+
+def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: float) -> str:
+    key = (arm.trust, arm.asked, query.name, epsilon)
+    for one in document.slopes:
+        if (one.trust, one.mechanism, one.query, one.epsilon) == key and one.slope is not None:
+            return f": n^{_exponent(one.slope)}"
+    return ""
+
+
+def _point(
+    document: StatisticsComparison, cell: StatisticsCell, name: str, x: float | None
+) -> lines.Point | None:
+    """What is drawn of a cell; an error of 0 has no place on a logarithmic axis."""
+    query = cell.query(name)
+    figure, share = _figure(document, query)
+    if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
+        return None
+    bars = query.error.interval if query.error and not share and not _over_clients(document) else None
+    return lines.Point(x, min(figure, 1.0) if share else figure, bars)
+
+
+def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: str) -> Picture:
+    panels = [panel for query in queries if (panel := _panel(document, query)) is not None]
+    over = _over_clients(document)
+    stands_with = words.terms(document.guarantees())
+    x_label = "Number of clients n" if over else "epsilon (smaller is more private)"
+    title = f"Line charts of errors against {'the number of clients' if over else 'epsilon'}"
+    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(panel) for panel in panels)
+    return Picture(
+        wide=lines.draw(panels, x_label, name, title, spoken),
+        narrow=lines.draw(panels, x_label, name, title, spoken, narrow=True),
+        caption=_caption(document, panels, stands_with) + _never_off(document, queries),
+        tables=[_table(document, queries)],
+    )
+
+
+def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stands_with: str) -> str:
+    said = ["Shares of the repeats."] if any(panel.share for panel in panels) else []
+    if not all(panel.share for panel in panels):
+        said.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
+    if any(point.interval for panel in panels for line in panel.lines for point in line.points):
+        said.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
+    if _over_clients(document):
+        if document.slopes:
+            said.append("n^slope: the fitted law.")
+        if len(document.epsilons) > _epsilons_drawn(document):
+            said.append("The table has the other epsilons.")
+    if stands_with:
+        against = "; ".join(
+            f"{words.trust(trust)}: {words.reach(document.guarantees_under(trust))}"
+            for trust in document.trusts
+        )
+        said.append(f"Epsilon stands at {stands_with}. {against}.")
+    return " ".join([*said, SIMULATED])
+
+
+def _never_off(document: StatisticsComparison, queries: Sequence[Repeats]) -> str:
+    """Which lines are missing since their errors are all 0."""
+    missing = [
+        f"{query.name}, {names.arm(arm)}"
+        for query in queries
+        for arm in _noisy(document)
+        if query.kind not in CHOICES and not _some_error(document, arm, query.name)
+    ]
+    return f" No error above 0, hence no line: {'; '.join(missing)}." if missing else ""
+
+
+def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
+    return any(query.rmse for cell in document.of(arm) if (query := cell.query(name)))
+
+
+def _epsilons_drawn(document: StatisticsComparison) -> int:
+    """How many epsilons each arm has a line for."""
+    return max(1, min(len(lines.DASHES), LINES // max(1, len(_noisy(document)))))
+
+
+def _said(panel: lines.Panel) -> str:
+    """A panel in words: the ends of its lines."""
+    parts = []
+    for line in panel.lines:
+        first, last = line.points[0], line.points[-1]
+        shown = figures.percent if panel.share else figures.error
+        ends = (f"{shown(point.y)} at {words.number(point.x)}" for point in (first, last))
+        parts.append(f"{line.label}: {', '.join(ends)}")
+    return f"{panel.heading}. {'; '.join(parts)}."
+
+
+def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
+    """Every cell's errors over the repeats."""
+    rows: list[Sequence[Value] | Group] = []
+    for query in queries:
+        for arm in document.arms:
+            rows.append(Group(f"{query.name}, {names.arm(arm).lower()}", query.measure or ""))
+            rows += [_row(cell, own) for cell in document.of(arm) if (own := cell.query(query.name))]
+    caption = f"Errors over the repeats. {SIMULATED}"
+    if document.interval:
+        caption += f" Interval of the mean: {document.interval}."
+    caption += " Held: how many of the 95 % intervals hold the true value."
+    stands_with = words.terms(document.guarantees())
+    if stands_with:
+        caption += f" Epsilon stands at {stands_with}, against the observers named below."
+    head = ("Epsilon", "Clients", "Repeats", "Mean error", "Interval", "Root mean square", "Held")
+    return Table(caption, head, rows, numeric=frozenset(range(1, 7)))
+
+
+def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:
+    ends = query.error.interval if query.error else None
+    return (
+        words.target(cell.epsilon),
+        "—" if cell.clients is None else f"{cell.clients:,}",
+        "—" if cell.repeats is None else f"{cell.repeats:,}",
+        figures.error(query.error.mean if query.error else None),
+        "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
+        figures.error(query.rmse),
+        figures.percent(query.covered),
+    )

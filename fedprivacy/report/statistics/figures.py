@@ -1,0 +1,151 @@
+"""Numbers and names of statistics in words: answers, intervals, errors, queries, mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fedprivacy.report import common, names, words
+from fedprivacy.report.statistics.parts import Bound, Query, Repeats, Row
+
+SIMULATION_ONLY = "simulation only"
+UNKNOWN = "cannot be told"
+SHARES = ("mean-of-bits", "share-by-group")
+ASKED = {
+    "mean-of-bits": "the share of the clients that say yes",
+    "count": "how many clients say yes",
+    "mean": "the mean of a number between two public bounds",
+    "histogram": "how many clients are in each category",
+    "share-by-group": "the share of yes within each group",
+    "quantile": "quantiles, to within a public grid",
+    "most-common": "the category that most clients are in",
+    "best-price": "the price of a public list that earns most",
+}
+LISTED = 8  # entries of a setting that a line shows
+# What a client or the server does, by trust model and mechanism.
+DOES = {
+    ("local", "randomized-response"): "each client tells its answer as a bit, or by chance the opposite",
+    ("local", "laplace"): "each client adds noise to its own number",
+    ("local", "k-ary-randomized-response"): "each client names its category, or by chance any other",
+    ("local", "sue"): "each client sends a bit for each category, and flips each by chance",
+    ("local", "oue"): "each client sends a bit for each category, and flips each by chance",
+    ("local", "hadamard-response"): "each client names a set of categories that holds its own, or by chance "
+    "one that does not",
+    ("central", "laplace"): "the server adds noise to each exact total",
+    ("central", "discrete-laplace"): "the server adds whole numbers as noise to each exact total",
+    ("central", "exponential-mechanism"): "the server chooses by chance, good candidates far more likely",
+    ("central", "noisy-max"): "the server adds noise to each score and names only the best",
+    ("central", "permute-and-flip"): "the server adds noise to each score and names only the best",
+}
+
+
+def value(kind: str, number: float | None, digits: int = 4) -> str:
+    """An estimate or a true value: a share in percent, anything else as it is.
+
+    >>> value("mean-of-bits", 0.60019), value("histogram", 12345.6), value("count", None)
+    ('60.02 %', '12,346', '—')
+    """
+    if number is None:
+        return "—"
+    return f"{words.number(100 * number, digits)} %" if kind in SHARES else words.number(number, digits)
+
+
+def interval(kind: str, ends: tuple[float, float] | None) -> str:
+    """Both ends of an interval.
+
+    >>> interval("count", (3.0, 5.0)), interval("count", None)
+    ('3 to 5', '—')
+    """
+    return "—" if ends is None else f"{value(kind, ends[0])} to {value(kind, ends[1])}"
+
+
+def estimate(kind: str, row: Row) -> str:
+    """An estimate, or that there is too much noise for one."""
+    return UNKNOWN if row.estimate is None else value(kind, row.estimate)
+
+
+def error(number: float | None) -> str:
+    """An error in three digits."""
+    return words.number(number, 3)
+
+
+def percent(share: float | None) -> str:
+    """A share of the repeats.
+
+    >>> percent(0.975), percent(None)
+    ('97.5 %', '—')
+    """
+    return "—" if share is None else f"{words.number(100 * share, 3)} %"
+
+
+def asked(kind: str) -> str:
+    """What a query asks for."""
+    return ASKED.get(kind, kind)
+
+
+def settings(query: Any, leave_out: Sequence[str] = ()) -> str:
+    """The settings of a query on one line, of long lists only the beginning."""
+    if not isinstance(query, Mapping):
+        return ""
+    short = {
+        key: _short(entry)
+        for key, entry in query.items()
+        if key not in ("kind", "local", "central", *leave_out) and (key, entry) != ("weight", 1.0)
+    }
+    return common.flat(short)
+
+
+def _short(entry: Any) -> Any:
+    if isinstance(entry, float):
+        return f"{entry:,.10g}"  # a probability near 1 is not 1
+    if not isinstance(entry, (list, tuple)) or len(entry) <= LISTED:
+        return entry
+    return f"{', '.join(map(common.plain, entry[:LISTED]))} and {len(entry) - LISTED:,} more"
+
+
+def noise(query: Query | Repeats) -> str:
+    """The mechanism of a query with how much noise it has."""
+    if query.mechanism is None:
+        return "exact"
+    title, said = names.mechanism(query.mechanism), query.noise or ""
+    if said.lower().startswith(title.lower()):
+        return words.capital(said)
+    return f"{title}, {said}" if said else title
+
+
+def mechanism(query: Query | Repeats, trust: str) -> str:
+    """The mechanism of a query, its noise, and what it does."""
+    does = DOES.get((trust, query.mechanism or ""))
+    return f"{words.capital(noise(query))}." + (f" {words.capital(does)}." if does else "")
+
+
+def promise(bound: Bound | None) -> str:
+    """What a mechanism promises."""
+    if bound is None:
+        return "—"
+    odds = "" if bound.probability is None else f", with probability {chance(bound.probability)}"
+    return f"{words.capital(bound.what)}: at most {words.number(bound.at_most)}{odds}"
+
+
+def chance(probability: float) -> str:
+    """How likely a promise is kept, rounded down: what is not certain is never called so.
+
+    >>> chance(0.95), chance(0.9999546)
+    ('95 %', '99.9954 %')
+    """
+    return f"{math.floor(probability * 1e6 + 1e-6) / 1e4:.6g} %"
+
+
+def chosen(kind: str, choice: Any) -> str:
+    """A choice, or one number: a category by its name, a price as it is."""
+    return choice if isinstance(choice, str) else value(kind, choice)
+
+
+def worth(score: float | None, scored: str | None) -> str:
+    """What a choice is worth, with its unit.
+
+    >>> worth(9120.0, "revenue"), worth(None, None)
+    ('9,120 (revenue)', '—')
+    """
+    return words.number(score) + (f" ({scored})" if scored and score is not None else "")

@@ -1,0 +1,114 @@
+"""The page of one statistics run: what was asked, the answers, and what is guaranteed to whom."""
+
+from __future__ import annotations
+
+from fedprivacy.report import common, protection, words
+from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Table, Text, Tiles
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.statistics import answers, figures, settings
+from fedprivacy.report.statistics.documents import StatisticsDocument
+from fedprivacy.report.statistics.parts import Query
+from fedprivacy.report.wording import STATISTICS
+
+SAID = 4  # answers that the sentence on top names
+
+
+def page(document: StatisticsDocument, *, error: bool = False, command: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The run, without its operator-only fields.
+        error: Whether the operator-only section holds an error's text.
+        command: Whether it holds the command that reproduces the run.
+    """
+    lead: list[Block | Details] = []
+    if document.status != "finished":
+        done, planned = len(document.queries), len(settings.asked(document))
+        lead.append(common.status(document, done, planned or None, "queries", error=error))
+    pictures = answers.of_run(document)
+    lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
+    lead += [_finding(document), Tiles(_tiles(document))]
+    more = pictures[1:]
+    cells = [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
+    return Page(
+        title=document.name,
+        eyebrow="Federated statistics",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=lead,
+        sections=[
+            *([Section("answers", "The other answers", more)] if more else []),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "", STATISTICS)),
+            *_shuffled(document),
+            *settings.queries(document),
+            *settings.of_run(document),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _shuffled(document: StatisticsDocument) -> list[Section]:
+    """What answers would cost behind a shuffler; no section where that was not asked for."""
+    found = document.privacy.shuffled
+    if found is None or not found.holds:
+        return []
+    warning = Text("This run has no shuffler, and no guarantee above rests on one.", "status")
+    rows = [(words.epsilon(found.epsilon), found.accountant or "—", found.assumptions)]
+    caption = f"Epsilon stands at {words.terms([found])}, against {found.observer}."
+    table = Table(caption, ("Epsilon", "Accountant", "Provided that"), rows, stacked=True)
+    blocks: list[Block | Details] = [warning, table]
+    return [Section("shuffled", "If answers were shuffled", blocks)]
+
+
+def _finding(document: StatisticsDocument) -> Finding:
+    """The first answers, and against whom at which epsilon, in one sentence."""
+    said = [_said(query) for query in document.queries[:SAID]]
+    more = len(document.queries) - SAID
+    text = "; ".join(said) or "No query was answered"
+    text += f"; and {words.counted(more, 'more answer')} below" if more > 0 else ""
+    against: dict[str, list[str]] = {}
+    for g in document.privacy.guarantees:
+        spent = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
+        against.setdefault(spent, []).append(words.observer(g.observer))
+    spent_on = [f"{spent} against {words.listed(who)}" for spent, who in against.items()]
+    stands_with = words.terms(document.privacy.guarantees)
+    return Finding(
+        text=". ".join([text, words.capital("; ".join(spent_on))] if spent_on else [text]) + ".",
+        terms=f"Epsilon stands at {stands_with}, for all queries together." if stands_with else "",
+        heading="Against whom",
+        caution=STATISTICS.caution([document.trust]),
+    )
+
+
+def _said(query: Query) -> str:
+    """One answer in words."""
+    if query.kind in answers.CHOICES:
+        return f"{query.name}: {figures.chosen(query.kind, query.estimate)}"
+    rows = query.rows
+    if len(rows) == 1:
+        ends = (
+            f" ({answers.confident(query)} {figures.interval(query.kind, rows[0].interval)})"
+            if rows[0].interval
+            else ""
+        )
+        label = f" {rows[0].label}" if rows[0].label else ""
+        return f"{query.name}{label}: {figures.estimate(query.kind, rows[0])}{ends}"
+    known = [row for row in rows if row.estimate is not None]
+    if not known:
+        return f"{query.name}: {figures.UNKNOWN}"
+    if query.kind == "quantile":
+        each = (f"{row.label}: {figures.estimate(query.kind, row)}" for row in known[:SAID])
+        return f"{query.name}: {', '.join(each)}" + (" and more" if len(known) > SAID else "")
+    best = max(known, key=lambda row: row.estimate or 0.0)
+    return f"{query.name}: highest in {best.label}, {figures.estimate(query.kind, best)}"
+
+
+def _tiles(document: StatisticsDocument) -> list[tuple[str, str, str]]:
+    done, planned = len(document.queries), len(settings.asked(document))
+    tiles = [
+        ("Queries", f"{done:,}", f"of {planned:,} planned" if planned not in (0, done) else "answered"),
+        ("Trust model", words.trust(document.trust), STATISTICS.noise.get(document.trust, "")),
+    ]
+    population = document.privacy.population
+    if population is not None:
+        tiles.insert(1, ("Clients", f"{population:,}", "asked once each by every query"))
+    return tiles

@@ -1,0 +1,100 @@
+"""What was asked with which settings, by which mechanism and with how much noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fedprivacy.report import names, words
+from fedprivacy.report.blocks import Facts, Group, Section, Table, Value
+from fedprivacy.report.documents import Arm, Document
+from fedprivacy.report.statistics import figures
+from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
+
+HEADING = "How each query was asked"
+AN_ANSWER = "An epsilon an answer is what this query costs a client alone."
+
+
+def asked(document: Document) -> Mapping[str, Any]:
+    """The queries of the scenario by name."""
+    found = document.scenario.get("queries")
+    return found if isinstance(found, Mapping) else {}
+
+
+def queries(document: StatisticsDocument) -> list[Section]:
+    """What a run asked, by which mechanism with how much noise, and what that promises."""
+    if not document.queries:
+        return []
+    rows = [
+        (
+            *_asked(document, query.name, query.kind),
+            figures.mechanism(query, document.trust),
+            figures.promise(query.bound),
+        )
+        for query in document.queries
+    ]
+    head = ("Query", "What is asked", "Settings", "Mechanism and noise", "What it promises")
+    return [
+        Section("queries", HEADING, [Table(_caption(document.privacy.guarantees), head, rows, stacked=True)])
+    ]
+
+
+def of_run(document: StatisticsDocument) -> list[Section]:
+    """The data and how clients were spread over hosts."""
+    facts = _facts(document)
+    return [Section("settings", "Settings", [Facts(facts)])] if facts else []
+
+
+def of_comparison(document: StatisticsComparison) -> list[Section]:
+    """What was asked, and for each arm its mechanism at each epsilon; then the data."""
+    shown = []
+    rows: list[Sequence[Value] | Group] = []
+    for query in document.questions:
+        _, what, how = _asked(document, query.name, query.kind)
+        rows.append(Group(query.name, f"{what}; {how}"))
+        rows += [(names.arm(arm), *_mechanisms(document, arm, query.name)) for arm in document.arms]
+    if rows:
+        head = ("Trust model", "What is done", "Mechanism and noise")
+        table = Table(_caption(document.guarantees()), head, rows, stacked=True)
+        shown.append(Section("queries", HEADING, [table]))
+    repeats = sorted({cell.repeats for cell in document.cells if cell.repeats is not None})
+    facts = [
+        *_facts(document, ("clients",) if document.sizes else ()),
+        ("Numbers of clients", ", ".join(f"{size:,}" for size in document.sizes)),
+        ("Repeats of each cell", " or ".join(f"{number:,}" for number in repeats)),
+    ]
+    known = [(name, value) for name, value in facts if value]
+    return [*shown, *([Section("settings", "Settings", [Facts(known)])] if known else [])]
+
+
+def _asked(document: Document, name: str, kind: str) -> tuple[str, str, str]:
+    return name, words.capital(figures.asked(kind)), figures.settings(asked(document).get(name)) or "—"
+
+
+def _caption(guarantees: Sequence[Any]) -> str:
+    stands_with = words.terms(guarantees)
+    return AN_ANSWER + (
+        f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+    )
+
+
+def _facts(document: Document, leave_out: Sequence[str] = ()) -> list[tuple[str, str]]:
+    sections = ((name, document.scenario.get(name)) for name in ("data", "federation"))
+    return [
+        (words.capital(name), figures.settings(part, leave_out))
+        for name, part in sections
+        if isinstance(part, Mapping) and part
+    ]
+
+
+def _mechanisms(document: StatisticsComparison, arm: Arm, name: str) -> tuple[str, str]:
+    """What is done to the answers of one query, and the mechanism with its noise, a line for each epsilon."""
+    lines, does = [], None
+    for cell in document.of(arm):
+        query = cell.query(name)
+        if query is None:
+            continue
+        does = does or figures.DOES.get((arm.trust, query.mechanism or ""))
+        at = f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else ""
+        lines.append(at + figures.noise(query))
+    return words.capital(does or "—"), "\n".join(dict.fromkeys(lines)) or "—"

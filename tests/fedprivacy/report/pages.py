@@ -1,0 +1,99 @@
+"""Rendered pages taken apart, hostile documents, and what is measured in a browser."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+HOSTILE = "<script src=http://evil.test/x.js></script><img src=x onerror=alert(1)>"
+HOSTILE += "\"' $x^2$ {{ 7*7 }} </svg></style>"
+
+
+def poisoned(value: Any, keep: tuple[str, ...] = ("kind", "trust", "observer")) -> Any:
+    """The document with hostile text in each of its strings and scenario keys."""
+    if isinstance(value, dict):
+        return {key: entry if key in keep else poisoned(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [poisoned(entry) for entry in value]
+    return value + HOSTILE if isinstance(value, str) else value
+
+
+OPENED = "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
+MEASURE = """(() => {
+const box = e => e.getBoundingClientRect();
+const drawn = [...document.querySelectorAll("svg")].filter(e => box(e).width > 0);
+const cut = drawn.flatMap(e => [...e.querySelectorAll("text")].filter(t => box(t).right > box(e).right + 1
+  || box(t).left < box(e).left - 1 || box(t).bottom > box(e).bottom + 1).map(t => t.textContent));
+const parts = color => color.match(/[\\d.]+/g).map(Number);
+const light = color => { const [r, g, b] = parts(color).map(p => p / 255)
+  .map(p => p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
+const paper = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+  if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255, 255, 255)"; };
+const faint = [...document.querySelectorAll("main *")].filter(e => box(e).width > 0 && [...e.childNodes]
+  .some(n => n.nodeType === 3 && n.data.trim())).filter(e => { const style = getComputedStyle(e);
+  const [low, high] = [light(e.closest("svg") ? style.fill : style.color), light(paper(e))].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05) < 4.5; }).map(e => e.textContent);
+return {cut, faint, sizes: drawn.map(e => [box(e).width, box(e).height]),
+  dark: light(paper(document.querySelector("main"))) < 0.2, wide: document.documentElement.scrollWidth,
+  figures: document.querySelectorAll("figure").length};
+})()"""
+
+
+class Page(HTMLParser):
+    """A rendered page, taken apart as a browser would: elements with their attributes and texts."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "link", "input"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.html = html
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []  # (ids, classes and tags above it, text)
+        self.feed(html)
+        self.close()
+        assert not self.open, f"unclosed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        self.elements.append((tag, attributes))
+        if tag not in self.VOID:
+            self.open.append((tag, attributes))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1][0] == tag, f"</{tag}> closes {self.open[-1]}"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        marks = [
+            mark
+            for tag, found in self.open
+            for mark in (tag, found.get("id"), *found.get("class", "").split())
+        ]
+        self.texts.append((tuple(mark for mark in marks if mark), data))
+
+    def text(self, within: str = "main", without: str = "") -> str:
+        """The text below an element (by tag, id or class), without that below another."""
+        found = [
+            text for marks, text in self.texts if within in marks and (not without or without not in marks)
+        ]
+        return re.sub(r"\s+", " ", " ".join(found)).strip()
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def rows(self, section: str = "") -> list[list[str]]:
+        """The cells of every table row of a section, or of the first picture."""
+        part = rf'<section id="{section}".*?</section>' if section else "<figure.*?</figure>"
+        body = re.search(part, self.html, re.DOTALL)
+        assert body
+        rows = re.findall(r"<tr.*?</tr>", body.group(), re.DOTALL)
+        return [[Page(cell).text("t") for cell in _cells(row)] for row in rows]
+
+
+def _cells(row: str) -> list[str]:
+    return [f"<t>{inner}</t>" for _, inner in re.findall(r"<(t[hd])\b[^>]*>(.*?)</\1>", row, re.DOTALL)]
