@@ -84,9 +84,10 @@ def _answered(context: Context, respondents: Respondents) -> Answered:
 
 def _load(context: Context, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    cap = fleet.plan.max_participations
-    if fleet.plan.trust != "local" or cap is None:
+    if fleet.plan.trust != "local":
         return None
+    # What the noise was made for, even where the scenario allows more answers than it has rounds.
+    cap = fleet.plan.answers
     if "budgets" not in context.state:
         return Budgets.fresh(fleet.plan.population, cap)
     record = context.state.array_records["budgets"]

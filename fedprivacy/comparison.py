@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from fedprivacy.mechanisms.catalogue import title
+from fedprivacy.mechanisms.registry import title
 
 INTERVAL = (
     "95 % Student t over seeds, cut at 0 and 100 % (the test set is the same, its size is not in it; the "

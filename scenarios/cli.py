@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -18,6 +17,8 @@ import click
 import typer
 
 from fedprivacy.errors import FedPrivacyError
+from scenarios.budget_cli import app as budget_app
+from scenarios.printing import Json, print_result
 
 app = typer.Typer(
     name="fedprivacy",
@@ -26,7 +27,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-budget_app = typer.Typer(help="Epsilon to noise and back, for a mechanism.", no_args_is_help=True)
 app.add_typer(budget_app, name="budget")
 
 
@@ -54,7 +54,6 @@ RUNS = Path("runs")
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help='Let the scenario run code of its own: model.name = "code".')
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result document alone on standard output.")]
 
 
 def _version(wanted: bool) -> None:
@@ -127,7 +126,7 @@ def run(
 
             with asking_queries(len(asked.queries)) as on_query:
                 document = asking.ask(asked, out or RUNS, command=_command(chosen), on_query=on_query)
-            _print(document, json_, show_statistics)
+            print_result(document, json_, show_statistics)
             return
         permit(asked.model, allow_code)
         from scenarios import runner
@@ -136,7 +135,7 @@ def run(
             document = runner.run(
                 asked, out or RUNS, allow_code=allow_code, command=_command(chosen), on_round=on_round
             )
-    _print(document, json_, show_run)
+    print_result(document, json_, show_run)
 
 
 @app.command()
@@ -178,7 +177,7 @@ def compare(
 
         with counting() as on_run:
             document = sweep(asked, out or RUNS, workers=many, command=_command(first), on_run=on_run)
-        _print(document, json_, show_sweep)
+        print_result(document, json_, show_sweep)
         return
     permit(asked.model, allow_code)
     from scenarios.compare import compare as run_comparison
@@ -187,40 +186,7 @@ def compare(
         document = run_comparison(
             asked, out or RUNS, workers=many, allow_code=allow_code, command=_command(first), on_run=on_run
         )
-    _print(document, json_, show_comparison)
-
-
-@budget_app.command("gaussian")
-def budget_gaussian(
-    epsilon: Annotated[float | None, typer.Option(help="Find the noise for this epsilon.")] = None,
-    noise_multiplier: Annotated[
-        float | None,
-        typer.Option(help="Find the epsilon of this noise (standard deviation / clipping norm)."),
-    ] = None,
-    delta: Annotated[float, typer.Option(help="The delta of the guarantee.")] = 1e-5,
-    rounds: Annotated[int, typer.Option(help="How many releases.")] = 1,
-    sampling_rate: Annotated[
-        float | None, typer.Option(help="Poisson sampling at this rate; default: everybody, every round.")
-    ] = None,
-    cohort: Annotated[int | None, typer.Option(help="Fixed-size sampling of this many clients.")] = None,
-    population: Annotated[int | None, typer.Option(help="Out of this many clients.")] = None,
-    adjacency: Annotated[str, typer.Option(help="replace-one, add-remove or zero-out.")] = "replace-one",
-    json_: Json = False,
-) -> None:
-    """Gaussian noise: from (epsilon, delta) to the noise multiplier, or back."""
-    from scenarios.budget import GaussianQuestion, gaussian_budget
-
-    asked = GaussianQuestion(
-        epsilon=epsilon,
-        noise_multiplier=noise_multiplier,
-        delta=delta,
-        rounds=rounds,
-        sampling_rate=sampling_rate,
-        cohort=cohort,
-        population=population,
-        adjacency=adjacency,
-    )
-    _print(gaussian_budget(asked), json_, lambda result: print(result["words"]))
+    print_result(document, json_, show_comparison)
 
 
 @app.command()
@@ -230,7 +196,7 @@ def scenarios(json_: Json = False) -> None:
     from scenarios.ready import described, ready
 
     listed = [described(name, file) for name, file in ready().items()]
-    _print({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
+    print_result({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
 
 
 @app.command()
@@ -340,10 +306,3 @@ def _command(seed: int | None) -> str:
         if word == "--seed=random" or (word == "random" and given[at - 1] == "--seed"):
             given[at] = word.replace("random", str(seed))
     return shlex.join(["fedprivacy", *given])
-
-
-def _print(document: dict[str, Any], as_json: bool, show: Any) -> None:
-    if as_json:
-        print(json.dumps(document, indent=2, allow_nan=False))
-    else:
-        show(document)

@@ -76,7 +76,7 @@ def _number(value: float | None) -> str:
 
 def show_comparison(document: Mapping[str, Any]) -> None:
     """A comparison's table, its finding, and where the report is."""
-    from fedprivacy.mechanisms.catalogue import title
+    from fedprivacy.mechanisms.registry import title
 
     console = Console(highlight=False)
     then = ", " if console.width >= WIDE else ",\n"
@@ -137,3 +137,20 @@ def show_scenarios(document: Mapping[str, Any]) -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print("A file of your own to change: fedprivacy new NAME --from SCENARIO", soft_wrap=True)
+
+
+def show_budget(document: Mapping[str, Any]) -> None:
+    """A budget in words, after its table if it has one."""
+    from fedprivacy.accounting.statement import printed
+
+    def cell(value: object) -> str:
+        return "-" if value is None else printed(value) if isinstance(value, float) else str(value)
+
+    if rows := document.get("table"):
+        table = Table()
+        for index, column in enumerate(rows[0]):
+            table.add_column(column.replace("_", " "), no_wrap=index == 0)
+        for row in rows:
+            table.add_row(*(escape(cell(value)) for value in row.values()))
+        Console(highlight=False).print(table)
+    print(document["words"])

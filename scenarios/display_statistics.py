@@ -44,6 +44,8 @@ def show_statistics(document: Mapping[str, Any]) -> None:
             plain.print(f"{said}, with probability {bound['probability']:.0%}", markup=False)
     for guarantee in document["privacy"]["guarantees"]:
         plain.print(f"- {guarantee['words']}", markup=False)
+    if document["privacy"]["shuffled"]:
+        plain.print(f"- {document['privacy']['shuffled']['words']}", markup=False)
     missing = sum(query["failures"] + query["refusals"] for query in document["queries"])
     if missing:
         plain.print(f"operator-only: {missing} answers are missing", markup=False)

@@ -10,6 +10,7 @@ from typing import Any
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import StatisticsPlan
+from fedprivacy.analytics.shuffled import shuffled
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.statistics import Statistics
@@ -105,6 +106,7 @@ class StatisticsRecord:
             "privacy": {
                 **{key: charged[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
                 "epsilon": self.scenario.privacy.epsilon,
+                "shuffled": shuffled(plan) if self.scenario.privacy.shuffled else None,
                 "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
             },
             "ledger": charged,

@@ -1,4 +1,4 @@
-"""The mechanisms by name. A new one is a class with these methods and its place here."""
+"""The mechanisms of updates by name. A new one is a class with these methods and its place here."""
 
 from __future__ import annotations
 
@@ -32,12 +32,3 @@ Mechanism = Local | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly)
 }
-
-
-def title(name: str) -> str:
-    """What a person calls a mechanism; a name that is not known stays as it is.
-
-    >>> title("privunit"), title("sign-bits")
-    ('PrivUnitG', 'sign bits')
-    """
-    return MECHANISMS[name].title if name in MECHANISMS else name

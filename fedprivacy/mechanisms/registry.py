@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Protocol, get_args
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.mechanisms.catalogue import Local
+from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import NormMechanism
@@ -38,3 +38,13 @@ _KINDS: tuple[type[Mechanism], ...] = (
     NoisyMax,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
+
+
+def title(name: str) -> str:
+    """What a person calls a mechanism; a name that is not known stays as it is.
+
+    >>> title("privunit"), title("oue"), title("clip-only")
+    ('PrivUnitG', 'optimized unary encoding', 'clipping alone')
+    """
+    kind = REGISTRY.get(name) or MECHANISMS.get(name)
+    return kind.title if kind else name

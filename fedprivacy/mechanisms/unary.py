@@ -16,7 +16,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.coins import coins, rounded_up
 from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, partly_told
 
-_CELLS = 2**22  # bits drawn or counted at a time: a few megabytes
+_CELLS = 2**20  # bits drawn or counted at a time: a megabyte or two
 
 
 @dataclass(frozen=True)

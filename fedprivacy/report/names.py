@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.mechanisms import catalogue
+from fedprivacy.mechanisms import registry
 from fedprivacy.report import words
 from fedprivacy.report.documents import Arm
 
@@ -38,7 +38,7 @@ def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
 
 def asked(mechanism: str) -> str:
     """The local mechanism that was asked for."""
-    return "best mechanism (auto)" if mechanism == "auto" else catalogue.title(mechanism)
+    return "best mechanism (auto)" if mechanism == "auto" else registry.title(mechanism)
 
 
 def mechanism(name: str | None) -> str:
@@ -47,7 +47,7 @@ def mechanism(name: str | None) -> str:
     >>> mechanism("privunit"), mechanism("sign-bits"), mechanism(None)
     ('PrivUnitG', 'Sign bits', '—')
     """
-    return words.capital(catalogue.title(name)) if name and name != "none" else "—"
+    return words.capital(registry.title(name)) if name and name != "none" else "—"
 
 
 def noise(said: str | None, multiplier: float | None) -> str:

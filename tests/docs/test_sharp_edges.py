@@ -12,12 +12,17 @@ import pytest
 from dp_accounting.dp_event import RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
 
+from fedprivacy.accounting.composition import group
 from fedprivacy.accounting.statement import printed
 from fedprivacy.candidates import calibrated
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling
-from scenarios.budget import ADJACENCIES, GaussianQuestion, gaussian_budget
+from scenarios.budgets.compose import ComposeQuestion
+from scenarios.budgets.gaussian import GaussianQuestion
+from scenarios.budgets.group import GroupQuestion
+from scenarios.budgets.question import ADJACENCIES
+from scenarios.budgets.shuffle import ShuffleQuestion
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sharp-edges.md").read_text()
@@ -27,12 +32,12 @@ POISSON = {"rounds": 100, "sampling_rate": 0.1}
 
 @cache
 def noise(**asked: float) -> float:
-    return float(gaussian_budget(GaussianQuestion(**asked))["noise_multiplier"])
+    return float(GaussianQuestion(**asked).document()["noise_multiplier"])
 
 
 @cache
 def cost(**asked: float | str) -> float:
-    return float(gaussian_budget(GaussianQuestion(**asked))["epsilon"])
+    return float(GaussianQuestion(**asked).document()["epsilon"])
 
 
 def selected(shape: float) -> float:
@@ -72,7 +77,25 @@ def facts() -> list[str]:
         "for epsilon 2 under replace-one with 100 of 1000 clients it takes a noise multiplier of "
         f"{printed(fixed, 3)}, Poisson sampling at rate 0.1 takes {printed(one, 3)}."
     )
+    composed = ComposeQuestion(rounds=100, epsilon=0.1).document()
+    theorems = {row["name"]: printed(row["epsilon"], 3) for row in composed["table"] if row["epsilon"]}
+    said.append(
+        f"100 releases, each epsilon 0.1 and nothing else known, cost epsilon {theorems['basic']} by adding, and "
+        f"{theorems['optimal']} at delta = 1e-5 by the best theorem that there is"
+    )
     single = noise(epsilon=2.0)
+    pure, grown = group(2.0, 1e-9, 4)
+    four = GroupQuestion(size=4, noise_multiplier=single, delta=1e-5).document()
+    mixed = ShuffleQuestion(clients=1000, local_epsilon=1.0).document()
+    said += [
+        f"A household of 4 has 4 times the epsilon, {pure:g} where each has 2, and a delta of 4 e^6 = "
+        f"{grown / 1e-9:,.0f} times as large",
+        "Gaussian noise made for epsilon 2 at delta = 1e-5 gives the four together epsilon "
+        f"{printed(four['epsilon'], 3)} at the same delta",
+        "If somebody honest takes the names off 1000 answers of epsilon 1 and mixes them, they cost whoever sees "
+        f"only that mixture epsilon {printed(mixed['epsilon'], 3)} at delta = 1e-5",
+        f"each answer costs epsilon {mixed['local_epsilon']:g} as before",
+    ]
     said += [
         "One release of Gaussian noise at epsilon 2 (delta = 1e-5), tried with 10 settings:",
         "| nothing is tried: one run | 2 |",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fedprivacy.mechanisms.catalogue import title
+from fedprivacy.mechanisms.registry import title
 
 COMMAND = [sys.executable, "-c", "from scenarios.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}

@@ -123,6 +123,17 @@ def test_spent_clients_are_counted_as_refusals(make_scenario, trial) -> None:
     assert (total.answered, total.refused, total.failed) == (0, 12, 0)
 
 
+def test_clients_answer_no_more_often_than_their_noise_was_made_for(make_scenario, trial) -> None:
+    """A cap above the rounds is not charged for, so a server that goes on asking must get nothing."""
+    asked = make_scenario("privacy.trust=local", "privacy.max_participations=50", "server.rounds=2")
+    played = trial(asked)
+    for number in range(2):
+        assert played.federation.round(number)[1].answered == 12
+    played.ledger.participations[:] = 0
+    _, total = played.federation.round(2)
+    assert (total.answered, total.refused) == (0, 12)
+
+
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_a_played_plan_has_cost_what_the_plan_says(make_scenario, trial, trust: str) -> None:
     """Every round is charged to every observer: a round left out of the ledger would be a false claim."""

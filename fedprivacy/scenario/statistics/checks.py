@@ -70,6 +70,9 @@ def _privacy(privacy: Any, clients: int | None) -> Iterator[Finding]:
             'Set adjacency = "replace-one".',
             literal(privacy.adjacency),
         )
+    if privacy.shuffled and not privacy.delta:
+        remedy = "A shuffler helps at a delta above 0 only: 1e-6, say."
+        yield Finding(("privacy", "delta"), "must be above 0 with shuffled = true", remedy, "0.0")
     if privacy.delta and clients is not None and privacy.delta >= 1 / clients:
         yield Finding(
             ("privacy", "delta"),

@@ -120,9 +120,9 @@ class Statistics(Head):
         if mechanism is not None:
             changes |= {("queries", name, trust): mechanism for name in self.queries}
         tables = {key: value for key, value in self.tables().items() if key != "compare"}
-        if trust == "none":
-            for key in ("epsilon", "delta"):
-                tables["privacy"].pop(key, None)
+        without = {"none": ("epsilon", "delta", "shuffled"), "central": ("shuffled",)}
+        for key in without.get(trust, ()):
+            tables["privacy"].pop(key, None)
         parts, found = _inspect(lay(tables, changes))
         _refuse([Places(f'trust "{trust}"').problem(finding) for finding in found])
         return Statistics(**parts)

@@ -23,6 +23,7 @@ class NoPrivacy(_Privacy):
     """The exact answer."""
 
     epsilon: ClassVar[None] = None
+    shuffled: ClassVar[bool] = False
     delta: ClassVar[float] = 0.0
     trust: Literal["none"]
 
@@ -38,11 +39,16 @@ class LocalPrivacy(_Noisy):
     """Each client randomises its own answers."""
 
     trust: Literal["local"]
+    shuffled: bool = Field(
+        False,
+        description="Whether to state too what answers would cost behind a shuffler, which there is not.",
+    )
 
 
 class CentralPrivacy(_Noisy):
     """The server, which is trusted, sees exact totals and releases noisy ones."""
 
+    shuffled: ClassVar[bool] = False
     trust: Literal["central"]
 
 

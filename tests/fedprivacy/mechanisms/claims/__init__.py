@@ -14,10 +14,5 @@ from __future__ import annotations
 from claims import bits, categories, noise, selection, vectors
 from claims.claim import Claim
 
-CLAIMS: dict[str, Claim] = {
-    **bits.CLAIMS,
-    **categories.CLAIMS,
-    **noise.CLAIMS,
-    **selection.CLAIMS,
-    **vectors.CLAIMS,
-}
+KINDS = (bits, categories, vectors, noise, selection)
+CLAIMS: dict[str, Claim] = {name: claim for kind in KINDS for name, claim in kind.CLAIMS.items()}

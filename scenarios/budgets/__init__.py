@@ -1,0 +1,1 @@
+"""What `fedprivacy budget` answers, a question a module: options in, a result document with words out."""

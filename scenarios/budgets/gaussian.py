@@ -1,0 +1,118 @@
+"""`budget gaussian`: epsilon to noise and back, from the same plan objects that a run uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from fedprivacy.accounting.statement import printed
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.plan import Plan
+from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
+from scenarios.budgets.question import ADJACENCIES, DELTA, ROUNDS, Question, Range, plural, promise
+
+
+@dataclass(frozen=True)
+class GaussianQuestion(Question):
+    """What is asked of `budget gaussian`: the command's options, of which one direction is given.
+
+    Args:
+        epsilon: Find the noise for this epsilon.
+        noise_multiplier: Find the epsilon of this noise (standard deviation / clipping norm).
+        delta: The delta of the guarantee.
+        rounds: How many releases.
+        sampling_rate: Poisson sampling at this rate.
+        cohort: Fixed-size sampling of this many clients.
+        population: Out of this many clients.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+    """
+
+    epsilon: float | None = None
+    noise_multiplier: float | None = None
+    delta: float = 1e-5
+    rounds: int = 1
+    sampling_rate: float | None = None
+    cohort: int | None = None
+    population: int | None = None
+    adjacency: str = "replace-one"
+    mechanism: ClassVar[str] = "gaussian"
+
+    def problems(self) -> list[str | None]:
+        """What is wrong with each option."""
+        cohort, population = self.cohort, self.population
+        checks = [
+            (
+                self.sampling_rate is not None and cohort is not None,
+                "--sampling-rate, --cohort: give one: Poisson sampling, or a cohort of fixed size.",
+            ),
+            (
+                cohort is not None and population is None,
+                "--cohort: a cohort of fixed size needs --population too.",
+            ),
+            (
+                cohort is not None and population is not None and not 1 <= cohort <= population,
+                f"--cohort {cohort}: must be from 1 to the population, {population}.",
+            ),
+            (
+                population is not None and self.delta >= 1 / max(population, 1),
+                f"--delta {self.delta}: must be below 1/population = {1 / max(population or 1, 1):.3g}.",
+            ),
+        ]
+        return [
+            self.not_one_of("epsilon", "noise_multiplier"),
+            self.outside("epsilon", Range(0, 1e6, "1 to 8 is usual", above=True)),
+            self.outside("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
+            self.outside("delta", DELTA),
+            self.outside("rounds", ROUNDS),
+            self.outside("sampling_rate", Range(0, 1, above=True)),
+            *(text for wrong, text in checks if wrong),
+            self.none_of("adjacency", ADJACENCIES),
+        ]
+
+    def answer(self) -> dict[str, Any]:
+        """The budget of rounds of Gaussian noise, in the direction that is asked for."""
+        plan = Plan(
+            trust="central",
+            unit="client",
+            adjacency=self.adjacency,
+            population=self.population or 1,
+            rounds=self.rounds,
+            sampler=self._sampler(),
+            mechanism=Gaussian(1.0, self.noise_multiplier or 0.0),
+            delta=self.delta,
+        )
+        return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon))
+
+    def _sampler(self) -> Sampler:
+        if self.sampling_rate is not None:
+            return PoissonSampling(self.sampling_rate)
+        return AllSampling() if self.cohort is None else FixedSampling(self.cohort)
+
+
+def _document(plan: Plan) -> dict[str, Any]:
+    spent, once = plan.spent(), replace(plan, rounds=1).spent()
+    assert plan.delta is not None
+    amplified = plan.sampler.name != "all"
+    words = (
+        f"Gaussian noise of standard deviation {plan.noise_multiplier:.6g} x C on the sum of updates "
+        f"clipped to L2 norm C, in {plural(plan.rounds, 'round')} with {plan.sampler.words}, costs "
+        f"{promise(spent.epsilon, plan.delta, plan.adjacency, spent.accountant)}. "
+        f"One round alone costs epsilon = {printed(once.epsilon)}."
+    )
+    if amplified and "not counted" not in spent.accountant:
+        words += (
+            " This counts on sampling: it holds against whoever does not learn who was in a cohort "
+            "(participants and outsiders), not against the server that draws it."
+        )
+    return {
+        "epsilon": spent.epsilon,
+        "delta": plan.delta,
+        "noise_multiplier": plan.noise_multiplier,
+        "rounds": plan.rounds,
+        "sampling": plan.to_json()["sampler"],
+        "unit": plan.unit,
+        "adjacency": plan.adjacency,
+        "accountant": spent.accountant,
+        "epsilon_of_one_round": once.epsilon,
+        "words": words,
+    }

@@ -1,0 +1,126 @@
+"""The pattern of every budget: options that are checked all at once, an answer, and its words."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fedprivacy.accounting.statement import NEIGHBOURS, printed
+from fedprivacy.errors import InputError
+from fedprivacy.runs import SCHEMA
+
+ADJACENCIES = tuple(NEIGHBOURS)
+MAX_ROUNDS = 10**6
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that an option may be, and which are usual.
+
+    Args:
+        low: The least; itself allowed unless `above`.
+        high: The largest; itself allowed unless `below`.
+        above: Whether `low` itself is too small.
+        below: Whether `high` itself is too large.
+        usual: What is usual, or where the limit comes from, in words.
+
+    >>> Range(0, 1, above=True).words
+    'above 0 and at most 1'
+    """
+
+    low: float
+    high: float
+    usual: str = ""
+    above: bool = False
+    below: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        low = self.low < value if self.above else self.low <= value
+        return low and (value < self.high if self.below else value <= self.high)
+
+    @property
+    def words(self) -> str:
+        """The range, to follow "must be"."""
+        match self.above, self.below:
+            case True, True:
+                return f"between {_figure(self.low)} and {_figure(self.high)}"
+            case True, False:
+                return f"above {_figure(self.low)} and at most {_figure(self.high)}"
+            case False, True:
+                return f"at least {_figure(self.low)} and below {_figure(self.high)}"
+        return f"from {_figure(self.low)} to {_figure(self.high)}"
+
+
+def _figure(value: float) -> str:
+    return str(value) if isinstance(value, int) and value <= 10**6 else f"{value:g}"
+
+
+DELTA = Range(0, 1, "below 1/(number of clients)", above=True, below=True)
+DELTA_OR_ZERO = Range(0, 1, "0 for pure epsilon, else below 1/(number of clients)", below=True)
+ROUNDS = Range(1, MAX_ROUNDS)
+CONFIDENCE = Range(0, 1, "0.95 is usual", above=True, below=True)
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """What is asked of one `budget` command: its options, by their names."""
+
+    mechanism: ClassVar[str]
+
+    def document(self) -> dict[str, Any]:
+        """The answer as a result document, with `words` for people.
+
+        Raises:
+            InputError: naming every option that is out of its range, with the range.
+            UnsupportedEvent: if no accountant answers.
+        """
+        problems = [problem for problem in self.problems() if problem is not None]
+        if problems:
+            raise InputError("\n".join(problems))
+        return {"schema": SCHEMA, "kind": "budget", "mechanism": self.mechanism, **self.answer()}
+
+    @abstractmethod
+    def problems(self) -> Sequence[str | None]:
+        """What is wrong with each option, a line each; None for what is not wrong."""
+
+    @abstractmethod
+    def answer(self) -> dict[str, Any]:
+        """The fields of the document, `words` among them."""
+
+    def outside(self, option: str, allowed: Range) -> str | None:
+        """What is wrong with an option that is given and out of its range."""
+        value = getattr(self, option)
+        if value is None or value in allowed:
+            return None
+        usual = f"; {allowed.usual}" if allowed.usual else ""
+        return f"{flag(option)} {value}: must be {allowed.words}{usual}."
+
+    def none_of(self, option: str, words: Sequence[str]) -> str | None:
+        """What is wrong with an option that is none of the words."""
+        value = getattr(self, option)
+        return None if value in words else f"{flag(option)} {value}: must be one of {', '.join(words)}."
+
+    def not_one_of(self, *options: str, remedy: str = "the other one is computed") -> str | None:
+        """What is wrong where not exactly one of the options is given."""
+        given = [option for option in options if getattr(self, option) is not None]
+        return None if len(given) == 1 else f"{', '.join(map(flag, options))}: give exactly one; {remedy}."
+
+
+def flag(option: str) -> str:
+    """The name of an option as it is typed."""
+    return "--" + option.removesuffix("_").replace("_", "-")
+
+
+def promise(epsilon: float, delta: float, adjacency: str, accountant: str) -> str:
+    """A guarantee in words: epsilon, delta, who may change, unit, adjacency and accountant."""
+    return (
+        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {NEIGHBOURS[adjacency]} "
+        f"(unit client, {adjacency}; accountant {accountant})"
+    )
+
+
+def plural(number: int, noun: str) -> str:
+    """A number and its noun: `1 round`, `2 rounds`, `1,000,000 rounds`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,29 @@
+"""The registry; that each of its mechanisms keeps its claim is `test_claims.py`."""
+
+from __future__ import annotations
+
+import doctest
+from typing import get_args
+
+import pytest
+
+from fedprivacy.mechanisms import bits, catalogue, categories, coins, registry
+from fedprivacy.mechanisms.registry import REGISTRY, title
+
+
+def test_it_holds_what_a_client_may_do_to_an_update_and_no_heuristic() -> None:
+    assert {kind.name for kind in get_args(catalogue.Local)} <= set(REGISTRY)
+    assert catalogue.ClipOnly.name not in REGISTRY
+
+
+def test_titles_are_told_apart_and_an_unknown_name_stays_as_it_is() -> None:
+    titles = [title(name) for name in REGISTRY]
+    assert len(set(titles)) == len(titles)
+    assert title("no-such-mechanism") == "no-such-mechanism"
+
+
+@pytest.mark.parametrize("module", [bits, categories, coins, registry])
+def test_the_examples_of_the_docstrings_hold(module) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
