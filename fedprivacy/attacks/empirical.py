@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betainc
 from scipy.stats import binom, binomtest
 
 from fedprivacy.attacks.targets import Flags, Scores, Targets
@@ -80,8 +81,10 @@ def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     """
     m, r, v = guesses.trials, guesses.made, guesses.right
     q = 1 / (1 + math.exp(-epsilon))
-    tail = float(binom.sf(v - 1, r, q))
-    if delta == 0 or v == 0:
+    if v == 0:
+        return 1.0
+    tail = float(betainc(v, r - v + 1, q))  # P[Binomial(r, q) >= v]
+    if delta == 0:
         return tail
     below = np.cumsum(binom.pmf(np.arange(v - 1, -1, -1), r, q)) / np.arange(1, v + 1)
     return min(1.0, tail + 2 * m * delta * float(below.max()))
@@ -123,7 +126,7 @@ def _refuted(guesses: Guesses, delta: float, error: float) -> float:
     low, high = 0.0, 1.0
     while p_value(guesses, high, delta) <= error and high < _LARGEST:
         low, high = high, 2 * high
-    while high - low > 1e-9 * high:
+    while high - low > 1e-7 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if p_value(guesses, middle, delta) <= error else (low, middle)
     return low
@@ -138,8 +141,8 @@ def check_coins(members: Flags) -> None:
     count = len(members)
     if binomtest(int(members.sum()), count, 0.5).pvalue < UNFAIR:
         raise InputError(
-            f"members: {int(members.sum())} of {count} targets are members: no fair coin was flipped for each."
-            " An empirical epsilon needs one; score targets chosen without regard to membership."
+            f"members: {int(members.sum())} of {count} targets are members: no fair coin was flipped for "
+            "each. An empirical epsilon needs one; score targets chosen without regard to membership."
         )
 
 
@@ -161,7 +164,7 @@ def guesses_of(targets: Targets, delta: float) -> Guesses:
     scores, members = targets.scores[fitting], targets.members[fitting]
 
     def proved(share: float) -> float:
-        return lower_bound(guess(scores, members, _each(share, len(scores))), delta).epsilon
+        return _refuted(guess(scores, members, _each(share, len(scores))), delta, 0.05)
 
     best = max(_SHARES, key=proved)
     measured = ~fitting

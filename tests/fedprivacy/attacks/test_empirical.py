@@ -54,7 +54,7 @@ def test_every_smaller_epsilon_is_refuted_too(delta: float) -> None:
     guesses = Guesses(500, 200, 170)
     proved = lower_bound(guesses, delta).epsilon
     assert max(p_value(guesses, share * proved, delta) for share in np.linspace(0, 1, 101)) <= 0.05
-    assert p_value(guesses, proved + 1e-6, delta) > 0.05
+    assert p_value(guesses, proved * (1 + 1e-6), delta) > 0.05
 
 
 def test_the_ceiling_is_what_perfect_guesses_prove() -> None:
@@ -70,7 +70,7 @@ def test_the_ceiling_is_what_perfect_guesses_prove() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_the_bound_exceeds_the_truth_in_at_most_five_per_cent(epsilon: float) -> None:
     """False-alarm rate 1e-6."""
-    stream, runs = np.random.default_rng(1), 400
+    stream, runs = np.random.default_rng(1), 300
     wrong = 0
     for _ in range(runs):
         wrong += lower_bound(guesses_of(responses(stream, 300, epsilon), 0.0), 0.0).epsilon > epsilon
@@ -80,11 +80,11 @@ def test_the_bound_exceeds_the_truth_in_at_most_five_per_cent(epsilon: float) ->
 @pytest.mark.parametrize("delta", [1e-3, 1e-2])
 def test_the_bound_holds_where_some_records_are_given_away(delta: float) -> None:
     """The worst that delta allows: a record's coin in clear. False-alarm rate 1e-6."""
-    stream, runs = np.random.default_rng(2), 400
+    stream, runs = np.random.default_rng(2), 300
     wrong = {True: 0, False: 0}
     for _ in range(runs):
-        targets = responses(stream, 600, 1.0, delta)
-        found = guess(targets.scores, targets.members, 3)
+        targets = responses(stream, 2000, 1.0, delta)
+        found = guess(targets.scores, targets.members, 15)
         for counted in wrong:
             wrong[counted] += lower_bound(found, delta if counted else 0.0).epsilon > 1.0
     assert wrong[True] <= binom.isf(FALSE_ALARM, runs, 0.05)
@@ -92,7 +92,7 @@ def test_the_bound_holds_where_some_records_are_given_away(delta: float) -> None
         assert wrong[False] > binom.isf(FALSE_ALARM, runs, 0.05)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
 def test_many_records_prove_nearly_the_truth(epsilon: float) -> None:
     targets = responses(np.random.default_rng(3), 20_000, epsilon)
     proved = lower_bound(guesses_of(targets, 0.0), 0.0)

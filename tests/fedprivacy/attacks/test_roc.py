@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Draw, float]] = {
 def test_the_interval_covers_the_true_area(case: str, m: int, n: int) -> None:
     """At least 93 % of the time; false-alarm rate 1e-6."""
     draw, true = CASES[case]
-    stream, runs = np.random.default_rng(11), 600
+    stream, runs = np.random.default_rng(11), 1500
     missed = 0
     for _ in range(runs):
         found = auc(draw(stream, m), stream.normal(size=n))
