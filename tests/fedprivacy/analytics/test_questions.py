@@ -44,10 +44,12 @@ QUERY: dict[str, dict[str, Any]] = {
     "best-price": {"prices": (0.5, 1.5, 4.0)},
 }
 
+SEVERAL = {"most-common/two votes": {"first": 1, "last": 3, "per_client": 2}}
+
 
 def query_of(name: str, **keys: Any) -> Any:
     kind = name.partition("/")[0]
-    return QUERIES[kind](kind=kind, column="value", **QUERY[name], **keys)
+    return QUERIES[kind](kind=kind, column="value", **{**QUERY, **SEVERAL}[name], **keys)
 
 
 def question_of(name: str) -> Question:
@@ -236,7 +238,7 @@ def neighbours(draw: st.DrawFn, one_each: bool, adjacency: str) -> tuple[People,
 
 @pytest.mark.parametrize("owner", ["record", "user"])
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
-@pytest.mark.parametrize("name", QUERY)
+@pytest.mark.parametrize("name", [*QUERY, *SEVERAL])
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_one_client_changes_no_more_than_the_mechanism_is_told(
