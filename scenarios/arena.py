@@ -93,9 +93,7 @@ class Arena:
 
     def _federation(self, grid: Grid) -> tuple[Federation, Callable[[], Evaluation]]:
         ledger = Ledger(self.fleet.plan)
-        federation, module = federation_of(
-            grid, self.scenario, ledger, self.game.people, self.fleet.model
-        )
+        federation, module = federation_of(grid, self.scenario, ledger, self.game.people, self.fleet.model)
         held_out = self.game.people.held_out("test")
         return federation, lambda: evaluate(module, federation.model, *held_out)
 

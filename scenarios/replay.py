@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.ledger import Ledger
@@ -33,8 +34,8 @@ CHOSEN = (
 )
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
-    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the targets and "
-    "measured on the other."
+    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
+    "targets and measured on the other."
 )
 
 
@@ -49,6 +50,8 @@ class Played:
         blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
         lost: How many targets the victim's refusals cost.
         rounds: How many rounds the attack took.
+        spread: How the scores of the evaluation half lie: `histogram`.
+        story: Of an ascent, the losses of a typical member and non-member: `story`.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
     """
@@ -59,6 +62,8 @@ class Played:
     blind: dict[str, float]
     lost: int
     rounds: int
+    spread: dict[str, Any]
+    story: dict[str, Any] | None
     accuracy: tuple[float, float]
     seconds: float
 
@@ -68,6 +73,7 @@ def replay(
     out: Path,
     *,
     workers: int,
+    stored: Path | None = None,
     command: str = "",
     on_attack: OnAttack | None = None,
 ) -> dict[str, Any]:
@@ -76,6 +82,7 @@ def replay(
     Args:
         scenario: The run, the game and the attacks.
         out: Where the directory of the result goes.
+        stored: The directory of an earlier replay, whose trained runs are attacked again.
         workers: Processes that play side by side; the numbers do not depend on it.
         command: The command that reproduces it, for the record.
         on_attack: Called with a label, attacks done and attacks in all.
@@ -96,11 +103,12 @@ def replay(
     played: dict[tuple[int, str], Played] = {}
     status, error = "failed", None
     try:
-        warm = spread(train, [(_seeded(scenario, seed), directory.path) for seed in seeds], workers, __name__)
-        for done, (number, _) in enumerate(warm, 1):
+        base = stored or directory.path
+        fresh = [] if stored else [(_seeded(scenario, seed), base) for seed in seeds]
+        for number, _ in spread(train, fresh, min(workers, len(seeds)), __name__):
             if on_attack:
                 on_attack(f"trained the run of seed {seeds[number]}", 0, len(jobs))
-        work = [(_seeded(scenario, seed), name, directory.path) for seed, name in jobs]
+        work = [(_seeded(scenario, seed), name, base) for seed, name in jobs]
         for done, (number, result) in enumerate(spread(play, work, min(workers, len(jobs)), __name__), 1):
             played[jobs[number]] = result
             if on_attack:
@@ -116,9 +124,7 @@ def replay(
     finally:
         ledger = Ledger(arena.fleet.plan).in_advance().to_json()
         whole = [name for name in scenario.attacks if all((seed, name) in played for seed in seeds)]
-        found = [
-            _document(scenario, name, [played[seed, name] for seed in seeds], ledger) for name in whole
-        ]
+        found = [_document(scenario, name, [played[seed, name] for seed in seeds], ledger) for name in whole]
         document = {
             "schema": SCHEMA,
             "kind": "replay",
@@ -181,9 +187,52 @@ def play(scenario: AttackScenario, name: str, base: Path) -> Played:
         blind=figures(blind, fitted=False).auc.to_json(),
         lost=outcome.lost,
         rounds=outcome.rounds,
+        spread=histogram(scores[chosen][~calibration], members[~calibration]),
+        story=story(arena, stored.tensors, scores, members, reached) if outcome.judgement.attacked else None,
         accuracy=(outcome.before.accuracy, outcome.after.accuracy),
         seconds=time.perf_counter() - began,
     )
+
+
+def histogram(scores: NDArray[np.float64], members: NDArray[np.bool_], bins: int = 30) -> dict[str, Any]:
+    """How many members and non-members have a score between two edges, those beyond the ends with the last.
+
+    Args:
+        scores: Shape (targets,).
+        members: Which of them are members.
+        bins: How many intervals.
+    """
+    low, high = np.quantile(scores, [0.005, 0.995])
+    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
+    inside = np.clip(scores, edges[0], edges[-1])
+    counts = {
+        name: np.histogram(inside[kind], edges)[0].tolist()
+        for name, kind in (("members", members), ("nonmembers", ~members))
+    }
+    return {"edges": edges.tolist(), **counts}
+
+
+def story(
+    arena: Arena,
+    tensors: dict[str, NDArray[Any]],
+    scores: dict[str, NDArray[np.float64]],
+    members: NDArray[np.bool_],
+    reached: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """The loss of a typical member and a typical non-member: before, raised, and after training.
+
+    Typical is who has the middle `recovery` of its kind.
+    """
+    weights = torch.from_numpy(tensors["weights"].astype(np.float32))
+    before = arena.probe.losses(weights).double().numpy()[reached]
+    after = np.exp(-scores["loss"])
+    raised = after * np.exp(scores["recovery"])
+    told = {}
+    for name, kind in (("member", members), ("nonmember", ~members)):
+        places = np.flatnonzero(kind)
+        typical = places[np.argsort(scores["recovery"][places])[len(places) // 2]]
+        told[name] = [float(losses[typical]) for losses in (before, raised, after)]
+    return {"moments": ["before", "raised", "after the victim has trained"], **told}
 
 
 def _seeded(scenario: AttackScenario, seed: int) -> AttackScenario:
@@ -212,6 +261,8 @@ def _document(
         **figures,
         "score": [run.score for run in runs],
         "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
+        "histograms": [run.spread for run in runs],
+        "story": runs[0].story,
         "blind": _mean_of([run.blind for run in runs]),
         "model_accuracy": {
             "before": float(np.mean([run.accuracy[0] for run in runs])),

@@ -44,16 +44,14 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
 
 def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
     """Where each section of a scenario stands -> what it may be, in the order of a file; the head is ()."""
+    found: dict[tuple[str, ...], Kind] = {(): HEAD}
     if isinstance(scenario, Scenario):
-        training: dict[tuple[str, ...], Kind] = {
-            (): HEAD,
-            **{(name,): kind for name, kind in kinds.KINDS.items()},
-        }
+        found |= {(name,): kind for name, kind in kinds.KINDS.items()}
         if isinstance(scenario, AttackScenario):
-            training |= {("game",): GAME, **{("attacks", name): ATTACK for name in scenario.attacks}}
-        return training
+            found[("game",)] = GAME
+            found |= {("attacks", name): ATTACK for name in scenario.attacks}
+        return found
     (data, kind), *others = asking.KINDS.items()
-    found: dict[tuple[str, ...], Kind] = {(): HEAD, (data,): kind}
+    found[data,] = kind
     found |= {("queries", name): QUERY for name in scenario.queries}
     return found | {(name,): kind for name, kind in others}
->>>>>>> stats
