@@ -60,17 +60,24 @@ class Participant:
         if self._before is not None and self._own is not None:
             others = weights - self._before - self.share * self._own
             self.see(Sight(self._before, others, torch.empty(0, len(weights)), self.watched))
+        self.forget()
         reply = call_next(message, context)
         if reply.has_error():
             return reply
-        self._before = self._own = None
+        answered, _ = parts_of(reply)
         if self.climbing is not None and self.ascent is not None:
             raised = self.ascent.climb(self.probe.at(self.climbing), weights)
-            upload = self.boost * (raised - weights)
-            own = {**reply.content.array_records["arrays"], "updates": Array(upload.double().numpy())}
+            upload = (self.boost * (raised - weights)).double().numpy()
+            shape = (1, -1) if answered["updates"].ndim == 2 else (-1,)
+            own = {"updates": Array(upload.reshape(shape)), "clients": Array(arrays["clients"])}
             reply.content.array_records["arrays"] = ArrayRecord(own)
             return reply
         self._before = weights
-        answered, _ = parts_of(reply)
-        self._own = torch.from_numpy(answered["updates"].reshape(-1).astype(np.float32))
+        self._own = torch.from_numpy(answered["updates"].astype(np.float32).reshape(-1, len(weights))).sum(
+            dim=0
+        )
         return reply
+
+    def forget(self) -> None:
+        """Looks away from what the round under way makes of the global model."""
+        self._before = self._own = None

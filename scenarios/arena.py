@@ -37,15 +37,13 @@ class Outcome:
     """What an attack has gathered.
 
     Args:
-        judgement: The features of the targets.
-        lost: How many targets the victim's refusals cost.
+        judgement: The features of the targets; none of those that the victim's refusals cost.
         rounds: How many rounds it took.
         before: The attacked model on held-out records before the attack.
         after: And after it.
     """
 
     judgement: Judgement
-    lost: int
     rounds: int
     before: Evaluation
     after: Evaluation
@@ -82,14 +80,14 @@ class Arena:
         Returns:
             The state there, of the server and of the nodes.
         """
-        grid = self._grid()
+        grid = self._grid(self.fleet)
         federation, _ = self._federation(grid)
         for number in range(self.scenario.warm_up):
             federation.round(number)
         return {**federation.state(), **grid.node_states()}
 
-    def _grid(self, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
-        return EmbeddedGrid(make_app(self.fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
+    def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
+        return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
 
     def _federation(self, grid: Grid) -> tuple[Federation, Callable[[], Evaluation]]:
         ledger = Ledger(self.fleet.plan)
@@ -114,12 +112,22 @@ class Arena:
         return [order[start : start + size] for start in range(0, len(order), size)]
 
     def _restored(
-        self, tensors: Tensors, wrap: Callable[[EmbeddedGrid], Grid], mods: tuple[Mod, ...] = ()
+        self,
+        attack: Any,
+        tensors: Tensors,
+        wrap: Callable[[EmbeddedGrid], Grid] = lambda grid: grid,
+        mods: tuple[Mod, ...] = (),
     ) -> tuple[EmbeddedGrid, Federation, Callable[[], Evaluation]]:
-        grid = self._grid(mods)
+        # Two attacks on one run ask different things in the same rounds: answers with the same noise would
+        # give it away to whoever holds both.
+        streams = replace(
+            self.fleet.streams, run=f"{self.fleet.streams.run}/{attack.model_dump_json(exclude_none=True)}"
+        )
+        grid = self._grid(replace(self.fleet, streams=streams), mods)
         grid.restore_node_states(tensors)
         federation, quality = self._federation(wrap(grid))
         federation.restore(tensors)
+        federation.streams = streams
         return grid, federation, quality
 
     def _server(self, attack: Any, tensors: Tensors) -> Outcome:
@@ -127,30 +135,27 @@ class Arena:
         listener = Listener(self.game.victim, judgement.see)
         if ascent is not None:
             listener = Climber(self.game.victim, judgement.see, probe=self.probe, ascent=ascent)
-        _, federation, quality = self._restored(tensors, lambda grid: Interposed(grid, listener))
-        before, lost, turns = quality(), 0, self._turns(attack)
+        _, federation, quality = self._restored(attack, tensors, lambda grid: Interposed(grid, listener))
+        before, turns = quality(), self._turns(attack)
         for number, targets in enumerate(turns, self.scenario.warm_up):
             listener.targets = targets
             federation.round(number)
-            if not listener.close():
-                lost += 0 if targets is None else len(targets)
-        return Outcome(judgement, lost, len(turns), before, quality())
+            listener.close()
+        return Outcome(judgement, len(turns), before, quality())
 
     def _isolated(self, attack: Any, tensors: Tensors) -> Outcome:
         judgement, hosts = Judgement(self.probe), self.scenario.federation.hosts
-        grid, federation, quality = self._restored(tensors, lambda grid: grid)
+        grid, federation, quality = self._restored(attack, tensors)
         host, weights = self.game.victim % hosts, torch.from_numpy(federation.model)
         node = find_hosts(grid, hosts)[host]
         isolator = Isolator(grid, node, host, self.fleet.plan, self.game.victim, weights)
-        lost, turns = 0, self._turns(attack)
+        turns = self._turns(attack)
         for number, targets in enumerate(turns, self.scenario.warm_up):
             aim = None if targets is None else self.probe.at(targets)
             sight = isolator.ask(number, aim, ascent_of(attack))
             if sight is not None:
                 judgement.see(replace(sight, targets=targets))
-            elif targets is not None:
-                lost += len(targets)
-        return Outcome(judgement, lost, len(turns), quality(), quality())
+        return Outcome(judgement, len(turns), quality(), quality())
 
     def _participant(self, attack: Any, tensors: Tensors) -> Outcome:
         judgement, run = Judgement(self.probe), self.scenario
@@ -160,17 +165,19 @@ class Arena:
         mod = Participant(attacker, share, judgement.see, probe=self.probe)
         if attack.kind == "active-gradient-ascent":
             mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or clients)
-        _, federation, quality = self._restored(tensors, lambda grid: grid, (mod,))
+        _, federation, quality = self._restored(attack, tensors, mods=(mod,))
         before, number = quality(), self.scenario.warm_up
         for targets in self._turns(attack):
             if targets is not None:
                 mod.climbing = targets
                 federation.round(number)
                 mod.climbing, number = None, number + 1
-            federation.round(number)
+            _, total = federation.round(number)
+            if total.refused:  # all have answered as often, so that the victim has refused too
+                mod.forget()
             mod.watched, number = targets, number + 1
         federation.round(number)  # which shows what the last one has made of the model
-        return Outcome(judgement, 0, number + 1 - self.scenario.warm_up, before, quality())
+        return Outcome(judgement, number + 1 - self.scenario.warm_up, before, quality())
 
 
 def ascent_of(attack: Any) -> Ascent | None:

@@ -21,6 +21,7 @@ from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.fitted import choose_score, clustered, supervised
 from fedprivacy.attacks.metrics import Measured, measure
 from fedprivacy.attacks.targets import Targets
+from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
@@ -48,7 +49,7 @@ class Played:
         measured: Its figures.
         scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
         blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
-        lost: How many targets the victim's refusals cost.
+        lost: How many targets were not reached: the victim refused, or the model could not be asked.
         rounds: How many rounds the attack took.
         spread: How the scores of the evaluation half lie: `histogram`.
         story: Of an ascent, the losses of a typical member and non-member: `story`.
@@ -91,12 +92,18 @@ def replay(
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if the game cannot be drawn, or `out` not be written.
+        InputError: before anything is written, if a game cannot be drawn, `stored` holds other runs, or `out`
+            cannot be written; later if the victim refuses so much that too few targets are left.
         RunError: if a run fails.
     """
     first = scenario.seed
     seeds = range(first, first + scenario.game.repeats)
     arena = Arena(scenario)
+    for seed in seeds[1:]:  # each has coins of its own, and all must give enough targets
+        Arena(_seeded(scenario, seed))
+    if stored is not None:
+        for seed in seeds:
+            stored_run(_seeded(scenario, seed), stored, Arena(_seeded(scenario, seed)))
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     jobs = [(seed, name) for name in scenario.attacks for seed in seeds]
@@ -153,18 +160,39 @@ def train(scenario: AttackScenario, base: Path) -> None:
     """Trains the run of one seed up to where the attack begins, and stores it there."""
     folder = _folder(base, scenario.seed)
     folder.mkdir(parents=True, exist_ok=True)
-    RunDirectory(folder).save_checkpoint(Checkpoint(scenario.warm_up, Arena(scenario).warm_up(), {}))
+    arena = Arena(scenario)
+    facts = {"run": arena.fleet.streams.run}
+    RunDirectory(folder).save_checkpoint(Checkpoint(scenario.warm_up, arena.warm_up(), facts))
+
+
+def stored_run(scenario: AttackScenario, base: Path, arena: Arena) -> dict[str, NDArray[Any]]:
+    """The trained run of one seed, as `Arena.warm_up` gave it.
+
+    Raises:
+        InputError: it is not there, or it is another run: other members, settings, data or rounds.
+    """
+    folder = _folder(base, scenario.seed)
+    stored = RunDirectory(folder).load_checkpoint()
+    if stored is None:
+        raise InputError(f"{folder}: holds no trained run of seed {scenario.seed}. Play the scenario anew.")
+    if stored.facts.get("run") != arena.fleet.streams.run or stored.rounds != scenario.warm_up:
+        raise InputError(
+            f"{folder}: another run than the scenario's: its members, training, privacy, data or warm-up "
+            "differ. Only the attacks may be changed; else play the scenario anew."
+        )
+    return stored.tensors
 
 
 def play(scenario: AttackScenario, name: str, base: Path) -> Played:
     """One attack on one run, in any process."""
     began = time.perf_counter()
-    stored = RunDirectory(_folder(base, scenario.seed)).load_checkpoint()
-    assert stored is not None
     arena = Arena(scenario)
-    outcome = arena.attack(name, stored.tensors)
+    tensors = stored_run(scenario, base, arena)
+    outcome = arena.attack(name, tensors)
     game = arena.game
     features = outcome.judgement.features()
+    if not features:
+        raise InputError(f"attacks.{name}: the victim refused every round, so that no target was reached.")
     reached = np.isfinite(np.stack(list(features.values()))).all(axis=0)
     scores = {name: values[reached] for name, values in features.items()}
     members, calibration = game.members[reached], game.calibration[reached]
@@ -185,10 +213,10 @@ def play(scenario: AttackScenario, name: str, base: Path) -> Played:
         measured=figures(scores[chosen]),
         scores=every,
         blind=figures(blind, fitted=False).auc.to_json(),
-        lost=outcome.lost,
+        lost=int((~reached).sum()),
         rounds=outcome.rounds,
         spread=histogram(scores[chosen][~calibration], members[~calibration]),
-        story=story(arena, stored.tensors, scores, members, reached) if outcome.judgement.attacked else None,
+        story=story(arena, tensors, scores, members, reached) if outcome.judgement.attacked else None,
         accuracy=(outcome.before.accuracy, outcome.after.accuracy),
         seconds=time.perf_counter() - began,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +28,7 @@ class Game:
         targets: The records to be judged, shape (targets,).
         members: Which of them the victim trains on, shape (targets,).
         calibration: The half on which thresholds are fitted; the other half is measured, shape (targets,).
-        duplicates: How many records of the pool were left out, since an equal one is trained on elsewhere.
+        duplicates: How many records of the pool are no targets, since there is another one like them.
     """
 
     people: Population
@@ -43,7 +44,9 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
 
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
     from the same data. Each of them is a member by a fair coin of its own. Targets are then drawn from both
-    kinds, and half of all calibrates.
+    kinds, and half of all calibrates. Of records that stand twice in the data, in the pool or with another
+    client, none is a target: whether one is trained on is no longer its own coin, and a record that is known
+    to be one of two would tell something of its membership without any model.
 
     Args:
         people: The data as the scenario deals them; dealt at random, with a public part.
@@ -66,28 +69,25 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     pool = np.sort(np.concatenate([own, partition.public]))
     inside = stream.random(len(pool)) < 0.5
     joined, left = pool[inside], pool[~inside]
-    clear = ~_seen(people, left, np.concatenate([others, joined]))
-    alone = ~_seen(people, joined, others)
-    for noun, found, wanted in (
-        ("members", int(alone.sum()), members),
-        ("nonmembers", int(clear.sum()), nonmembers),
-    ):
+    single = _single(people, pool, others)
+    clear, alone = pool[~inside & single], pool[inside & single]
+    for noun, found, wanted in (("members", len(alone), members), ("nonmembers", len(clear), nonmembers)):
         if found < wanted:
             raise InputError(
                 f"game.{noun} = {wanted}: by fair coins over the victim's {len(own)} records and the "
-                f"{len(partition.public)} public ones there are {found}. Ask for fewer, or make "
+                f"{len(partition.public)} public ones there are {found}, each without a duplicate. Ask for fewer, or make "
                 "data.public_fraction larger."
             )
     targets = np.concatenate(
         [
-            stream.choice(joined[alone], members, replace=False),
-            stream.choice(left[clear], nonmembers, replace=False),
+            stream.choice(alone, members, replace=False),
+            stream.choice(clear, nonmembers, replace=False),
         ]
     )
     order = stream.permutation(len(targets))
     flags = order < members
     calibration = draw_calibration(len(targets), stream)
-    duplicates = int((~alone).sum() + (~clear).sum())
+    duplicates = int((~single).sum())
     dealt = _dealt(partition, victim, joined, left)
     return Game(replace(people, partition=dealt), victim, targets[order], flags, calibration, duplicates)
 
@@ -98,8 +98,8 @@ def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partiti
     return Partition(np.concatenate(owned), offsets, left)
 
 
-def _seen(people: Population, records: Ids, among: Ids) -> Flags:
-    """Which records have an exact duplicate, label included, among others."""
+def _single(people: Population, pool: Ids, others: Ids) -> Flags:
+    """Which records of the pool have no exact duplicate, label included, in it or among others."""
     data = people.dataset
-    known = {(data.x[at].tobytes(), int(data.y[at])) for at in among}
-    return np.array([(data.x[at].tobytes(), int(data.y[at])) in known for at in records], dtype=np.bool_)
+    found = Counter((data.x[at].tobytes(), int(data.y[at])) for at in np.concatenate([pool, others]))
+    return np.array([found[data.x[at].tobytes(), int(data.y[at])] == 1 for at in pool], dtype=np.bool_)

@@ -21,7 +21,7 @@ class Sight:
     Args:
         sent: The weights that were trained from, float32, shape (parameters,).
         update: What the victim made of them, or in a participant's seat all the others, shape (parameters,).
-        others: The updates of other clients from the same weights, shape (others, parameters).
+        others: The updates of other clients, each from the weights that it was sent, shape (others, parameters).
         targets: The numbers of the targets that were attacked, or None where all are judged.
     """
 
@@ -92,7 +92,7 @@ class Judgement:
             rounds: Only the first so many observations.
         """
         if not self.passes:
-            return self.attacked
+            return dict(self.attacked)
         seen = self.passes[:rounds]
         late = seen[-max(1, len(seen) // 4) :]
         means = {name: np.mean([one[name] for one in seen], axis=0) for name in seen[0]}

@@ -33,7 +33,11 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
 
 def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AnyScenario:
     """Reads the text of a scenario file; see `load`."""
-    told: dict[str, type[AnyScenario]] = {"queries": Statistics, "attacks": AttackScenario}
+    told: dict[str, type[AnyScenario]] = {
+        "queries": Statistics,
+        "attacks": AttackScenario,
+        "game": AttackScenario,
+    }
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError):  # which the reader explains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from fedprivacy.errors import Problem, ScenarioError
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
 from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.findings import Finding, literal, wrong_type
 from fedprivacy.scenario.inspection import inspect, inspect_cells, validate
 from fedprivacy.scenario.kinds import KINDS
@@ -100,17 +102,68 @@ def _between(run: Scenario, game: GameSettings, attacks: dict[str, Any]) -> Iter
     if game.victim >= run.population:
         what = f"there is no such client: clients are 0 to {run.population - 1}"
         yield Finding(("game", "victim"), what, "", str(game.victim))
-    if game.warm_up is not None and game.warm_up > run.server.rounds:
-        what = f"must be at most server.rounds = {run.server.rounds}"
-        yield Finding(("game", "warm_up"), what, "", str(game.warm_up))
+    yield from _enough_records(run, game)
+    yield from _enough_rounds(run, game, attacks)
     if run.sampling.name != "all":
         remedy = 'Set sampling.name = "all".'
         yield Finding(("sampling", "name"), "an attacked client must be in every round", remedy)
+    if run.federation.chunk_size != 1:
+        yield Finding(
+            ("federation", "chunk_size"),
+            "messages hold sums over several clients, and no single update could be seen or sent",
+            "Set chunk_size = 1.",
+            str(run.federation.chunk_size),
+        )
+    if run.privacy.noise_draw == "sum":
+        what = "the noise is drawn for sums, and no single update could be seen or sent"
+        yield Finding(("privacy", "noise_draw"), what, 'Set noise_draw = "client".', literal("sum"))
     for name, attack in attacks.items():
         yield from (
             Finding(("attacks", name, key), what, remedy)
             for key, what, remedy in _of_attack(run, game, attack)
         )
+
+
+def _enough_records(run: Scenario, game: GameSettings) -> Iterator[Finding]:
+    """Refuses more targets than fair coins can be expected to give; the draw itself counts them."""
+    data = run.data
+    records = data.facts.records if isinstance(data, Npz | FlwrDatasets) else data.train_records
+    public = round(records * data.public_fraction)
+    own = math.ceil((records - public) / run.population)
+    for key, wanted in (("members", game.members), ("nonmembers", game.nonmembers)):
+        if public and 2 * wanted > own + public:
+            yield Finding(
+                ("game", key),
+                f"the victim's {own} records and the {public} public ones are {own + public}, and a fair coin "
+                f"for each makes about {(own + public) // 2} {key} of them",
+                "Ask for fewer, or deal more records to a client or to the public part.",
+                str(wanted),
+            )
+
+
+def _enough_rounds(run: Scenario, game: GameSettings, attacks: dict[str, Any]) -> Iterator[Finding]:
+    """Refuses an attack that begins, or goes on, where the run's noise has been used up."""
+    rounds, privacy = run.server.rounds, run.privacy
+    began = rounds if game.warm_up is None else game.warm_up
+    if began > rounds:
+        yield Finding(("game", "warm_up"), f"must be at most server.rounds = {rounds}", "", str(began))
+    elif privacy.trust == "local" and began >= (most := min(rounds, privacy.max_participations or rounds)):
+        yield Finding(
+            ("game", "warm_up"),
+            f"clients answer {most} times, which is what their noise is made for, and the attack begins "
+            f"after {began} rounds: every one of them would refuse",
+            f"At most {most - 1}; an attack gets the answers that the warm-up leaves.",
+        )
+    elif privacy.trust == "central":
+        for name, attack in attacks.items():
+            played = 0 if attack.isolating else attack.played(game.members + game.nonmembers)
+            if began + played > rounds:
+                yield Finding(
+                    ("attacks", name),
+                    f"takes {played} rounds after a warm-up of {began}, and the noise of the global models "
+                    f"is made for server.rounds = {rounds}",
+                    f"Set game.warm_up, and server.rounds to at least {played} more.",
+                )
 
 
 def _of_attack(run: Scenario, game: GameSettings, attack: Any) -> Iterator[tuple[str, str, str]]:
@@ -123,14 +176,11 @@ def _of_attack(run: Scenario, game: GameSettings, attack: Any) -> Iterator[tuple
             attack.attacker >= run.population or attack.attacker == game.victim
         ):
             yield "attacker", "must be another client than the victim", "Clients count from 0."
-    if run.federation.chunk_size != 1:
-        yield (
-            "seat",
-            "messages hold sums over several clients, and no single update could be seen or sent",
-            "Set federation.chunk_size = 1.",
-        )
-    if run.privacy.noise_draw == "sum":
-        yield "seat", "the noise is drawn for sums", 'Set privacy.noise_draw = "client".'
+        if run.population < 2:
+            yield "seat", "there is no other client than the victim", "Set data.clients to 2 at least."
+        if run.server.optimizer != "sgd":
+            what = "an attacker cannot take its own share out of the models that this optimizer makes"
+            yield "seat", what, 'Set server.optimizer = "sgd".'
     if attack.kind == "active-gradient-ascent" and attack.seat == "server" and attack.boost is not None:
         yield "boost", 'has no effect with seat = "server"', "Remove it."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -48,6 +49,10 @@ class Passive(_Attack):
     kind: Literal["passive"]
     rounds: int = Field(20, ge=1, le=10**5, description="How many rounds are observed, such as 20.")
 
+    def played(self, targets: int) -> int:
+        """How many rounds it takes; from a participant's seat one more shows what the last has made."""
+        return self.rounds + (self.seat == "participant")
+
 
 class Ascent(_Attack):
     """Raises the loss on targets and watches it being corrected."""
@@ -73,6 +78,11 @@ class Ascent(_Attack):
         "size.",
         examples=[4.0],
     )
+
+    def played(self, targets: int) -> int:
+        """How many rounds it takes; a participant ascends in one and watches in the next."""
+        turns = math.ceil(targets / self.targets_per_round)
+        return 2 * turns + 1 if self.seat == "participant" else turns
 
 
 Attack = Annotated[Passive | Ascent, Field(discriminator="kind")]
