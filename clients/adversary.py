@@ -73,9 +73,8 @@ class Participant:
             reply.content.array_records["arrays"] = ArrayRecord(own)
             return reply
         self._before = weights
-        self._own = torch.from_numpy(answered["updates"].astype(np.float32).reshape(-1, len(weights))).sum(
-            dim=0
-        )
+        rows = torch.from_numpy(answered["updates"].astype(np.float32)).reshape(-1, len(weights))
+        self._own = rows.sum(dim=0)
         return reply
 
     def forget(self) -> None:

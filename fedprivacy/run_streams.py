@@ -9,8 +9,8 @@ from fedprivacy.data.population import Population
 from fedprivacy.scenario import Code, Scenario
 from fedprivacy.seeds import Streams
 
-# Neither words about a run, nor when it is measured, nor what it is compared with, change it; nor what attacks
-# it afterwards, whose answers have noise of their own. Who is a member in a game stands in the data.
+# Neither words about a run, nor when it is measured, nor what it is compared with, change it; nor what
+# attacks it afterwards, whose answers have noise of their own. Who is a member in a game stands in the data.
 _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
     *("game", "attacks"),

@@ -21,6 +21,7 @@ from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.data.population import population
 from fedprivacy.models import Evaluation, evaluate
+from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
@@ -54,12 +55,13 @@ class Arena:
 
     Args:
         scenario: The attack scenario, with the seed of this run.
+        plan: Its plan, where it has been calibrated before.
 
     Raises:
         InputError: the game cannot be drawn.
     """
 
-    def __init__(self, scenario: AttackScenario) -> None:
+    def __init__(self, scenario: AttackScenario, plan: Plan | None = None) -> None:
         torch.set_num_threads(1)
         settings = scenario.game
         self.scenario = scenario
@@ -70,7 +72,7 @@ class Arena:
             settings.nonmembers,
             scenario.seed,
         )
-        self.fleet = Fleet.of(scenario, self.game.people)
+        self.fleet = Fleet.of(scenario, self.game.people, plan)
         rows = torch.from_numpy(self.game.targets)
         self.probe = Probe(self.fleet.module, self.fleet.x[rows], self.fleet.y[rows])
 

@@ -99,11 +99,10 @@ def replay(
     first = scenario.seed
     seeds = range(first, first + scenario.game.repeats)
     arena = Arena(scenario)
-    for seed in seeds[1:]:  # each has coins of its own, and all must give enough targets
-        Arena(_seeded(scenario, seed))
-    if stored is not None:
-        for seed in seeds:
-            stored_run(_seeded(scenario, seed), stored, Arena(_seeded(scenario, seed)))
+    for seed in seeds:  # each has coins of its own, and all must give enough targets
+        one = arena if seed == first else Arena(_seeded(scenario, seed), arena.fleet.plan)
+        if stored is not None:
+            stored_run(one.scenario, stored, one)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     jobs = [(seed, name) for name in scenario.attacks for seed in seeds]

@@ -75,8 +75,8 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
         if found < wanted:
             raise InputError(
                 f"game.{noun} = {wanted}: by fair coins over the victim's {len(own)} records and the "
-                f"{len(partition.public)} public ones there are {found}, each without a duplicate. Ask for fewer, or make "
-                "data.public_fraction larger."
+                f"{len(partition.public)} public ones there are {found}, each without a duplicate. "
+                "Ask for fewer, or make data.public_fraction larger."
             )
     targets = np.concatenate(
         [

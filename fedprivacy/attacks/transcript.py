@@ -21,7 +21,7 @@ class Sight:
     Args:
         sent: The weights that were trained from, float32, shape (parameters,).
         update: What the victim made of them, or in a participant's seat all the others, shape (parameters,).
-        others: The updates of other clients, each from the weights that it was sent, shape (others, parameters).
+        others: The updates of other clients, each from what it was sent, shape (others, parameters).
         targets: The numbers of the targets that were attacked, or None where all are judged.
     """
 

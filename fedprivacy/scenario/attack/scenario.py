@@ -134,8 +134,8 @@ def _enough_records(run: Scenario, game: GameSettings) -> Iterator[Finding]:
         if public and 2 * wanted > own + public:
             yield Finding(
                 ("game", key),
-                f"the victim's {own} records and the {public} public ones are {own + public}, and a fair coin "
-                f"for each makes about {(own + public) // 2} {key} of them",
+                f"the victim's {own} records and the {public} public ones are {own + public}, and a fair "
+                f"coin for each makes about {(own + public) // 2} {key} of them",
                 "Ask for fewer, or deal more records to a client or to the public part.",
                 str(wanted),
             )
