@@ -192,7 +192,7 @@ def play(scenario: AttackScenario, name: str, base: Path) -> Played:
     features = outcome.judgement.features()
     if not features:
         raise InputError(f"attacks.{name}: the victim refused every round, so that no target was reached.")
-    reached = np.isfinite(np.stack(list(features.values()))).all(axis=0)
+    reached = np.asarray(np.isfinite(np.stack(list(features.values()))).all(axis=0))
     scores = {name: values[reached] for name, values in features.items()}
     members, calibration = game.members[reached], game.calibration[reached]
     classes = arena.probe.y.numpy()[reached]

@@ -153,6 +153,7 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: dict[str, Any]) -
             f"clients answer {most} times, which is what their noise is made for, and the attack begins "
             f"after {began} rounds: every one of them would refuse",
             f"At most {most - 1}; an attack gets the answers that the warm-up leaves.",
+            "" if game.warm_up is None else str(began),
         )
     elif privacy.trust == "central":
         for name, attack in attacks.items():

@@ -1,0 +1,317 @@
+"""What a user is told about an attack scenario, and what becomes of it as text."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from fedprivacy.errors import ScenarioError
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.loading import loads, sections_of
+
+GOOD = """name = "attacked"
+seed = 1
+[data]
+name = "purchase-like"
+records = 600
+partition = "iid"
+clients = 4
+public_fraction = 0.4
+[model]
+name = "logistic"
+[server]
+rounds = 5
+[sampling]
+name = "all"
+[privacy]
+trust = "none"
+[federation]
+chunk_size = 1
+[game]
+victim = 3
+members = 30
+nonmembers = 60
+[attacks.look]
+kind = "passive"
+[attacks.climb]
+kind = "active-gradient-ascent"
+seat = "server"
+[attacks.inside]
+kind = "passive"
+seat = "participant"
+"""
+CENTRAL = 'trust = "central"\nclipping_norm = 1.0\nnoise_multiplier = 2.0\ndelta = 1e-3'
+LOCAL = CENTRAL.replace("central", "local")
+
+
+def complaints(text: str, *overrides: str) -> list[str]:
+    """The lines that a user reads about a text."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(text, "my.toml", overrides)
+    assert caught.value.exit_code == 2
+    return str(caught.value).split("\n")
+
+
+def change(*changes: tuple[str, str]) -> str:
+    text = GOOD
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return text
+
+
+def test_a_good_file() -> None:
+    scenario = loads(GOOD)
+    assert isinstance(scenario, AttackScenario)
+    assert scenario.warm_up == 5
+    assert (scenario.game.victim, scenario.game.repeats) == (3, 1)
+    assert list(scenario.attacks) == ["look", "climb", "inside"]
+    assert scenario.attacks["climb"].targets_per_round == 1
+    assert {("game",), ("attacks", "climb")} <= set(sections_of(scenario))
+
+
+def test_how_many_rounds_an_attack_takes() -> None:
+    attacks = loads(
+        GOOD,
+        overrides=["attacks.climb.targets_per_round=40", "attacks.inside.kind=active-gradient-ascent"],
+    ).attacks
+    assert attacks["look"].played(90) == 20
+    assert attacks["climb"].played(90) == 3
+    assert attacks["inside"].played(90) == 2 * 90 + 1
+    assert loads(GOOD).attacks["inside"].played(90) == 21
+
+
+# One mistake each: what is replaced in the good file, by what, and all that is said.
+ONE_MISTAKE = {
+    "a victim that does not exist": (
+        [("victim = 3", "victim = 4")],
+        ["my.toml:20: game.victim = 4: there is no such client: clients are 0 to 3."],
+    ),
+    "a victim below zero": (
+        [("victim = 3", "victim = -1")],
+        ["my.toml:20: game.victim = -1: must be at least 0. The client that is attacked, such as 0."],
+    ),
+    "more members than the victim has records": (
+        [("members = 30\n", "members = 166\n")],
+        [
+            "my.toml:21: game.members = 166: the victim's 90 records and the 240 public ones are 330, and a "
+            "fair coin for each makes about 165 members of them. Ask for fewer, or deal more records to a "
+            "client or to the public part."
+        ],
+    ),
+    "more non-members than there can be": (
+        [("nonmembers = 60", "nonmembers = 166")],
+        [
+            "my.toml:22: game.nonmembers = 166: the victim's 90 records and the 240 public ones are 330, and "
+            "a fair coin for each makes about 165 nonmembers of them. Ask for fewer, or deal more records to "
+            "a client or to the public part."
+        ],
+    ),
+    "non-members that some client trains on": (
+        [("public_fraction = 0.4\n", "")],
+        [
+            "my.toml:3: data.public_fraction = 0.0: there are no records to be non-members. Non-members are "
+            "drawn from the public part, which no client owns: 0.2, say."
+        ],
+    ),
+    "records that are not dealt at random": (
+        [('partition = "iid"', 'partition = "dirichlet"\nalpha = 0.5')],
+        [
+            'my.toml:6: data.partition = "dirichlet": members and non-members must come from the same pool, '
+            'so records must be dealt at random. Set partition = "iid".'
+        ],
+    ),
+    "only sums are seen": (
+        [("chunk_size = 1", "chunk_size = 2")],
+        [
+            "my.toml:18: federation.chunk_size = 2: messages hold sums over several clients, and no single "
+            "update could be seen or sent. Set chunk_size = 1."
+        ],
+    ),
+    "noise for sums": (
+        [
+            ('trust = "none"', LOCAL + '\nnoise_draw = "sum"'),
+            ("victim = 3", "victim = 3\nwarm_up = 1"),
+        ],
+        [
+            'my.toml:20: privacy.noise_draw = "sum": the noise is drawn for sums, and no single update could '
+            'be seen or sent. Set noise_draw = "client".'
+        ],
+    ),
+    "a client that is not in every round": (
+        [('[sampling]\nname = "all"', '[sampling]\nname = "fixed"\ncohort = 4')],
+        ['my.toml:14: sampling.name: an attacked client must be in every round. Set sampling.name = "all".'],
+    ),
+    "a warm-up that is too long": (
+        [("victim = 3", "victim = 3\nwarm_up = 6")],
+        ["my.toml:21: game.warm_up = 6: must be at most server.rounds = 5."],
+    ),
+    "a victim that has spent its budget before": (
+        [('trust = "none"', LOCAL + "\nmax_participations = 3"), ("victim = 3", "victim = 3\nwarm_up = 3")],
+        [
+            "my.toml:25: game.warm_up = 3: clients answer 3 times, which is what their noise is made for, and "
+            "the attack begins after 3 rounds: every one of them would refuse. At most 2; an attack gets the "
+            "answers that the warm-up leaves."
+        ],
+    ),
+    "more rounds than the central noise is made for": (
+        [
+            ('trust = "none"', CENTRAL),
+            ("rounds = 5", "rounds = 112"),
+            ("victim = 3", "victim = 3\nwarm_up = 92"),
+        ],
+        [
+            "my.toml:32: attacks.inside: takes 21 rounds after a warm-up of 92, and the noise of the global "
+            "models is made for server.rounds = 112. Set game.warm_up, and server.rounds to at least 21 more.",
+            "my.toml:29: attacks.climb: takes 90 rounds after a warm-up of 92, and the noise of the global "
+            "models is made for server.rounds = 112. Set game.warm_up, and server.rounds to at least 90 more.",
+        ],
+    ),
+    "an attacker that is the victim": (
+        [('seat = "participant"', 'seat = "participant"\nattacker = 3')],
+        [
+            "my.toml:31: attacks.inside.attacker: must be another client than the victim. Clients count from 0."
+        ],
+    ),
+    "an attacker that does not exist": (
+        [('seat = "participant"', 'seat = "participant"\nattacker = 4')],
+        [
+            "my.toml:31: attacks.inside.attacker: must be another client than the victim. Clients count from 0."
+        ],
+    ),
+    "an attacker at the server": (
+        [('seat = "server"', 'seat = "server"\nattacker = 1')],
+        ['my.toml:28: attacks.climb.attacker: has no effect with seat = "server". Remove it.'],
+    ),
+    "a boost at the server": (
+        [('seat = "server"', 'seat = "server"\nboost = 4.0')],
+        ['my.toml:28: attacks.climb.boost: has no effect with seat = "server". Remove it.'],
+    ),
+    "a participant that isolates": (
+        [('seat = "participant"', 'seat = "participant"\nisolating = true')],
+        [
+            "my.toml:31: attacks.inside.isolating: only the server can isolate. Remove it, or set "
+            'seat = "server".'
+        ],
+    ),
+    "a participant that does not know its share": (
+        [("rounds = 5", 'rounds = 5\noptimizer = "adam"')],
+        [
+            "my.toml:31: attacks.inside.seat: an attacker cannot take its own share out of the models that "
+            'this optimizer makes. Set server.optimizer = "sgd".'
+        ],
+    ),
+    "a participant alone": (
+        [("clients = 4", "clients = 1"), ("victim = 3", "victim = 0")],
+        [
+            "my.toml:30: attacks.inside.seat: there is no other client than the victim. Set data.clients to "
+            "2 at least."
+        ],
+    ),
+    "an unknown attack": (
+        [('kind = "active-gradient-ascent"', 'kind = "active-gradient-descent"')],
+        [
+            'my.toml:26: attacks.climb.kind = "active-gradient-descent": unknown attack. Did you mean '
+            '"active-gradient-ascent"?'
+        ],
+    ),
+    "an unknown seat": (
+        [('seat = "server"', 'seat = "outsider"')],
+        [
+            'my.toml:27: attacks.climb.seat = "outsider": unknown seat. Known here: "server", "participant".',
+        ],
+    ),
+    "a key of the other attack": (
+        [('seat = "server"', "rounds = 3")],
+        [
+            'my.toml:27: attacks.climb.rounds: has no effect with kind = "active-gradient-ascent". '
+            'Remove it, or set kind = "passive".'
+        ],
+    ),
+    "a misspelt key": (
+        [('seat = "server"', "targets_per_rund = 3")],
+        ["my.toml:27: attacks.climb.targets_per_rund: unknown key. Did you mean targets_per_round?"],
+    ),
+    "a level of zero": (
+        [('seat = "server"', "level = 0")],
+        [
+            "my.toml:27: attacks.climb.level = 0: must be above 0 and at most 1000. The loss that targets "
+            "are raised to; with raw = true it has no effect."
+        ],
+    ),
+    "too few members": (
+        [("members = 30\n", "members = 9\n")],
+        [
+            "my.toml:21: game.members = 9: must be at least 10. How many of its records are judged, such "
+            "as 100."
+        ],
+    ),
+    "a name that is none": (
+        [("[attacks.look]", '[attacks."a b"]')],
+        ['my.toml:23: attacks."a b": must be letters, digits and hyphens, at most 64.'],
+    ),
+    "no attack at all": (
+        [
+            (GOOD[GOOD.index("[attacks.look]") :], ""),
+        ],
+        ['my.toml: attacks: no attack. Add [attacks.NAME] with kind = "passive", say.'],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_MISTAKE)
+def test_one_mistake_is_told_with_its_line_and_what_to_do(name: str) -> None:
+    changes, expected = ONE_MISTAKE[name]
+    assert sorted(complaints(change(*changes))) == sorted(expected)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    told = complaints(
+        change(
+            ("victim = 3", "victm = 3"), ('kind = "active-', 'knd = "active-'), ("rounds = 5", "rouds = 5")
+        )
+    )
+    assert [line.split(":")[1] for line in told] == ["12", "20", "26"]
+
+
+def test_overrides_reach_the_game_and_the_attacks_and_are_named_when_wrong() -> None:
+    scenario = loads(
+        GOOD, overrides=["game.members=20", "attacks.climb.level=2.5", "attacks.new.kind=passive"]
+    )
+    assert (scenario.game.members, scenario.attacks["climb"].level) == (20, 2.5)
+    assert scenario.attacks["new"].rounds == 20
+    assert complaints(GOOD, "game.victim=9") == [
+        "--set game.victim=9: there is no such client: clients are 0 to 3."
+    ]
+    assert complaints(GOOD, "attacks.climb.attacker=1") == [
+        '--set attacks.climb.attacker=1: has no effect with seat = "server". Remove it.'
+    ]
+
+
+def test_central_noise_bears_an_attack_within_the_rounds_that_it_is_made_for() -> None:
+    asked = ["attacks.climb.isolating=true", "game.warm_up=1", "server.rounds=22"]
+    scenario = loads(change(('trust = "none"', CENTRAL)), overrides=asked)  # isolated, nothing is released
+    assert scenario.warm_up + scenario.attacks["inside"].played(90) == scenario.server.rounds
+
+
+def test_what_is_saved_is_read_again_as_the_same_scenario() -> None:
+    text = change(
+        ("victim = 3", "victim = 3\nwarm_up = 2\nrepeats = 3"),
+        ('seat = "server"', "raw = true\nstep = 0.5\ntargets_per_round = 7\nisolating = true"),
+        (
+            '[attacks.inside]\nkind = "passive"',
+            '[attacks.inside]\nkind = "active-gradient-ascent"\nboost = 4.5',
+        ),
+    )
+    scenario = loads(text)
+    saved = scenario.to_toml()
+    again = loads(saved)
+    assert again == scenario
+    assert again.to_toml() == saved
+    stored, written = tomllib.loads(saved), tomllib.loads(text)
+    assert stored["game"] == written["game"]
+    for name, attack in written["attacks"].items():
+        assert {key: stored["attacks"][name][key] for key in attack} == attack
+    assert list(stored["attacks"]) == ["look", "climb", "inside"]
+    assert "boost" not in stored["attacks"]["climb"]
