@@ -1,0 +1,187 @@
+"""An attack scenario from end to end: the result document, stored runs, workers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.loading import load, loads
+from scenarios.replay import histogram, replay
+
+TEXT = """name = "attacked"
+seed = 1
+[data]
+name = "purchase-like"
+records = 300
+test_records = 50
+features = 40
+classes = 20
+partition = "iid"
+clients = 3
+public_fraction = 0.4
+[model]
+name = "logistic"
+[training]
+learning_rate = 0.3
+batch_size = 16
+[server]
+rounds = 3
+[sampling]
+name = "all"
+[privacy]
+trust = "none"
+[federation]
+chunk_size = 1
+[game]
+members = 40
+nonmembers = 50
+repeats = 2
+[attacks.look]
+kind = "passive"
+rounds = 2
+[attacks.climb]
+kind = "active-gradient-ascent"
+targets_per_round = 30
+tries = 10
+[attacks.inside]
+kind = "active-gradient-ascent"
+seat = "participant"
+targets_per_round = 45
+tries = 10
+"""
+LOCAL = (
+    'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
+    "server.rounds=8",
+    "game.warm_up=2",
+)
+
+
+def scenario(*overrides: str) -> AttackScenario:
+    found = loads(TEXT, overrides=overrides)
+    assert isinstance(found, AttackScenario)
+    return found
+
+
+def without_times(attacks: list[dict]) -> list[dict]:
+    return [{key: value for key, value in attack.items() if key != "seconds"} for attack in attacks]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> dict:
+    return replay(scenario(), tmp_path_factory.mktemp("out"), workers=1)
+
+
+def test_the_document_says_what_was_played_and_found(played) -> None:
+    assert (played["kind"], played["status"], played["error"]) == ("replay", "finished", None)
+    told = {attack["name"]: attack for attack in played["attacks"]}
+    assert list(told) == ["look", "climb", "inside"]
+    assert [told[name]["attack"] for name in told] == ["passive", *["active-gradient-ascent"] * 2]
+    assert [told[name]["seat"] for name in told] == ["server", "server", "participant"]
+    assert [told[name]["targets_per_round"] for name in told] == [None, 30, 45]
+    assert [told[name]["rounds"] for name in told] == [2, 3, 5]
+    for attack in told.values():
+        assert (attack["members"], attack["nonmembers"], attack["seeds"]) == (40, 50, 2)
+        assert attack["targets_lost"] == 0
+        assert attack["auc"]["low"] <= attack["auc"]["value"] <= attack["auc"]["high"]
+        assert {"supervised", "clustered", "cosine"} <= set(attack["scores"])
+        assert set(attack["score"]) <= set(attack["scores"])
+        assert attack["bound"]["words"].startswith("No guarantee against")
+        assert attack["guarantee"]["epsilon"] is None
+        assert attack["epsilon_lower_bound"] is None
+        assert "coin" in attack["empirical_epsilon"]["reason"]
+        assert attack["blind"]["low"] < 0.5 < attack["blind"]["high"]
+    assert told["look"]["story"] is None
+    raised = [told["climb"]["story"][kind][1] for kind in ("member", "nonmember")]
+    before = [told["climb"]["story"][kind][0] for kind in ("member", "nonmember")]
+    assert np.mean(raised) > np.mean(before)
+
+
+def test_it_is_written_to_the_run_directory_with_a_scenario_that_reads_again(played) -> None:
+    path = Path(played["path"])
+    assert json.loads((path / "run.json").read_text()) == json.loads(json.dumps(played))
+    assert load(path / "scenario.toml") == scenario()
+
+
+def test_a_stored_run_is_attacked_again_with_the_same_scores_and_without_training(played, tmp_path) -> None:
+    alone = scenario().model_copy(update={"attacks": {"climb": scenario().attacks["climb"]}})
+    told: list[str] = []
+    again = replay(
+        alone, tmp_path, workers=1, stored=Path(played["path"]), on_attack=lambda what, *_: told.append(what)
+    )
+    assert without_times(again["attacks"]) == without_times([played["attacks"][1]])
+    assert told == ["climb", "climb"]
+    assert not list(Path(again["path"]).glob("run-*"))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("game.victim=1", "another run than the scenario's: its members"),
+        ("training.learning_rate=0.2", "another run than the scenario's"),
+        ("game.warm_up=2", "another run than the scenario's"),
+        ("data.flip=0.3", "another run than the scenario's"),
+        ("game.repeats=3", "holds no trained run of seed 3"),
+        ("seed=9", "holds no trained run of seed 9"),
+    ],
+)
+def test_a_stored_run_with_other_members_or_settings_is_refused(played, tmp_path, override, message) -> None:
+    """Else its scores would be held against memberships that it was not trained with."""
+    with pytest.raises(InputError, match=message):
+        replay(scenario(override), tmp_path / "out", workers=1, stored=Path(played["path"]))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_game_that_one_of_the_seeds_cannot_draw_is_refused_before_anything_is_written(tmp_path) -> None:
+    asked = ("game.members=88", "game.repeats=20")  # of 180 half are expected; the first seed has enough
+    with pytest.raises(InputError, match=r"game\.members = 88: by fair coins"):
+        replay(scenario(*asked), tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_targets_that_a_spent_victim_cost_are_told_and_the_bound_stands_beside(tmp_path) -> None:
+    """Eight answers, two in the warm-up: six rounds of ten targets, of which 30 stay unasked."""
+    document = replay(
+        scenario(
+            *LOCAL,
+            "game.repeats=1",
+            "attacks.climb.targets_per_round=10",
+            "attacks.inside.targets_per_round=20",
+        ),
+        tmp_path,
+        workers=1,
+    )
+    look, climb, inside = document["attacks"]
+    assert (look["targets_lost"], look["members"], look["nonmembers"]) == (0, 40, 50)
+    assert climb["targets_lost"] == 30
+    assert climb["members"] + climb["nonmembers"] == 60
+    assert inside["targets_lost"] == 30
+    for attack in document["attacks"]:
+        bound = bound_of_ledger(document["ledger"], attack["seat"])
+        assert 0.99 < attack["guarantee"]["epsilon"] <= 1.0
+        assert attack["bound"]["auc"] == bound.curve.auc < 0.7
+        assert attack["auc"]["low"] < attack["bound"]["auc"]
+        assert "AUC at most 0." in attack["bound"]["words"]
+
+
+@pytest.mark.slow
+def test_the_number_of_workers_changes_no_number(played, tmp_path) -> None:
+    two = replay(scenario(), tmp_path, workers=2)
+    assert without_times(two["attacks"]) == without_times(played["attacks"])
+
+
+def test_a_histogram_counts_everybody_once() -> None:
+    scores = np.concatenate([np.linspace(0, 1, 500), [1e9, -1e9]])
+    members = np.arange(502) % 2 == 0
+    told = histogram(scores, members)
+    assert sum(told["members"]) == members.sum()
+    assert sum(told["nonmembers"]) == (~members).sum()
+    assert len(told["edges"]) == len(told["members"]) + 1
+    assert max(told["edges"]) < 2
+    flat = histogram(np.zeros(4), np.array([True, True, False, False]))
+    assert sum(flat["members"]) == 2
