@@ -310,6 +310,17 @@ def test_branches_of_one_run_share_the_training_but_not_the_noise(noisy: bool) -
     assert apart > np.abs(seen).max() / 2 if noisy else apart < 1e-6
 
 
+def test_nor_do_they_share_the_central_noise() -> None:
+    """Two participants of two branches see the same round; that one goes on longer changes its noise."""
+    branches = (
+        "attacks={a={kind='passive', seat='participant', rounds=1}, "
+        "b={kind='passive', seat='participant', rounds=2}}"
+    )
+    outcomes = play(Arena(scenario(*CENTRAL, branches)))
+    first, second = (outcome.judgement.features(1)["cosine"] for outcome in outcomes.values())
+    assert np.abs(first - second).max() > np.abs(first).max() / 2
+
+
 def test_attacks_do_not_change_the_run_that_they_are_played_on() -> None:
     few = scenario(*CENTRAL, "attacks={one={kind='passive', rounds=1}}")
     many = scenario(
