@@ -281,9 +281,11 @@ def test_under_local_noise_at_epsilon_one_every_attack_is_within_its_bound() -> 
 
 
 def test_a_victim_refuses_when_its_answers_are_spent_and_the_targets_are_not_judged() -> None:
-    """24 answers, two in the warm-up: one target a round reaches 22 of 120, from whichever seat it comes."""
+    """24 answers, two in the warm-up: one target a round reaches 22 of 40, from whichever seat it comes."""
     tight = scenario(
         *LOCAL,
+        "game.members=20",
+        "game.nonmembers=20",
         "attacks.ascent.targets_per_round=1",
         "attacks.isolating-ascent.targets_per_round=1",
         "attacks.participant-ascent.targets_per_round=1",
