@@ -97,6 +97,11 @@ def _check(delta: float, adjacency: str) -> None:
 def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
     if _not_private(parts):
         return Spent(math.inf, "none")
+    if adjacency != "replace-one" and any(
+        isinstance(leaf, dp.RandomizedResponseDpEvent) for leaf, _ in parts
+    ):
+        # dp_accounting has zero-out too, for an answer that is drawn uniformly then: nobody here does that.
+        raise UnsupportedEvent(_advice(parts, delta, adjacency))
     if delta == 0:
         return Spent(_basic_epsilon(parts, delta, adjacency), "basic composition")
     for group in ACCOUNTANTS:
@@ -325,7 +330,6 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
                 neighboring_relation=NeighboringRelation.REPLACE_ONE,
             )
         case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if replaced:
-            # dp_accounting has zero-out too, for an answer that is drawn uniformly then: nobody here does that.
             return pld.from_randomized_response(
                 p, k, value_discretization_interval=step, neighboring_relation=relation
             )
