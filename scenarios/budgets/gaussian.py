@@ -97,13 +97,15 @@ def _document(plan: Plan) -> dict[str, Any]:
         f"Gaussian noise of standard deviation {plan.noise_multiplier:.6g} x C on the sum of updates "
         f"clipped to L2 norm C, in {plural(plan.rounds, 'round')} with {plan.sampler.words}, costs "
         f"{promise(spent.epsilon, plan.delta, plan.adjacency, spent.accountant)}. "
-        f"One round alone costs epsilon = {printed(once.epsilon)}."
+        f"One round alone costs epsilon = {printed(once.epsilon)} at delta = {plan.delta:g}."
     )
     if amplified and "not counted" not in spent.accountant:
         words += (
             " This counts on sampling: it holds against whoever does not learn who was in a cohort "
             "(participants and outsiders), not against the server that draws it."
         )
+    else:
+        words += " It holds against those who see the noisy sums, not against whoever adds the noise."
     return {
         "epsilon": spent.epsilon,
         "delta": plan.delta,
