@@ -10,7 +10,14 @@ from typing import ClassVar, Self
 import dp_accounting
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.ranges import check_chance, check_epsilon, check_sensitivity, check_size
+from fedprivacy.mechanisms.ranges import (
+    MOST_PEOPLE,
+    check_chance,
+    check_epsilon,
+    check_error,
+    check_sensitivity,
+    check_size,
+)
 from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity, sum_sensitivity
 
 
@@ -117,11 +124,11 @@ class AdditiveNoise(ABC):
         c = sensitivity ln(1/(1 - confidence)), the lectures' bound; local answers need c/(epsilon error)^2.
 
         Raises:
-            InputError: The error is not above 0, or the confidence not in (0, 1).
+            InputError: The error is below `half_width` / 1e30 or not finite, or the confidence not in (0, 1).
         """
-        if not error > 0:
-            raise InputError(f"error = {error}: must be above 0.")
-        return max(1, math.ceil(self.half_width(confidence) / error))
+        width = self.half_width(confidence)
+        check_error(error, width / MOST_PEOPLE)
+        return max(1, math.ceil(width / error))
 
     @property
     def words(self) -> str:

@@ -107,7 +107,7 @@ class DiscreteLaplace(AdditiveNoise):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if self.sensitivity != math.floor(self.sensitivity) or not 1 <= self.sensitivity <= MAX_COUNT:
+        if not 1 <= self.sensitivity <= MAX_COUNT or self.sensitivity != math.floor(self.sensitivity):
             raise InputError(
                 f"sensitivity = {self.sensitivity}: must be a whole number from 1 to {MAX_COUNT:g}; "
                 "for other numbers take Laplace noise."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from fedprivacy.errors import InputError
 
@@ -10,6 +11,8 @@ from fedprivacy.errors import InputError
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 1e4
 # Within them squares neither overflow nor vanish.
 LEAST_SENSITIVITY, MOST_SENSITIVITY = 1e-100, 1e100
+# Beyond, no number of people is of use to anybody.
+MOST_PEOPLE = 1e30
 ADJACENCIES = ("replace-one", "add-remove", "zero-out")
 
 
@@ -64,5 +67,23 @@ def check_size(name: str, size: int, least: int = 1) -> None:
     Raises:
         InputError: It is not a whole number of at least `least`.
     """
-    if size != math.floor(size) or size < least:
+    if not least <= size < math.inf or size != math.floor(size):
         raise InputError(f"{name} = {size}: must be a whole number of at least {least}.")
+
+
+def check_error(error: float, least: float) -> None:
+    """Refuses an error of an answer that no number of people is enough for.
+
+    Args:
+        error: The largest that is wanted, in units of the answer.
+        least: Of which `MOST_PEOPLE` are enough.
+
+    Raises:
+        InputError: It is not a finite number of at least `least`.
+    """
+    least = max(least, sys.float_info.min)
+    if not least <= error < math.inf:
+        raise InputError(
+            f"error = {error}: must be a finite number of at least {least:.3g}: "
+            f"no {MOST_PEOPLE:g} people are enough for less."
+        )

@@ -13,11 +13,10 @@ from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle
 from fedprivacy.mechanisms.coins import MIN_EPSILON
 from fedprivacy.mechanisms.frequency import MAX_CATEGORIES
 from fedprivacy.mechanisms.pure import MAX_EPSILON
-from scenarios.budgets.question import CONFIDENCE, Range, plural
+from scenarios.budgets.question import CLIENTS, CONFIDENCE, Range, plural
 from scenarios.budgets.releases import ReleasesQuestion
 
 LOCAL = Range(MIN_EPSILON, MAX_EPSILON, "0.5 to 4 is usual")
-CLIENTS = Range(1, 10**12)
 AGAINST = "It holds against whoever sees the answers, the server included: each client randomises its own."
 
 

@@ -9,7 +9,7 @@ from fedprivacy.accounting.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
-from scenarios.budgets.question import ADJACENCIES, DELTA, ROUNDS, Question, Range, plural, promise
+from scenarios.budgets.question import ADJACENCIES, CLIENTS, DELTA, ROUNDS, Question, Range, plural, promise
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,25 @@ class GaussianQuestion(Question):
 
     def problems(self) -> list[str | None]:
         """What is wrong with each option."""
-        cohort, population = self.cohort, self.population
+        cohort = self.cohort
+        known = self.population is not None and self.population in CLIENTS
+        population = self.population if self.population is not None and known else 1
         checks = [
             (
                 self.sampling_rate is not None and cohort is not None,
                 "--sampling-rate, --cohort: give one: Poisson sampling, or a cohort of fixed size.",
             ),
             (
-                cohort is not None and population is None,
+                cohort is not None and self.population is None,
                 "--cohort: a cohort of fixed size needs --population too.",
             ),
             (
-                cohort is not None and population is not None and not 1 <= cohort <= population,
+                cohort is not None and known and not 1 <= cohort <= population,
                 f"--cohort {cohort}: must be from 1 to the population, {population}.",
             ),
             (
-                population is not None and self.delta >= 1 / max(population, 1),
-                f"--delta {self.delta}: must be below 1/population = {1 / max(population or 1, 1):.3g}.",
+                known and self.delta >= 1 / population,
+                f"--delta {self.delta}: must be below 1/population = {1 / population:.3g}.",
             ),
         ]
         return [
@@ -65,6 +67,7 @@ class GaussianQuestion(Question):
             self.outside("delta", DELTA),
             self.outside("rounds", ROUNDS),
             self.outside("sampling_rate", Range(0, 1, above=True)),
+            self.outside("population", CLIENTS),
             *(text for wrong, text in checks if wrong),
             self.none_of("adjacency", ADJACENCIES),
         ]

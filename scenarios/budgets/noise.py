@@ -115,9 +115,10 @@ class GeometricQuestion(AdditiveQuestion[DiscreteLaplace]):
 
     def sensitivity_problem(self) -> str | None:
         """What is wrong with the sensitivity, which is a whole number here."""
-        if self.sensitivity is not None and self.sensitivity != math.floor(self.sensitivity):
+        problem = self.outside("sensitivity", SIZE)
+        if problem is None and self.sensitivity is not None and self.sensitivity % 1 != 0:
             return f"--sensitivity {self.sensitivity}: must be a whole number; for others: budget laplace."
-        return self.outside("sensitivity", SIZE)
+        return problem
 
     def at(self, epsilon: float) -> DiscreteLaplace:
         """Geometric noise at this epsilon a release."""

@@ -92,6 +92,8 @@ def test_counts_are_monotone_unless_a_client_is_replaced() -> None:
         (LaplaceQuestion(epsilon=1.0), "--sensitivity, --count, --histogram: give exactly one"),
         (LaplaceQuestion(epsilon=1.0, count=True, sensitivity=1.0), "give exactly one"),
         (GeometricQuestion(epsilon=1.0, sensitivity=1.5), "--sensitivity 1.5: must be a whole number"),
+        (GeometricQuestion(epsilon=1.0, sensitivity=math.inf), "--sensitivity inf: must be from 1 to 1e+09"),
+        (GeometricQuestion(epsilon=1.0, sensitivity=math.nan), "--sensitivity nan: must be from 1 to 1e+09"),
         (NormQuestion(epsilon=1.0, dimension=3, order="3"), "--order 3: must be one of 1, 2, inf"),
         (NormQuestion(epsilon=1.0, dimension=0), "--dimension 0: must be from 1"),
         (NoisyMaxQuestion(epsilon=1.0, noise="cauchy"), "--noise cauchy: must be one of laplace, gumbel"),
