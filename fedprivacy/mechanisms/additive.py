@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 
 import dp_accounting
 
-from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.ranges import (
     MOST_PEOPLE,
     check_chance,
@@ -18,7 +17,7 @@ from fedprivacy.mechanisms.ranges import (
     check_sensitivity,
     check_size,
 )
-from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity, sum_sensitivity
+from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
 
 
 @dataclass(frozen=True)
@@ -52,26 +51,6 @@ class AdditiveNoise(ABC):
     def histogram(cls, epsilon: float, adjacency: str) -> Self:
         """For a histogram of which each record falls into one cell."""
         return cls(epsilon, histogram_sensitivity(adjacency))
-
-    @classmethod
-    def bounded_sum(cls, epsilon: float, low: float, high: float, adjacency: str) -> Self:
-        """For a sum of one number a record, each cut to [low, high] before; see `sum_sensitivity`.
-
-        Raises:
-            InputError: `low` is not below `high`, or epsilon or adjacency is out of range.
-        """
-        return cls(epsilon, sum_sensitivity(low, high, adjacency))
-
-    @classmethod
-    def from_scale(cls, scale: float, sensitivity: float) -> Self:
-        """The mechanism with noise of this scale on an answer of this sensitivity.
-
-        Raises:
-            InputError: The scale is not above 0, or gives an epsilon out of range.
-        """
-        if not 0 < scale < math.inf:
-            raise InputError(f"scale = {scale}: must be a finite number above 0.")
-        return cls(sensitivity / scale, sensitivity)
 
     @property
     def scale(self) -> float:

@@ -13,9 +13,9 @@ from scipy.special import expit
 
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.coins import MIN_EPSILON, check_epsilon, coins, rounded_up
+from fedprivacy.mechanisms.coins import MIN_EPSILON, coins, rounded_up
 from fedprivacy.mechanisms.pure import MAX_EPSILON
-from fedprivacy.mechanisms.ranges import MOST_PEOPLE, check_chance, check_error
+from fedprivacy.mechanisms.ranges import MOST_PEOPLE, check_chance, check_epsilon, check_error
 
 Answers = NDArray[np.uint8]
 
@@ -42,7 +42,7 @@ class RandomizedResponse:
     title: ClassVar[str] = "randomized response"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.title, self.epsilon)
+        check_epsilon(self.epsilon, MIN_EPSILON, MAX_EPSILON, self.title)
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:

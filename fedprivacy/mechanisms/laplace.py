@@ -21,9 +21,6 @@ from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.additive import AdditiveNoise
 from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon, check_size
-from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
-
-__all__ = ["DiscreteLaplace", "Laplace", "count_sensitivity", "histogram_sensitivity"]
 
 _LARGEST = 2**62  # so that integers and their noise stay far below the end of int64
 

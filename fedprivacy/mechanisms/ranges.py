@@ -16,15 +16,24 @@ MOST_PEOPLE = 1e30
 ADJACENCIES = ("replace-one", "add-remove", "zero-out")
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Refuses an epsilon that no mechanism takes.
+def check_epsilon(
+    epsilon: float, least: float = LEAST_EPSILON, most: float = MOST_EPSILON, title: str = ""
+) -> None:
+    """Refuses an epsilon that a mechanism does not take.
+
+    Args:
+        epsilon: Of one release.
+        least: The least that the mechanism takes.
+        most: The largest.
+        title: The mechanism's, for the message.
 
     Raises:
-        InputError: It is not from 1e-6 to 1e4.
+        InputError: It is not from `least` to `most`.
     """
-    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+    if not least <= epsilon <= most:
+        where = f"{title}: " if title else ""
         raise InputError(
-            f"epsilon = {epsilon}: must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g}; 0.1 to 10 is usual."
+            f"{where}epsilon = {epsilon}: must be from {least:g} to {most:g}; 0.1 to 10 is usual."
         )
 
 
