@@ -84,7 +84,7 @@ class GaussianQuestion(Question):
             mechanism=Gaussian(1.0, self.noise_multiplier or 0.0),
             delta=self.delta,
         )
-        return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon))
+        return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon), self.epsilon)
 
     def _sampler(self) -> Sampler:
         if self.sampling_rate is not None:
@@ -92,7 +92,7 @@ class GaussianQuestion(Question):
         return AllSampling() if self.cohort is None else FixedSampling(self.cohort)
 
 
-def _document(plan: Plan) -> dict[str, Any]:
+def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
     spent, once = plan.spent(), replace(plan, rounds=1).spent()
     assert plan.delta is not None
     amplified = plan.sampler.name != "all"
@@ -109,6 +109,10 @@ def _document(plan: Plan) -> dict[str, Any]:
         )
     else:
         words += " It holds against those who see the noisy sums, not against whoever adds the noise."
+    other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
+    if plan.rounds == 1 and not amplified:
+        other, sentence = _one_release(plan, spent.epsilon if asked is None else asked)
+        words += f" {sentence}"
     return {
         "epsilon": spent.epsilon,
         "delta": plan.delta,
@@ -119,5 +123,31 @@ def _document(plan: Plan) -> dict[str, Any]:
         "adjacency": plan.adjacency,
         "accountant": spent.accountant,
         "epsilon_of_one_round": once.epsilon,
+        **other,
         "words": words,
     }
+
+
+def _one_release(plan: Plan, epsilon: float) -> tuple[dict[str, float | None], str]:
+    """Other parameters of one release to the same people, and the lectures' noise: fields, and in words.
+
+    Args:
+        plan: Of one round without sampling.
+        epsilon: For which the lectures' formula is asked, in (0, 1]; beyond, there is none.
+    """
+    release = plan.mechanism
+    assert isinstance(release, Gaussian)
+    assert plan.delta is not None
+    mu, rho = release.mu(plan.adjacency), release.rho(plan.adjacency)
+    changed, lectures = mu * release.noise_multiplier, None
+    if 0 < epsilon <= 1:
+        lectures = Gaussian.lectures(epsilon, plan.delta, plan.adjacency).noise_multiplier
+    words = (
+        f"This one release has mu = {printed(mu, 6)} (Gaussian DP) and rho = {printed(rho, 6)} (zCDP); the "
+        f"lectures' formula, S2 sqrt(2 ln(1.25/delta))/epsilon with S2 = {changed:g} C, "
+    )
+    if lectures is None:
+        words += "says nothing here: it is proved for an epsilon above 0 and at most 1."
+    else:
+        words += f"takes a standard deviation of {lectures:.6g} x C for the same."
+    return {"mu": mu, "rho": rho, "lectures_noise_multiplier": lectures}, words
