@@ -116,6 +116,11 @@ def _check_adjacency(adjacency: str) -> None:
 def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
     if _not_private(parts):
         return Spent(math.inf, "none")
+    if adjacency != "replace-one" and any(
+        isinstance(leaf, dp.RandomizedResponseDpEvent) for leaf, _ in parts
+    ):
+        # dp_accounting has zero-out too, for an answer that is drawn uniformly then: nobody here does that.
+        raise UnsupportedEvent(_advice(parts, delta, adjacency))
     if delta == 0:
         return Spent(_basic_epsilon(parts, delta, adjacency), "basic composition")
     for group in ACCOUNTANTS:
@@ -362,8 +367,7 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
                 value_discretization_interval=step,
                 neighboring_relation=NeighboringRelation.REPLACE_ONE,
             )
-        case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if adjacency != "add-remove":
-            # zero-out: the zeroed answer is a uniformly random one
+        case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if replaced:
             return pld.from_randomized_response(
                 p, k, value_discretization_interval=step, neighboring_relation=relation
             )
@@ -493,11 +497,8 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
         )
     if dp.SampledWithReplacementDpEvent in kinds:
         return "Sampling with replacement has no accountant: use Poisson sampling."
-    if dp.RandomizedResponseDpEvent in kinds and adjacency == "add-remove":
-        return (
-            "Randomized response hides a changed answer, not a missing one: "
-            "use replace-one or zero-out adjacency."
-        )
+    if dp.RandomizedResponseDpEvent in kinds and adjacency != "replace-one":
+        return "Randomized response hides a changed answer, not a missing one: use replace-one adjacency."
     if dp.SingleEpochTreeAggregationDpEvent in kinds and adjacency != "zero-out":
         return f"Tree aggregation has no accountant under {adjacency}: use zero-out adjacency."
     if dp.UnsupportedDpEvent in kinds:

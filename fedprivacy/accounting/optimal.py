@@ -44,8 +44,10 @@ def composed_delta(epsilon: float, epsilon_0: float, count: int) -> float:
     most = math.floor((epsilon / epsilon_0 + count) / 2)
     if most >= count:
         return 0.0
-    truth = 1 / (1 + math.exp(-epsilon_0))
-    log_true, log_other = binom.logsf(most, count, truth), binom.logsf(most, count, 1 - truth)
+    # By the probability of the other answer: 1 minus it would round to 1 for a large epsilon_0.
+    other = math.exp(-epsilon_0) / (1 + math.exp(-epsilon_0))
+    log_true = binom.logcdf(count - most - 1, count, other)
+    log_other = binom.logsf(most, count, other)
     if not np.isfinite(log_true):
         return 0.0
     return float(math.exp(log_true) * -math.expm1(min(0.0, epsilon + log_other - log_true)))

@@ -204,7 +204,7 @@ def test_renyi_costs_more_than_the_loss_distribution(
             dp.SelfComposedDpEvent(dp.TruncatedSubsampledGaussianDpEvent(1000, 0.1, 110, 2.0), 50),
             "add-remove",
         ),
-        (dp.RandomizedResponseDpEvent(0.3, 4), "zero-out"),
+        (dp.RandomizedResponseDpEvent(0.3, 4), "replace-one"),
     ],
 )
 def test_our_composition_is_that_of_pld_accountant_where_it_is_right(
@@ -345,7 +345,8 @@ def test_no_noise_is_no_privacy_whatever_else_there_is() -> None:
         (fixed(9.0), "zero-out", "use replace-one adjacency, or Poisson sampling"),
         (fixed(9.0, 1000), "add-remove", "use replace-one"),
         (dp.SampledWithReplacementDpEvent(100, 10, dp.GaussianDpEvent(2.0)), "replace-one", "use Poisson"),
-        (dp.RandomizedResponseDpEvent(0.5, 2), "add-remove", "use replace-one or zero-out"),
+        (dp.RandomizedResponseDpEvent(0.5, 2), "add-remove", "use replace-one"),
+        (dp.RandomizedResponseDpEvent(0.5, 4), "zero-out", "use replace-one"),
         (dp.SingleEpochTreeAggregationDpEvent(2.0, 8), "replace-one", "use zero-out"),
         (dp.UnsupportedDpEvent(), "replace-one", "no guarantee"),
         (dp.ComposedDpEvent([fixed(9.0), dp.LaplaceDpEvent(9.0)]), "add-remove", "replace-one adjacency"),

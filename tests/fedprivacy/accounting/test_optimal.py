@@ -32,6 +32,15 @@ def test_delta_is_the_sum_of_the_theorem(count: int, odds: Fraction, share: floa
     assert found == pytest.approx(exact_delta(share * count * epsilon_0, odds, count), rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("epsilon_0", [20.0, 25.0, 33.0, 36.7, 100.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01])
+def test_answers_that_are_hardly_ever_false(count: int, epsilon_0: float, delta: float) -> None:
+    """1/(1 + e^-36.7) is 1 in floating point: by the probability of a true answer all would be lost."""
+    claimed = composed_epsilon(delta, epsilon_0, count)
+    assert exact_delta(claimed, Fraction(math.exp(epsilon_0)), count) <= delta * (1 + 1e-12)
+
+
 def test_a_hundred_answers_at_a_tenth() -> None:
     assert composed_epsilon(1e-5, 0.1, 100) == pytest.approx(4.31, abs=0.005)
 
@@ -77,7 +86,7 @@ def test_at_delta_zero_the_epsilons_add_up(
     for adjacency, one in (("replace-one", replaced), ("add-remove", added)):
         three = dp.SelfComposedDpEvent(event, 3)
         if one is None:
-            with pytest.raises(UnsupportedEvent, match="delta above 0"):
+            with pytest.raises(UnsupportedEvent, match=r"delta above 0|use replace-one"):
                 epsilon(three, 0.0, adjacency)
         else:
             assert epsilon(three, 0.0, adjacency).epsilon == pytest.approx(3 * one)
