@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from fedprivacy.analytics.plan import Ask
@@ -15,6 +16,8 @@ from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import FrequencyOracle, KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
+
+HALVINGS = 40  # of the ends of a share's interval: to 1e-12
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,40 @@ class Released:
         # No sum of Laplace variables has longer tails than one of them (Proschan 1965).
         grain = 0.5 if isinstance(self.noise, DiscreteLaplace) else 0.0
         return np.asarray(np.sqrt(variance / 2) * -math.log(1 - confidence) + grain)
+
+    def share_interval(
+        self, confidence: float, parts: Callable[[Vector], tuple[Vector, Vector]]
+    ) -> tuple[Vector, Vector]:
+        """The ends of the interval of inside / (inside + outside), in [0, 1].
+
+        The shares at which the contrast may be 0 (Fieller 1954), and what lies between them: all of [0, 1]
+        where the size may be 0. Totals below 0 count as 0. True totals are never below, so that this moves
+        each contrast nearer to 0 and takes no share away, and there is always one.
+
+        Args:
+            confidence: With which probability each interval holds.
+            parts: From one number for each total, the sums over the inside and over the outside.
+        """
+        assert self.totals is not None
+        inside, outside = (np.maximum(part, 0.0) for part in parts(self.totals))
+        size = inside + outside
+        best = np.where(size > 0, inside / np.where(size > 0, size, 1.0), 0.5)
+
+        def may_be(share: Vector) -> NDArray[np.bool_]:
+            contrast = (1 - share) * inside - share * outside
+            return np.asarray(np.abs(contrast) <= self.contrast_half_width(confidence, parts, share))
+
+        def end(last: float) -> Vector:
+            # A half-width is the root of a variance, which is convex in the share, and a contrast is linear:
+            # from a last share that may not be to the best one, which may, there is one crossing.
+            wrong = np.full(best.shape, last)
+            right = np.where(may_be(wrong), wrong, best)
+            for _ in range(HALVINGS):
+                middle = (wrong + right) / 2
+                right, wrong = np.where(may_be(middle), (middle, wrong), (right, middle))
+            return right
+
+        return end(0.0), end(1.0)
 
     def _exclusive_variance(
         self,

@@ -61,6 +61,8 @@ RNG = np.random.default_rng(7)
 AMOUNTS = RNG.lognormal(np.log(20), 0.6, 400).tolist()
 GROUPS = RNG.integers(0, 3, 600).astype(float).tolist()
 SAYS = (RNG.random(600) < 0.3).astype(float).tolist()
+SMALL_GROUPS = ([0.0] * 4 + [1.0] * 12 + [2.0] * 34 + [3.0] * 150) * 5  # 2 %, 6 %, 17 % and 75 % of all
+SMALL_SAYS = (([1.0] * 3 + [0.0]) * 4 + [1.0] * 17 + [0.0] * 17 + [1.0, 0.0, 0.0] * 50) * 5
 WIDE = "low = 0.0\nhigh = 200.0\nsteps = 40\nquantiles = [0.1, 0.5, 0.9]"
 LATE = "low = -1000.0\nhigh = 40.0\nsteps = 52\nquantiles = [0.1, 0.5, 0.9]"
 NUMBERED = {
@@ -74,6 +76,7 @@ NUMBERED = {
     "share of unknown many, little noise": Case(
         'kind = "mean-of-bits"', bits(6, 14), epsilon=3.7, adjacency="add-remove"
     ),
+    "share of few, unknown many": Case('kind = "mean-of-bits"', bits(3, 1), adjacency="add-remove"),
     "share, zeroed": Case('kind = "mean-of-bits"', bits(3, 47), adjacency="zero-out"),
     "count, a coin each": Case('kind = "count"', bits(200, 300), "local", 0.5),
     "count, geometric": Case('kind = "count"', bits(2, 3)),
@@ -135,6 +138,21 @@ LISTED = {
     "shares by group, oue": Case(
         'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 2\nlocal = "oue"', SAYS * 4, "local", 3.0,
         group=GROUPS * 4,
+    ),
+    # Groups of which the noise alone says whether they look large enough for an estimate.
+    "shares of small groups, k-ary": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3', SMALL_SAYS, "local", group=SMALL_GROUPS
+    ),
+    "shares of small groups, Hadamard, several records": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3\nlocal = "hadamard-response"', SMALL_SAYS * 2,
+        "local", 3.0, users=list(np.repeat(np.arange(400), 5)), group=SMALL_GROUPS * 2,
+    ),
+    "shares of small groups, geometric": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3', SMALL_SAYS[:200], group=SMALL_GROUPS[:200]
+    ),
+    "shares of small groups, Laplace": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3\ncentral = "laplace"', SMALL_SAYS[:200],
+        group=SMALL_GROUPS[:200], adjacency="add-remove",
     ),
     "quantiles, all counts": Case(f'kind = "quantile"\n{WIDE}\ncentral = "all-counts"', AMOUNTS),
     "quantiles, all counts of unknown many": Case(
@@ -347,14 +365,17 @@ def test_7_percent_of_100_are_7(asked) -> None:
     assert one["estimate"] == [7.0, 55.0]
 
 
-def test_a_share_of_too_few_is_not_told(asked) -> None:
-    case = Case('kind = "mean-of-bits"', bits(1, 1), adjacency="add-remove", epsilon=0.01)
+def test_a_share_of_too_few_has_no_estimate_but_an_interval(asked) -> None:
+    case = Case('kind = "mean"\nlow = -2.0\nhigh = 2.0', bits(1, 1), adjacency="add-remove", epsilon=0.01)
     played = play(asked(case), 50)
     untold = [one for one in played if one["estimate"] is None]
     assert untold
-    assert all(one["low"] is one["high"] is one["error"] is None for one in untold)
+    assert all(one["error"] is None for one in untold)
+    assert np.mean([(one["low"], one["high"]) == (-2.0, 2.0) for one in untold]) > 0.8
     groups = Case('kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 1', bits(1, 1), epsilon=0.01)
-    assert any(None in one["estimate"] for one in play(asked(groups), 20))
+    played = play(asked(groups), 20)
+    assert any(None in one["estimate"] for one in played)
+    assert not any(None in one["low"] + one["high"] for one in played)
 
 
 def test_categories_of_one_rounded_name_are_told_apart(asked) -> None:
