@@ -211,15 +211,14 @@ def matrix(played: list[dict[str, Any]], key: str) -> np.ndarray:
 
 
 def covers(played: list[dict[str, Any]]) -> None:
-    """No answer's interval fails to hold the true value more often than it may."""
+    """No answer's interval fails to hold the true value more often than it may; one that is missing fails."""
     low, true, high = (matrix(played, key) for key in ("low", "true", "high"))
     said = ~np.isnan(low)
     held = ((low <= true) & (true <= high)).astype(int)
     for at in range(true.shape[1]):
-        times = int(said[:, at].sum())
-        if np.isnan(true[0, at]) or not times:
+        if np.isnan(true[0, at]) or not said[:, at].any():
             continue
-        caught = int(held[said[:, at], at].sum())
+        times, caught = len(played), int(held[:, at].sum())
         assert binom.cdf(caught, times, 0.95) > FALSE_ALARM, (
             f"answer {at}: {caught} of {times} intervals cover"
         )
@@ -255,6 +254,23 @@ def test_estimates_are_unbiased(played_of, name: str) -> None:
     estimate, true = matrix(played, "estimate"), matrix(played, "true")[0]
     error = estimate.std(axis=0, ddof=1) / np.sqrt(len(played))
     assert (np.abs(estimate.mean(axis=0) - true) <= 4.4 * error + 1e-12).all()
+
+
+@pytest.mark.parametrize(("yes", "no", "variance"), [(30.0, 50.0, 9.0), (3.0, 1.0, 0.2), (60.0, 1.0, 9.0)])
+def test_the_interval_of_a_share_is_what_fieller_solves(yes: float, no: float, variance: float) -> None:
+    """The roots of (yes - share size)^2 = z^2 variance ((1 - share)^2 + share^2), cut at 0 and 1."""
+    z2, size = 1.959963984540054**2 * variance, yes + no
+    roots = np.sort(np.roots([size**2 - 2 * z2, 2 * z2 - 2 * yes * size, yes**2 - z2]).real)
+    released = Released(np.array([no, yes]), np.full(2, variance))
+    [low], [high] = released.share_interval(0.95, lambda each: (each[1:], each[:1]))
+    assert (low, high) == pytest.approx(tuple(np.clip(roots, 0, 1)), abs=1e-9)
+
+
+def test_the_interval_of_a_share_is_everything_where_there_may_be_nobody() -> None:
+    for totals in ([1.0, 2.0], [-3.0, -1.0], [0.0, 0.0]):
+        released = Released(np.array(totals), np.full(2, 9.0))
+        low, high = released.share_interval(0.95, lambda each: (each[1:], each[:1]))
+        assert (low, high) == ([0.0], [1.0])
 
 
 EXACT = ["share, Laplace", "mean, Laplace", "mean, local Laplace", "histogram, Laplace"]
