@@ -143,7 +143,7 @@ def compare(
             "cells": documents,
             "slope": slope_by_trust(found),
             "slopes": found,
-            "finding": finding(documents, found) if documents else None,
+            "finding": finding(documents, found, scenario.tables()["privacy"]) if documents else None,
             "interval": INTERVAL,
             "operator_only": list(OPERATOR_ONLY),
             "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,10 @@ INTERVAL = "95 % t-interval over the repeats"
 # Fourth moment over squared variance: of the Laplace law that a server draws from, and of the normal law that
 # the sum of many clients' noise comes near.
 KURTOSIS = {"central": 6.0, "local": 3.0}
+AGAINST = {
+    "local": "under local trust also against the server",
+    "central": "under central trust only against those who see what is published",
+}
 LARGEST = ("histogram", "share-by-group")  # kinds whose error is the largest of several
 Results = Sequence[Mapping[str, Any]]  # of one query, one for each repeat
 
@@ -31,9 +35,9 @@ def summary(results: Results) -> dict[str, Any]:
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
         squares; `told`, of the answers over all repeats and groups the share that was given, since errors are
-        of those alone; `covered`, the share of the repeats whose interval holds the true value; `within_bound`, the
-        share within the promised bound; of choices `right`, how often a best one was made, and `score`, what
-        was chosen on average, beside the `best`; and the first repeat's answer.
+        of those alone; `covered`, the share of the intervals that hold the true value; `within_bound`, of
+        the repeats the share within the promised bound; of choices `right`, how often a best one was made,
+        and `score`, what was chosen on average, beside the `best`; and the first repeat's answer.
     """
     first = results[0]
     errors = [one["error"] for one in results if one["error"] is not None]
@@ -162,12 +166,16 @@ def slope_by_trust(found: Sequence[Mapping[str, Any]]) -> dict[str, float] | Non
     }
 
 
-def finding(cells: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> str:
+def finding(
+    cells: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], privacy: Mapping[str, Any]
+) -> str:
     """What the comparison shows, in a few sentences: the largest epsilon, and its most clients.
 
     Args:
         cells: As for `slopes`.
         found: Their `slopes`.
+        privacy: The scenario's section, with `unit`, `adjacency` and a `delta` unless that is 0: what every
+            epsilon stands at.
     """
     private = [cell for cell in cells if cell["trust"] != "none"]
     if not private:
@@ -191,7 +199,14 @@ def finding(cells: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any
         sentences.append(f"The report has the other {len(queries) - NAMED}.")
     terms = f"At epsilon {epsilon:g} and {clients:,} clients, on average over the repeats: "
     text = terms + " ".join(sentences)
-    return text + _falls(found, [query["name"] for query in queries])
+    text += _falls(found, [query["name"] for query in queries])
+    return f"{text} {_stands(privacy, dict.fromkeys(cell['trust'] for cell in private))}"
+
+
+def _stands(privacy: Mapping[str, Any], trusts: Iterable[str]) -> str:
+    """What an epsilon stands at, and against whom under each trust model."""
+    terms = f"delta {privacy.get('delta', 0):g}, unit {privacy['unit']}, adjacency {privacy['adjacency']}"
+    return f"Epsilon, of all queries together, stands at {terms}: {'; '.join(AGAINST[t] for t in trusts)}."
 
 
 def _falls(found: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
@@ -210,7 +225,8 @@ def _result(query: Mapping[str, Any]) -> str:
     mean = query["error"]["mean"]
     error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
     if query["right"] is None:
-        return error
+        told = query["told"]
+        return error if told is None or told == 1 else f"{error} ({100 * told:.3g} % told)"
     lost = "" if mean == 0 else f" ({100 * mean:.2g} % lost)"
     return f"{100 * query['right']:.0f} %{lost}"
 

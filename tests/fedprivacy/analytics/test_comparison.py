@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from fedprivacy.analytics.comparison import brief, finding, slope_by_trust, slopes, summary
 
+PRIVACY = {"unit": "client", "adjacency": "replace-one"}
 SIZES = (100, 1000, 10_000, 100_000)
 
 
@@ -181,7 +182,7 @@ def test_slopes_of_different_quantities_are_not_averaged() -> None:
     assert (
         "With the number n of clients the error of share goes as n^-0.50 under local trust and n^-1.00 under "
         "central trust; the error of number goes as n^0.50 under local trust and n^0.00 under central trust."
-    ) in finding(cells, found).replace("n^-0.00", "n^0.00")
+    ) in finding(cells, found, PRIVACY).replace("n^-0.00", "n^0.00")
 
 
 def test_the_finding_names_errors_at_the_largest_epsilon_and_its_most_clients() -> None:
@@ -191,22 +192,41 @@ def test_the_finding_names_errors_at_the_largest_epsilon_and_its_most_clients() 
         for e in (0.5, 2.0)
         for n in SIZES
     ]
-    text = finding([cell("none", 10, 0.0, epsilon=None), *cells], slopes(cells))
+    text = finding([cell("none", 10, 0.0, epsilon=None), *cells], slopes(cells), PRIVACY)
     assert text == (
         "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 0.00316 under local "
         "trust, 1e-5 under central trust. With the number n of clients the error goes as n^-0.50 under local "
-        "trust and n^-1.00 under central trust."
+        "trust and n^-1.00 under central trust. Epsilon, of all queries together, stands at delta 0, unit client, "
+        "adjacency replace-one: under local trust also against the server; under central trust only against "
+        "those who see what is published."
     )
-    assert "nothing to compare" in finding([cell("none", 10, 0.0, epsilon=None)], [])
+    assert "nothing to compare" in finding([cell("none", 10, 0.0, epsilon=None)], [], PRIVACY)
 
 
 def test_a_finding_of_what_was_broken_off() -> None:
     """The largest epsilon got no further than 100 clients: that is what there is to say."""
     cells = [cell("local", 100, 0.3), cell("local", 1000, 0.2), cell("local", 100, 0.1, epsilon=2.0)]
-    assert finding(cells, []).startswith("At epsilon 2 and 100 clients, on average over the repeats: q")
+    assert finding(cells, [], PRIVACY).startswith(
+        "At epsilon 2 and 100 clients, on average over the repeats: q"
+    )
 
 
 def test_a_choice_says_how_often_it_was_right() -> None:
-    text = finding([cell("central", 10, 0.1, right=0.25, asked="noisy-max")], [])
+    text = finding([cell("central", 10, 0.1, right=0.25, asked="noisy-max")], [], PRIVACY)
     assert "q, how often the best was chosen: 25 % (10 % lost) under central trust with noisy-max." in text
-    assert "q" not in finding([cell("central", 10, 0.1, error=None)], []).split(":", 1)[1]
+    assert "q, " not in finding([cell("central", 10, 0.1, error=None)], [], PRIVACY).split(":", 1)[1]
+
+
+def test_a_finding_says_what_its_epsilon_stands_at_once() -> None:
+    privacy = {"delta": 1e-5, "unit": "client", "adjacency": "add-remove"}
+    text = finding([cell("central", 10, 0.1), cell("central", 100, 0.1)], [], privacy)
+    terms = "Epsilon, of all queries together, stands at delta 1e-05, unit client, adjacency add-remove: "
+    assert text.endswith(terms + "under central trust only against those who see what is published.")
+    assert "local" not in text
+
+
+def test_a_finding_says_where_errors_are_of_some_answers_alone() -> None:
+    assert "absolute error: 0.1 (62.5 % told) under" in finding(
+        [cell("central", 10, 0.1, told=0.625)], [], PRIVACY
+    )
+    assert " told" not in finding([cell("central", 10, 0.1)], [], PRIVACY)

@@ -267,8 +267,8 @@ def test_the_interval_of_a_share_is_what_fieller_solves(yes: float, no: float, v
 
 
 def test_the_interval_of_a_share_is_everything_where_there_may_be_nobody() -> None:
-    for totals in ([1.0, 2.0], [-3.0, -1.0], [0.0, 0.0]):
-        released = Released(np.array(totals), np.full(2, 9.0))
+    for few in ([1.0, 2.0], [-3.0, -1.0], [0.0, 0.0]):
+        released = Released(np.array(few), np.full(2, 9.0))
         low, high = released.share_interval(0.95, lambda each: (each[1:], each[:1]))
         assert (low, high) == ([0.0], [1.0])
 
