@@ -90,27 +90,26 @@ def _number(value: Any) -> str:
 
 def _told(share: float | None) -> str:
     """How many answers an error is of, where some could not be told."""
-    return "" if share is None or share == 1 else f"\n({100 * share:.3g} % told)"
+    return "" if share is None or share == 1 else f" ({100 * share:.3g} % told)"
 
 
 def show_sweep(document: Mapping[str, Any]) -> None:
     """A comparison's errors, its finding, and where the report is."""
     console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
     table = Table()
-    for name in ("trust, mechanism", "query"):
-        table.add_column(name, overflow="fold", ratio=1)
-    for name in ("epsilon", "clients", "mean error", "95 % interval"):
+    for name in ("trust,\nmechanism", "query"):
+        table.add_column(name, overflow="fold")
+    for name in ("epsilon", "clients", "mean error\n95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
     for cell in document["cells"]:
         for query in cell["queries"]:
             error = query["error"] or {"mean": None, "low": None, "high": None}
             table.add_row(
-                f"{cell['trust']}, {query['mechanism'] or 'exact'}",
+                f"{cell['trust']},\n{query['mechanism'] or 'exact'}",
                 escape(query["name"]),
                 "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
                 f"{cell['clients']:,}",
-                _number(error["mean"]) + _told(query["told"]),
-                _interval(error["low"], error["high"]),
+                f"{_number(error['mean'])}{_told(query['told'])}\n" + _interval(error["low"], error["high"]),
             )
     console.print(table)
     plain.print(document["finding"], markup=False)
