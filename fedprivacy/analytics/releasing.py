@@ -169,14 +169,16 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             return Released(np.array([estimate]), np.array([answered**2 * variance]), step=step)
         case FrequencyOracle():
             support = totals.astype(np.int64)
+            counts = mechanism.estimate(support, answered)
+            if (
+                ask.question.votes > 1
+            ):  # each client tells one of its so many votes, and the best alone is read
+                return Released(ask.question.votes * counts[: ask.question.cells])
             step = 1 / (mechanism.p - mechanism.q)
             variances = mechanism.estimated_variance(support, answered)
             if not ask.question.whole:  # which of its records a client tells is chance as well
                 shares = (support + 0.5) / (answered + 1)
                 variances = answered * step**2 * shares * (1 - shares)
-            counts = mechanism.estimate(support, answered)
-            if ask.question.votes > 1:
-                return _of_votes(counts, variances, ask.question)
             return Released(
                 counts,
                 variances,
@@ -198,13 +200,6 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             chosen = [int(mechanism.draw(scores(totals), stream)) for scores in scores_of(ask.question)]
             return Released(chosen=tuple(chosen))
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
-
-
-def _of_votes(counts: Vector, variances: Vector, question: Question) -> Released:
-    """Counts of categories, where each client tells one of its so many votes by chance."""
-    votes, cells = question.votes, question.cells
-    chance = (votes - 1) * votes * np.maximum(counts[:cells], 0.0)
-    return Released(votes * counts[:cells], votes**2 * variances[:cells] + chance)
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
