@@ -88,36 +88,32 @@ def _number(value: Any) -> str:
     return "cannot be told" if value is None else str(value)
 
 
+def _told(share: float | None) -> str:
+    """How many answers an error is of, where some could not be told."""
+    return "" if share is None or share == 1 else f" ({100 * share:.3g} % told)"
+
+
 def show_sweep(document: Mapping[str, Any]) -> None:
     """A comparison's errors, its finding, and where the report is."""
     console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
     table = Table()
-    for name in ("trust", "epsilon", "clients", "query", "mechanism"):
-        table.add_column(name, no_wrap=name != "mechanism")
-    for name in ("mean error", "95 % interval"):
+    for name in ("trust,\nmechanism", "query"):
+        table.add_column(name, overflow="fold")
+    for name in ("epsilon", "clients", "mean error\n95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
     for cell in document["cells"]:
         for query in cell["queries"]:
             error = query["error"] or {"mean": None, "low": None, "high": None}
             table.add_row(
-                cell["trust"],
+                f"{cell['trust']},\n{query['mechanism'] or 'exact'}",
+                escape(query["name"]),
                 "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
                 f"{cell['clients']:,}",
-                escape(query["name"]),
-                query["mechanism"] or "exact",
-                _number(error["mean"]),
-                _interval(error["low"], error["high"]),
+                f"{_number(error['mean'])}{_told(query['told'])}\n" + _interval(error["low"], error["high"]),
             )
     console.print(table)
     plain.print(document["finding"], markup=False)
-    privacy = document["scenario"]["privacy"]
-    delta = f"delta = {privacy['delta']:g}" if "delta" in privacy else "delta = 0"
-    plain.print(
-        f"Epsilon at {delta}, unit {privacy['unit']}, adjacency {privacy['adjacency']}, of all queries "
-        "together. Equal epsilon is not equal observer: local holds against the server itself, central only "
-        "against those who see what is published, behind a trusted server.",
-        markup=False,
-    )
+    plain.print("Equal epsilon is not equal observer.", markup=False)
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)

@@ -129,7 +129,6 @@ def compare(
     finally:
         documents = [_document(cells[number], played[number]) for number in sorted(played)]
         found = slopes(documents)
-        slope = slope_by_trust(found)
         private_size = scenario.privacy.adjacency != "replace-one"
         document = {
             "schema": SCHEMA,
@@ -143,9 +142,9 @@ def compare(
             "versions": versions(),
             "scenario": scenario.tables(),
             "cells": documents,
-            "slope": slope,
+            "slope": slope_by_trust(found),
             "slopes": found,
-            "finding": finding(documents, slope) if documents else None,
+            "finding": finding(documents, found, scenario.tables()["privacy"]) if documents else None,
             "interval": INTERVAL,
             "operator_only": list(OPERATOR_ONLY),
             "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from fedprivacy.analytics.plan import Ask
@@ -15,6 +16,8 @@ from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import FrequencyOracle, KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
+
+HALVINGS = 40  # of the ends of a share's interval: to 1e-12
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,40 @@ class Released:
         grain = 0.5 if isinstance(self.noise, DiscreteLaplace) else 0.0
         return np.asarray(np.sqrt(variance / 2) * -math.log(1 - confidence) + grain)
 
+    def share_interval(
+        self, confidence: float, parts: Callable[[Vector], tuple[Vector, Vector]]
+    ) -> tuple[Vector, Vector]:
+        """The ends of the interval of inside / (inside + outside), in [0, 1].
+
+        The shares at which the contrast may be 0 (Fieller 1954), and what lies between them: all of [0, 1]
+        where the size may be 0. Totals below 0 count as 0. True totals are never below, so that this moves
+        each contrast nearer to 0 and takes no share away, and there is always one.
+
+        Args:
+            confidence: With which probability each interval holds.
+            parts: From one number for each total, the sums over the inside and over the outside.
+        """
+        assert self.totals is not None
+        inside, outside = (np.maximum(part, 0.0) for part in parts(self.totals))
+        size = inside + outside
+        best = np.where(size > 0, inside / np.where(size > 0, size, 1.0), 0.5)
+
+        def may_be(share: Vector) -> NDArray[np.bool_]:
+            contrast = (1 - share) * inside - share * outside
+            return np.asarray(np.abs(contrast) <= self.contrast_half_width(confidence, parts, share))
+
+        def end(last: float) -> Vector:
+            # A half-width is the root of a variance, which is convex in the share, and a contrast is linear:
+            # from a last share that may not be to the best one, which may, there is one crossing.
+            wrong = np.full(best.shape, last)
+            right = np.where(may_be(wrong), wrong, best)
+            for _ in range(HALVINGS):
+                middle = (wrong + right) / 2
+                right, wrong = np.where(may_be(middle), (middle, wrong), (right, middle))
+            return right
+
+        return end(0.0), end(1.0)
+
     def _exclusive_variance(
         self,
         mechanism: KaryRandomizedResponse,
@@ -132,14 +169,16 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             return Released(np.array([estimate]), np.array([answered**2 * variance]), step=step)
         case FrequencyOracle():
             support = totals.astype(np.int64)
+            counts = mechanism.estimate(support, answered)
+            if (
+                ask.question.votes > 1
+            ):  # each client tells one of its so many votes, and the best alone is read
+                return Released(ask.question.votes * counts[: ask.question.cells])
             step = 1 / (mechanism.p - mechanism.q)
             variances = mechanism.estimated_variance(support, answered)
             if not ask.question.whole:  # which of its records a client tells is chance as well
                 shares = (support + 0.5) / (answered + 1)
                 variances = answered * step**2 * shares * (1 - shares)
-            counts = mechanism.estimate(support, answered)
-            if ask.question.votes > 1:
-                return _of_votes(counts, variances, ask.question)
             return Released(
                 counts,
                 variances,
@@ -161,13 +200,6 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             chosen = [int(mechanism.draw(scores(totals), stream)) for scores in scores_of(ask.question)]
             return Released(chosen=tuple(chosen))
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
-
-
-def _of_votes(counts: Vector, variances: Vector, question: Question) -> Released:
-    """Counts of categories, where each client tells one of its so many votes by chance."""
-    votes, cells = question.votes, question.cells
-    chance = (votes - 1) * votes * np.maximum(counts[:cells], 0.0)
-    return Released(votes * counts[:cells], votes**2 * variances[:cells] + chance)
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
@@ -69,17 +71,18 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
     total, half = float(released.totals[0]), float(released.half_width(CONFIDENCE)[0])
     if question.kind == "count":
         return {"estimate": total, "low": total - half, "high": total + half}
-    size = float(clients)
-    if len(released.totals) == 2:  # the number of clients is private: it is estimated too
-        size = float(released.totals.sum())
-        if size <= 0 or half >= size:
-            return {"estimate": None, "low": None, "high": None}
-        share = min(max(total / size, 0.0), 1.0)
-        half = float(released.contrast_half_width(CONFIDENCE, lambda each: (each[0], each[1]), share))
     low, scale = _scale(question)
+    if len(released.totals) == 2:  # the number of clients is private: it is estimated too
+        [estimate], [below], [above] = _shares(released, lambda each: (each[:1], each[1:]))
+        estimate, below, above = (
+            None if end is None else low + scale * end for end in (estimate, below, above)
+        )
+        return {"estimate": estimate, "low": below, "high": above}
     # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
-    estimate, below, above = (low + scale * (end / size) for end in (total, total - half, total + half))
-    return {"estimate": estimate, "low": below, "high": above}
+    ends = (total, total - half, total + half)
+    return dict(
+        zip(("estimate", "low", "high"), (low + scale * (end / clients) for end in ends), strict=True)
+    )
 
 
 def _scale(question: Question) -> tuple[float, float]:
@@ -101,19 +104,30 @@ def _histogram(question: Question, released: Released, clients: int) -> dict[str
 
 
 def _by_group(question: Question, released: Released, clients: int) -> dict[str, Any]:
-    """Yes over yes and no, by the delta method; None where a group is too small to tell from none."""
-    assert released.totals is not None
-    half = released.half_width(CONFIDENCE)
-    sizes, doubts = released.totals[::2] + released.totals[1::2], np.hypot(half[::2], half[1::2])
-    told = (sizes > doubts) & (sizes > 0)
-    shares = np.clip(released.totals[1::2] / np.where(told, sizes, 1.0), 0.0, 1.0)
-    widths = released.contrast_half_width(CONFIDENCE, lambda each: (each[1::2], each[::2]), shares)
-    widths /= np.where(told, sizes, 1.0)
-    ends = (shares, np.maximum(shares - widths, 0.0), np.minimum(shares + widths, 1.0))
-    estimate, low, high = (
-        [float(value) if known else None for value, known in zip(end, told, strict=True)] for end in ends
-    )
+    estimate, low, high = _shares(released, lambda each: (each[1::2], each[::2]))
     return {"labels": labels(question), "estimate": estimate, "low": low, "high": high}
+
+
+def _shares(
+    released: Released, parts: Callable[[Vector], tuple[Vector, Vector]]
+) -> tuple[list[float | None], list[float | None], list[float | None]]:
+    """Each share of the inside with the ends of its interval.
+
+    There is no estimate where there are too few to tell from none, but always an interval, whatever the noise
+    was: an interval that is given only where the noise let it look narrow would not cover. Only the share of
+    those that are surely none has no interval either.
+    """
+    assert released.totals is not None
+    inside, outside = parts(released.totals)
+    sizes, doubts = inside + outside, np.hypot(*parts(released.half_width(CONFIDENCE)))
+    told = (sizes > doubts) & (sizes > 0)
+    estimate = np.clip(inside / np.where(told, sizes, 1.0), 0.0, 1.0)
+    low, high = released.share_interval(CONFIDENCE, parts)
+    return _listed(estimate, told), _listed(low, told | (doubts > 0)), _listed(high, told | (doubts > 0))
+
+
+def _listed(values: Vector, known: NDArray[np.bool_]) -> list[float | None]:
+    return [float(value) if one else None for value, one in zip(values, known, strict=True)]
 
 
 def _chosen(question: Question, released: Released) -> list[int]:

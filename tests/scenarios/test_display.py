@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios.display import show_comparison, show_scenarios
+from scenarios.display_statistics import show_sweep
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +67,45 @@ def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.Captu
     last = [line.split("│")[4].strip() for line in shown.splitlines() if line.startswith("│")]
     assert path in "".join(last)
     assert "…" not in shown
+
+
+def sweep(told: float = 1.0) -> dict[str, Any]:
+    ran = [("none", None, None), ("local", 0.25, "k-ary-randomized-response"), ("central", 0.25, "noisy-max")]
+    error = {"mean": 0.01234, "low": 0.01023, "high": 0.01445}
+    return {
+        "cells": [
+            {
+                "trust": trust, "epsilon": epsilon, "clients": 1_000_000,
+                "queries": [{"name": "married-by-education", "mechanism": how, "error": error, "told": told}],
+            }
+            for trust, epsilon, how in ran
+        ],
+        "finding": "Found.", "path": "somewhere", "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+        "scenario": {"privacy": {"unit": "client", "adjacency": "replace-one"}},
+    }  # fmt: skip
+
+
+def column(shown: str, at: int) -> str:
+    """What a folded column says in all its lines."""
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert max(map(len, rows)) <= 80
+    return "".join(line.split("│")[1 + at].strip() for line in rows)
+
+
+def test_a_comparison_of_statistics_names_mechanisms_and_queries_whole(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_sweep(sweep())
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    names = ("exact", "local, k-ary-randomized-response", "central, noisy-max")
+    said = column(shown, 0).replace(" ", "")
+    assert all(name.replace(" ", "") in said for name in names)
+    assert column(shown, 1).count("married-by-education") == 3
+    assert "0.01023 to 0.01445" in shown
+    assert "told" not in shown
+
+
+def test_a_comparison_of_statistics_says_where_not_all_was_told(capsys: pytest.CaptureFixture[str]) -> None:
+    show_sweep(sweep(0.625))
+    assert capsys.readouterr().out.count("(62.5 % told)") == 3

@@ -58,7 +58,10 @@ def _finding(document: StatisticsComparison) -> Finding:
     ]
     return Finding(
         text=document.finding or "There is no finding: the comparison is not complete.",
-        terms=f"Epsilon stands at {stands_with}. {' '.join(reaches)}" if stands_with else "",
+        # A finding says itself what its epsilon stands at.
+        terms=" ".join(([] if document.finding else [f"Epsilon stands at {stands_with}."]) + reaches)
+        if stands_with
+        else "",
         heading="Equal epsilon is not equal observer",
         caution=STATISTICS.caution(document.trusts),
     )

@@ -52,7 +52,11 @@ def falls(document: StatisticsComparison) -> list[Section]:
     ]
     stands_with = words.terms(document.guarantees())
     caption = "The exponent of n in the root mean squared error: a line through the logarithms, with its "
-    caption += "95 % interval, as for normal errors."
+    caption += "95 % interval, by the law of one error."
+    if any(one.low is None for one in document.slopes):
+        caption += (
+            " The largest error of several, and errors of some answers alone, have another: no interval."
+        )
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named above."
     head = ("Query", "Trust model", "Epsilon", "Slope", "95 % interval")
@@ -228,6 +232,8 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
     if document.interval:
         caption += f" Interval of the mean: {document.interval}."
     caption += " Held: how many of the 95 % intervals hold the true value."
+    if any((own := cell.query(one.name)) and _some_untold(own) for one in queries for cell in document.cells):
+        caption += " Told: how many answers could be told; errors are of those alone."
     stands_with = words.terms(document.guarantees())
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named below."
@@ -241,8 +247,13 @@ def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:
         words.target(cell.epsilon),
         "—" if cell.clients is None else f"{cell.clients:,}",
         "—" if cell.repeats is None else f"{cell.repeats:,}",
-        figures.error(query.error.mean if query.error else None),
+        figures.error(query.error.mean if query.error else None)
+        + (f"\n({figures.percent(query.told)} told)" if _some_untold(query) else ""),
         "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
         figures.error(query.rmse),
         figures.percent(query.covered),
     )
+
+
+def _some_untold(query: Repeats) -> bool:
+    return query.told is not None and query.told < 1

@@ -116,6 +116,7 @@ class Repeats(Part):
     bound: Bound | None = None
     error: Figures | None = None
     rmse: Known = None
+    told: Known = None
     covered: Known = None
     within_bound: Known = None
     right: Known = None

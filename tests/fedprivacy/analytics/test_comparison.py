@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from fedprivacy.analytics.comparison import brief, finding, slope_by_trust, slopes, summary
 
+PRIVACY = {"unit": "client", "adjacency": "replace-one"}
 SIZES = (100, 1000, 10_000, 100_000)
 
 
@@ -33,6 +34,7 @@ def cell(
         "kind": "count",
         "measure": "absolute error",
         "rmse": rmse,
+        "told": 1.0,
         "error": error,
         "right": None,
     }
@@ -67,6 +69,18 @@ def test_what_was_not_told_has_no_error() -> None:
     assert summary([untold])["error"] is None
     half = summary([untold, one(2.0)])
     assert (half["error"]["mean"], half["rmse"], half["covered"]) == (2.0, 2.0, 1.0)
+
+
+def test_how_many_answers_were_told_stands_beside_their_errors() -> None:
+    """A group without a true value is no answer that could be given."""
+    ends = {"low": [0.0, 0.0, 0.0], "high": [1.0, 1.0, 1.0], "true": [0.5, 0.5, None]}
+    some = one(0.1, "share-by-group", estimate=[0.5, None, None], **ends)
+    every = one(0.1, "share-by-group", estimate=[0.5, 0.5, 0.1], **ends)
+    found = summary([some, every])
+    assert (found["told"], found["covered"]) == (0.75, 1.0)
+    assert summary([one(None, estimate=None), one(2.0)])["told"] == 0.5
+    assert summary([one(0.0, "most-common", low=None, high=None, estimate="a", true="b")])["told"] == 1
+    assert summary([one(None, estimate=[None], true=[None])])["told"] is None
 
 
 def test_lists_count_each_answer() -> None:
@@ -131,31 +145,88 @@ def test_one_slope_for_each_trust_mechanism_epsilon_and_query() -> None:
     assert slope_by_trust([]) is None
 
 
-def test_errors_of_zero_have_no_logarithm() -> None:
-    [found] = slopes([cell("central", n, rmse) for n, rmse in ((10, 1.0), (100, 0.1), (1000, 0.0))])
-    assert found["slope"] == pytest.approx(-1)
+def test_a_line_with_an_error_of_zero_has_no_slope() -> None:
+    """Without its lucky point the line would be biased."""
+    lucky = [cell("central", n, rmse) for n, rmse in ((10, 1.0), (100, 0.1), (1000, 0.0))]
+    assert slopes(lucky) == []
+    [found] = slopes([*lucky, *(cell("local", n, 1 / n) for n in SIZES)])
+    assert found["trust"] == "local"
+
+
+def test_largest_errors_and_errors_of_some_answers_alone_have_slopes_without_an_interval() -> None:
+    for query in ({"kind": "histogram"}, {"kind": "share-by-group"}, {"kind": "mean", "told": 0.9}):
+        [found] = slopes([cell("central", n, 3 / n, **query) for n in SIZES])
+        assert found["slope"] == pytest.approx(-1)
+        assert (found["low"], found["high"]) == (None, None)
+
+
+def mixed() -> list[dict]:
+    """A share and a count, whose errors fall and grow."""
+    found = []
+    for trust, power in (("local", -0.5), ("central", -1.0)):
+        for n in SIZES:
+            one = cell(trust, n, n**power, kind="mean-of-bits", name="share")
+            one["queries"] += cell(trust, n, n ** (power + 1), name="number")["queries"]
+            found.append(one)
+    return found
+
+
+def test_slopes_of_different_quantities_are_not_averaged() -> None:
+    cells = mixed()
+    found = slopes(cells)
+    assert slope_by_trust(found) is None
+    assert [round(one["slope"], 9) for one in found] == [-0.5, 0.5, -1, 0]
+    assert slope_by_trust([one for one in found if one["query"] == "share"]) == pytest.approx(
+        {"local": -0.5, "central": -1.0}
+    )
+    assert (
+        "With the number n of clients the error of share goes as n^-0.50 under local trust and n^-1.00 under "
+        "central trust; the error of number goes as n^0.50 under local trust and n^0.00 under central trust."
+    ) in finding(cells, found, PRIVACY).replace("n^-0.00", "n^0.00")
 
 
 def test_the_finding_names_errors_at_the_largest_epsilon_and_its_most_clients() -> None:
     cells = [
-        cell(trust, n, 1 / n, epsilon=e) for trust in ("local", "central") for e in (0.5, 2.0) for n in SIZES
+        cell(trust, n, n**power, epsilon=e)
+        for trust, power in (("local", -0.5), ("central", -1.0))
+        for e in (0.5, 2.0)
+        for n in SIZES
     ]
-    text = finding([cell("none", 10, 0.0, epsilon=None), *cells], {"local": -0.5, "central": -1.0})
+    text = finding([cell("none", 10, 0.0, epsilon=None), *cells], slopes(cells), PRIVACY)
     assert text == (
-        "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 1e-5 under local "
+        "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 0.00316 under local "
         "trust, 1e-5 under central trust. With the number n of clients the error goes as n^-0.50 under local "
-        "trust and n^-1.00 under central trust."
+        "trust and n^-1.00 under central trust. Epsilon, of all queries together, stands at delta 0, unit client, "
+        "adjacency replace-one: under local trust also against the server; under central trust only against "
+        "those who see what is published."
     )
-    assert "nothing to compare" in finding([cell("none", 10, 0.0, epsilon=None)], None)
+    assert "nothing to compare" in finding([cell("none", 10, 0.0, epsilon=None)], [], PRIVACY)
 
 
 def test_a_finding_of_what_was_broken_off() -> None:
     """The largest epsilon got no further than 100 clients: that is what there is to say."""
     cells = [cell("local", 100, 0.3), cell("local", 1000, 0.2), cell("local", 100, 0.1, epsilon=2.0)]
-    assert finding(cells, None).startswith("At epsilon 2 and 100 clients, on average over the repeats: q")
+    assert finding(cells, [], PRIVACY).startswith(
+        "At epsilon 2 and 100 clients, on average over the repeats: q"
+    )
 
 
 def test_a_choice_says_how_often_it_was_right() -> None:
-    text = finding([cell("central", 10, 0.1, right=0.25, asked="noisy-max")], None)
+    text = finding([cell("central", 10, 0.1, right=0.25, asked="noisy-max")], [], PRIVACY)
     assert "q, how often the best was chosen: 25 % (10 % lost) under central trust with noisy-max." in text
-    assert "q" not in finding([cell("central", 10, 0.1, error=None)], None).split(":", 1)[1]
+    assert "q, " not in finding([cell("central", 10, 0.1, error=None)], [], PRIVACY).split(":", 1)[1]
+
+
+def test_a_finding_says_what_its_epsilon_stands_at_once() -> None:
+    privacy = {"delta": 1e-5, "unit": "client", "adjacency": "add-remove"}
+    text = finding([cell("central", 10, 0.1), cell("central", 100, 0.1)], [], privacy)
+    terms = "Epsilon, of all queries together, stands at delta 1e-05, unit client, adjacency add-remove: "
+    assert text.endswith(terms + "under central trust only against those who see what is published.")
+    assert "local" not in text
+
+
+def test_a_finding_says_where_errors_are_of_some_answers_alone() -> None:
+    assert "absolute error: 0.1 (62.5 % told) under" in finding(
+        [cell("central", 10, 0.1, told=0.625)], [], PRIVACY
+    )
+    assert " told" not in finding([cell("central", 10, 0.1)], [], PRIVACY)

@@ -61,6 +61,8 @@ RNG = np.random.default_rng(7)
 AMOUNTS = RNG.lognormal(np.log(20), 0.6, 400).tolist()
 GROUPS = RNG.integers(0, 3, 600).astype(float).tolist()
 SAYS = (RNG.random(600) < 0.3).astype(float).tolist()
+SMALL_GROUPS = ([0.0] * 4 + [1.0] * 12 + [2.0] * 34 + [3.0] * 150) * 5  # 2 %, 6 %, 17 % and 75 % of all
+SMALL_SAYS = (([1.0] * 3 + [0.0]) * 4 + [1.0] * 17 + [0.0] * 17 + [1.0, 0.0, 0.0] * 50) * 5
 WIDE = "low = 0.0\nhigh = 200.0\nsteps = 40\nquantiles = [0.1, 0.5, 0.9]"
 LATE = "low = -1000.0\nhigh = 40.0\nsteps = 52\nquantiles = [0.1, 0.5, 0.9]"
 NUMBERED = {
@@ -74,6 +76,7 @@ NUMBERED = {
     "share of unknown many, little noise": Case(
         'kind = "mean-of-bits"', bits(6, 14), epsilon=3.7, adjacency="add-remove"
     ),
+    "share of few, unknown many": Case('kind = "mean-of-bits"', bits(3, 1), adjacency="add-remove"),
     "share, zeroed": Case('kind = "mean-of-bits"', bits(3, 47), adjacency="zero-out"),
     "count, a coin each": Case('kind = "count"', bits(200, 300), "local", 0.5),
     "count, geometric": Case('kind = "count"', bits(2, 3)),
@@ -136,6 +139,21 @@ LISTED = {
         'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 2\nlocal = "oue"', SAYS * 4, "local", 3.0,
         group=GROUPS * 4,
     ),
+    # Groups of which the noise alone says whether they look large enough for an estimate.
+    "shares of small groups, k-ary": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3', SMALL_SAYS, "local", group=SMALL_GROUPS
+    ),
+    "shares of small groups, Hadamard, several records": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3\nlocal = "hadamard-response"', SMALL_SAYS * 2,
+        "local", 3.0, users=list(np.repeat(np.arange(400), 5)), group=SMALL_GROUPS * 2,
+    ),
+    "shares of small groups, geometric": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3', SMALL_SAYS[:200], group=SMALL_GROUPS[:200]
+    ),
+    "shares of small groups, Laplace": Case(
+        'kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 3\ncentral = "laplace"', SMALL_SAYS[:200],
+        group=SMALL_GROUPS[:200], adjacency="add-remove",
+    ),
     "quantiles, all counts": Case(f'kind = "quantile"\n{WIDE}\ncentral = "all-counts"', AMOUNTS),
     "quantiles, all counts of unknown many": Case(
         f'kind = "quantile"\n{WIDE}\ncentral = "all-counts"', AMOUNTS, adjacency="add-remove"
@@ -193,15 +211,14 @@ def matrix(played: list[dict[str, Any]], key: str) -> np.ndarray:
 
 
 def covers(played: list[dict[str, Any]]) -> None:
-    """No answer's interval fails to hold the true value more often than it may."""
+    """No answer's interval fails to hold the true value more often than it may; one that is missing fails."""
     low, true, high = (matrix(played, key) for key in ("low", "true", "high"))
     said = ~np.isnan(low)
     held = ((low <= true) & (true <= high)).astype(int)
     for at in range(true.shape[1]):
-        times = int(said[:, at].sum())
-        if np.isnan(true[0, at]) or not times:
+        if np.isnan(true[0, at]) or not said[:, at].any():
             continue
-        caught = int(held[said[:, at], at].sum())
+        times, caught = len(played), int(held[:, at].sum())
         assert binom.cdf(caught, times, 0.95) > FALSE_ALARM, (
             f"answer {at}: {caught} of {times} intervals cover"
         )
@@ -237,6 +254,23 @@ def test_estimates_are_unbiased(played_of, name: str) -> None:
     estimate, true = matrix(played, "estimate"), matrix(played, "true")[0]
     error = estimate.std(axis=0, ddof=1) / np.sqrt(len(played))
     assert (np.abs(estimate.mean(axis=0) - true) <= 4.4 * error + 1e-12).all()
+
+
+@pytest.mark.parametrize(("yes", "no", "variance"), [(30.0, 50.0, 9.0), (3.0, 1.0, 0.2), (60.0, 1.0, 9.0)])
+def test_the_interval_of_a_share_is_what_fieller_solves(yes: float, no: float, variance: float) -> None:
+    """The roots of (yes - share size)^2 = z^2 variance ((1 - share)^2 + share^2), cut at 0 and 1."""
+    z2, size = 1.959963984540054**2 * variance, yes + no
+    roots = np.sort(np.roots([size**2 - 2 * z2, 2 * z2 - 2 * yes * size, yes**2 - z2]).real)
+    released = Released(np.array([no, yes]), np.full(2, variance))
+    [low], [high] = released.share_interval(0.95, lambda each: (each[1:], each[:1]))
+    assert (low, high) == pytest.approx(tuple(np.clip(roots, 0, 1)), abs=1e-9)
+
+
+def test_the_interval_of_a_share_is_everything_where_there_may_be_nobody() -> None:
+    for few in ([1.0, 2.0], [-3.0, -1.0], [0.0, 0.0]):
+        released = Released(np.array(few), np.full(2, 9.0))
+        low, high = released.share_interval(0.95, lambda each: (each[1:], each[:1]))
+        assert (low, high) == ([0.0], [1.0])
 
 
 EXACT = ["share, Laplace", "mean, Laplace", "mean, local Laplace", "histogram, Laplace"]
@@ -347,14 +381,17 @@ def test_7_percent_of_100_are_7(asked) -> None:
     assert one["estimate"] == [7.0, 55.0]
 
 
-def test_a_share_of_too_few_is_not_told(asked) -> None:
-    case = Case('kind = "mean-of-bits"', bits(1, 1), adjacency="add-remove", epsilon=0.01)
+def test_a_share_of_too_few_has_no_estimate_but_an_interval(asked) -> None:
+    case = Case('kind = "mean"\nlow = -2.0\nhigh = 2.0', bits(1, 1), adjacency="add-remove", epsilon=0.01)
     played = play(asked(case), 50)
     untold = [one for one in played if one["estimate"] is None]
     assert untold
-    assert all(one["low"] is one["high"] is one["error"] is None for one in untold)
+    assert all(one["error"] is None for one in untold)
+    assert np.mean([(one["low"], one["high"]) == (-2.0, 2.0) for one in untold]) > 0.8
     groups = Case('kind = "share-by-group"\nby = "group"\nfirst = 0\nlast = 1', bits(1, 1), epsilon=0.01)
-    assert any(None in one["estimate"] for one in play(asked(groups), 20))
+    played = play(asked(groups), 20)
+    assert any(None in one["estimate"] for one in played)
+    assert not any(None in one["low"] + one["high"] for one in played)
 
 
 def test_categories_of_one_rounded_name_are_told_apart(asked) -> None:

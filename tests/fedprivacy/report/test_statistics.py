@@ -224,6 +224,33 @@ def test_the_slopes_stand_at_the_lines_and_in_a_table_beside_the_lectures_laws(d
     assert "n >= c/(epsilon² alpha²)" in page.text("slopes")
 
 
+def test_a_slope_without_an_interval_stands_with_the_reason(documents) -> None:
+    document = copy.deepcopy(documents["falling"])
+    assert "no interval" not in Page(report.render(document)).text("slopes")
+    for slope in document["slopes"]:
+        slope["low"] = slope["high"] = None
+    page = Page(report.render(document))
+    assert {row[4] for row in page.rows("slopes")[1:]} == {"—"}
+    assert "The largest error of several, and errors of some answers alone" in page.text("slopes")
+
+
+def test_errors_stand_with_how_many_answers_were_told(documents) -> None:
+    document = copy.deepcopy(documents["falling"])
+    assert "told)" not in Page(report.render(document)).text("main")
+    document["cells"][-1]["queries"][0]["told"] = 0.625
+    text = Page(report.render(document)).text("main")
+    assert "(62.5 % told)" in text
+    assert "errors are of those alone" in text
+
+
+def test_what_epsilon_stands_at_is_said_once_at_the_finding(documents) -> None:
+    found = Page(report.render(documents["falling"])).text("finding")
+    assert found.count("delta 0, unit client, adjacency replace-one") == 1
+    assert "under local trust also against the server" in found
+    broken = {**documents["falling"], "finding": None, "status": "failed"}
+    assert Page(report.render(broken)).text("finding").count("adjacency replace-one") == 1
+
+
 def test_lines_of_several_epsilons_differ_by_more_than_colour() -> None:
     assert len(set(map(str, lines.DASHES))) == len(lines.DASHES)
 
