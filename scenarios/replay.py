@@ -21,6 +21,7 @@ from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.fitted import choose_score, clustered, supervised
 from fedprivacy.attacks.metrics import Measured, measure
 from fedprivacy.attacks.targets import Targets
+from fedprivacy import report
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
@@ -146,6 +147,7 @@ def replay(
             },
         }
         directory.write_document(document)
+        report.write(document, directory.path)
     return document
 
 

@@ -1,0 +1,58 @@
+"""The page of attacks that were played: what each seat learns, how, and what its guarantee allows."""
+
+from __future__ import annotations
+
+from fedprivacy.report import common, protection, public, words
+from fedprivacy.report.attacks import finding, settings, table
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
+from fedprivacy.report.documents import Arm
+
+
+def page(document: ReplayDocument, *, error: bool = False, command: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The attacks, without its operator-only fields.
+        error: Whether the operator-only section holds an error's text.
+        command: Whether it holds the command that reproduces the attacks.
+    """
+    lead: list[Block | Details] = []
+    if document.status != "finished":
+        done, planned = len(document.attacks), len(document.asked)
+        lead.append(common.status(document, done, planned or None, "attacks", error=error))
+    exceeded = finding.exceeded(document.attacks)
+    lead += [Text(exceeded, "status stopped")] if exceeded else []
+    lead += [finding.of(document), Tiles(_tiles(document))]
+    return Page(
+        title=document.name,
+        eyebrow="Membership attacks",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=lead,
+        sections=[
+            *table.sections(document.seats),
+            Section("guarantees", "Who is protected from whom", _guarantees(document)),
+            *settings.sections(document),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _guarantees(document: ReplayDocument) -> list[Block | Details]:
+    data = document.scenario.get("data")
+    uncovered = public.statement(data, [document.setting("data", "scaling")])
+    cells = [protection.Protected(Arm(document.trust), None, document.guarantees)]
+    return protection.blocks(cells, uncovered)
+
+
+def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
+    tiles = [("Attacks", f"{len(document.attacks):,}", "played")]
+    if document.attacks:
+        first = document.attacks[0]
+        tiles.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))
+        tiles.append(("Non-members", f"{first.nonmembers or 0:,}", "that nobody trains on, judged"))
+        tiles.append(("Training runs", f"{first.seeds:,}", "attacked, each with a seed of its own"))
+    tiles.append(
+        ("Trust model", words.trust(document.trust), words.WHO_ADDS_NOISE.get(document.trust, ""))
+    )
+    return tiles
