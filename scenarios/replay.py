@@ -21,8 +21,8 @@ from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.fitted import choose_score, clustered, supervised
 from fedprivacy.attacks.metrics import Measured, measure
 from fedprivacy.attacks.targets import Targets
-from fedprivacy import report
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import Arena
@@ -117,7 +117,7 @@ def replay(
         status = "finished"
     except KeyboardInterrupt:
         status, error = "interrupted", "interrupted by the user"
-        print(f"Interrupted. What has finished is in {directory.path}/run.json", file=sys.stderr)
+        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
         raise
     except Exception as failure:
         error = f"{type(failure).__name__}: {failure}"
@@ -147,7 +147,7 @@ def replay(
             },
         }
         directory.write_document(document)
-        report.write(document, directory.path)
+        write_report(document, directory.path)
     return document
 
 
