@@ -77,7 +77,9 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
     """That each attack states what the ledger guarantees against its seat, and the bound that follows."""
     ledger, attacks = document["ledger"], document["attacks"]
     spent = {one.observer: one.to_json() for one in guarantees(ledger)}
-    bounds = {seat: bound_of_ledger(ledger, seat).to_json() for seat in {attack["seat"] for attack in attacks}}
+    bounds = {
+        seat: bound_of_ledger(ledger, seat).to_json() for seat in {attack["seat"] for attack in attacks}
+    }
     for number, attack in enumerate(attacks):
         again = {"guarantee": spent[attack["seat"]], "bound": bounds[attack["seat"]]}
         for part, key in ((part, key) for part, found in again.items() for key in found):

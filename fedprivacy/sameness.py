@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CLOSE = 1e-3  # by which accountants on two machines may differ, relative
-_NUMBER = re.compile(r"(\d+(?:[.,]\d+)*(?:e[+-]?\d+)?)")
+_NUMBER = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)")
 _ROUNDED = re.compile(r"[01]\.\d{3}")  # a rate rounded to three places, whose last may be another
 
 
@@ -21,8 +21,10 @@ def same(said: Any, found: Any) -> bool:
     (False, False, False, False)
     """
     if isinstance(found, Mapping):
-        return isinstance(said, Mapping) and said.keys() == found.keys() and all(
-            same(said[key], found[key]) for key in found
+        return (
+            isinstance(said, Mapping)
+            and said.keys() == found.keys()
+            and all(same(said[key], found[key]) for key in found)
         )
     if isinstance(found, list):
         return isinstance(said, list) and len(said) == len(found) and all(map(same, said, found))

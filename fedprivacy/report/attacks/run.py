@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.report import common, protection, public, words
-from fedprivacy.report.attacks import finding, settings, table
+from fedprivacy.report.attacks import finding, panels, settings, story, table
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
 from fedprivacy.report.documents import Arm
@@ -30,7 +30,9 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
         sections=[
+            *story.sections(document.attacks),
             *table.sections(document.seats),
+            *panels.sections([one for own in document.seats.values() for one in own]),
             Section("guarantees", "Who is protected from whom", _guarantees(document)),
             *settings.sections(document),
             *common.closing(document, command=command),
@@ -52,7 +54,5 @@ def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
         tiles.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))
         tiles.append(("Non-members", f"{first.nonmembers or 0:,}", "that nobody trains on, judged"))
         tiles.append(("Training runs", f"{first.seeds:,}", "attacked, each with a seed of its own"))
-    tiles.append(
-        ("Trust model", words.trust(document.trust), words.WHO_ADDS_NOISE.get(document.trust, ""))
-    )
+    tiles.append(("Trust model", words.trust(document.trust), words.WHO_ADDS_NOISE.get(document.trust, "")))
     return tiles
