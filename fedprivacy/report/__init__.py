@@ -30,7 +30,7 @@ _HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document: of a run or a comparison, of models or of statistics, or of attacks.
+    """The HTML page of a result document: of a run or comparison, of models or statistics, or of attacks.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 from fedprivacy.report import words
 from fedprivacy.report.attacks.parts import Attack, Bound, Measure
@@ -11,6 +12,10 @@ TOO_FEW = "too few non-members"
 RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are told
 KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent"}
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
+COVERED = {
+    "targets": "which targets were drawn",
+    "training seeds too": "which targets were drawn and how training fell out",
+}
 SCORES = {
     "cosine": "Cosine of the update with the record's gradient",
     "loss": "Loss of the record, the other way round",
@@ -111,7 +116,13 @@ def score(name: str) -> str:
     return f"{said} (late rounds)" if late != name else said
 
 
-def strongest(attacks: list[Attack]) -> Attack:
+def covered(attacks: Iterable[Attack]) -> str:
+    """Which chance the intervals are of, as a sentence; empty where no attack says."""
+    found = dict.fromkeys(COVERED.get(one.auc.covers, one.auc.covers) for one in attacks if one.auc.covers)
+    return f"Intervals cover the chance of {words.listed(found, 'or')}." if found else ""
+
+
+def strongest(attacks: Sequence[Attack]) -> Attack:
     """The attack of the largest area."""
     return max(attacks, key=lambda one: one.auc.value)
 

@@ -25,20 +25,27 @@ def of(document: ReplayDocument) -> Finding:
 
 
 def sentence(attacks: Sequence[Attack]) -> str:
-    """The strongest attack of one seat: how often it is right, and at which price for the model."""
+    """The strongest attack of one seat: how often it is right, at which price, against which guarantee."""
     best = figures.strongest(attacks)
     rate = best.tpr_at_fpr.get("0.01")
     caught = (
-        f"finds {figures.percent(rate.value)} of the members at 1 % false alarms "
-        f"({figures.ends(rate, rate=True)})"
+        f"finds {figures.percent(rate.value)} of the members at 1 % FPR ({figures.ends(rate, rate=True)})"
         if rate
         else f"has {figures.TOO_FEW} to tell its TPR at 1 % FPR"
     )
     return (
-        f"{words.capital(figures.seat(best.seat))} tells a member from a non-member in "
-        f"{100 * best.auc.value:.0f} of 100 pairs with {best.name} (AUC {figures.share(best.auc.value)}, "
-        f"95 % interval {figures.ends(best.auc)}), {caught}, and {_untouched(best.model_accuracy)}."
+        f"{words.capital(figures.seat(best.seat))}, by {best.name}, tells members from non-members with AUC "
+        f"{figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {caught}, and "
+        f"{_untouched(best.model_accuracy)}; {_bounded(best)}."
     )
+
+
+def _bounded(attack: Attack) -> str:
+    if attack.guarantee is None or not attack.guarantee.holds:
+        return "no guarantee stands against it"
+    if attack.bound.auc is None:
+        return "its guarantee bounds no attack"
+    return f"the guarantee allows AUC {figures.at_most(attack.bound.auc)} at most"
 
 
 def guaranteed(attack: Attack) -> str:
@@ -82,8 +89,8 @@ def _untouched(accuracy: ModelAccuracy) -> str:
 
 
 def _terms(attacks: Sequence[Attack]) -> str:
-    covers = dict.fromkeys(one.auc.covers for one in attacks if one.auc.covers)
-    chance = f" Intervals cover the chance of {words.listed(covers, 'or')}." if covers else ""
+    covered = figures.covered(attacks)
+    chance = f" {covered}" if covered else ""
     several = len(attacks) > len({one.seat for one in attacks})
     best = "Named is each seat's strongest attack by its AUC, which flatters it a little. " if several else ""
     return (

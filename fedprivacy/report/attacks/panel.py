@@ -8,11 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from fedprivacy.report import plots, svg, words
-from fedprivacy.report.attacks import figures, keys
+from fedprivacy.report.attacks import keys
 from fedprivacy.report.attacks.parts import Attack, Curve, Histogram
 
 FLOOR = 1e-3  # where both axes of an ROC curve begin

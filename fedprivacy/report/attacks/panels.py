@@ -11,9 +11,9 @@ from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Te
 
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 HOW_TO_READ = (
-    "Left: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, since an "
-    "attack that is sure of few records is worse for these than one that is a little right about all. A curve "
-    "along the thin line knows nothing; where a guarantee bounds the seat, no attack may pass the dashed "
+    "Left: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, since "
+    "an attack that is sure of few records is worse for these than one that is a little right about all. "
+    "A curve along the thin line knows nothing; where a guarantee bounds the seat, no attack may pass the dashed "
     "line by more than chance. In the grey field too few non-members were scored to tell a rate. Right: the "
     "scores themselves; the less the two kinds overlap, the more is given away."
 )
@@ -86,8 +86,8 @@ def _curve(attack: Attack) -> list[Table]:
         rows.append((f"{words.number(100 * rate)} %", found, allowed))
     runs = f", averaged over {len(attack.roc)} runs" if len(attack.roc) > 1 else ""
     caption = (
-        f"Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; the table of "
-        "all attacks sets them on others, and has intervals."
+        f"Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; the table "
+        "of all attacks sets them on others, and has intervals."
     )
     head = ("FPR", "TPR of the attack", "TPR that the guarantee allows")
     return [Table(caption, head, rows, numeric=frozenset({1, 2}))]

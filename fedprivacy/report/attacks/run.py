@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.report import common, protection, public, words
-from fedprivacy.report.attacks import finding, panels, settings, story, table
+from fedprivacy.report.attacks import finding, overview, panels, settings, story, table
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
 from fedprivacy.report.documents import Arm
@@ -23,7 +23,9 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         lead.append(common.status(document, done, planned or None, "attacks", error=error))
     exceeded = finding.exceeded(document.attacks)
     lead += [Text(exceeded, "status stopped")] if exceeded else []
-    lead += [finding.of(document), Tiles(_tiles(document))]
+    lead.append(finding.of(document))
+    lead += [overview.picture(document.seats)] if document.attacks else []
+    lead.append(Tiles(_tiles(document)))
     return Page(
         title=document.name,
         eyebrow="Membership attacks",

@@ -19,9 +19,9 @@ ACROSS = 3  # panels beside each other
 TOP, HEIGHT, BELOW = 34.0, 210.0, 62.0  # pixels above, of, and below the axes of a panel
 LOOKS = {"Member": (keys.MEMBERS, "o", "-"), "Non-member": (keys.OTHERS, "s", "--")}
 EXPLAINED = (
-    "Gradient ascent explained: the attacker changes the model so that its loss on one record rises, and sends "
-    "it to the victim, which trains as ever. Training brings the loss down again where the record is among "
-    "the victim's own (a member); elsewhere it stays up, or falls only as far as similar records pull it down. "
+    "Gradient ascent explained: the attacker changes the model so that its loss on one record rises, and "
+    "sends it to the victim, which trains as ever. Training brings the loss down again where the record is among "
+    "the victim's own (a member); else it stays up, or falls only as far as similar records pull it down. "
     "Whoever sees the update sees the difference. Drawn are one typical member and one typical non-member: "
     "those whose loss recovered by the middle amount of their kind."
 )
@@ -56,11 +56,11 @@ def sections(attacks: Sequence[Attack]) -> list[Section]:
 
 def _said(told: tuple[str, Story]) -> str:
     name, story = told
-    each = "; ".join(
-        f"{kind}: {', '.join(f'{words.number(loss, 3)} {when}' for loss, when in zip(losses, story.moments, strict=True))}"
+    each = (
+        f"{kind}: {', '.join(words.number(loss, 3) for loss in losses)}"
         for kind, losses in story.records.items()
     )
-    return f"{name}. {each}."
+    return f"{name}: the loss {', '.join(story.moments)}. {'; '.join(each)}."
 
 
 def _draw(told: Sequence[tuple[str, Story]], title: str, said: str, across: int, width: float) -> str:
@@ -94,7 +94,7 @@ def _panel(drawn: Figure, axes: Axes, story: Story) -> None:
     axes.xaxis.set_major_formatter(
         FuncFormatter(lambda x, _: textwrap.fill(words.capital(marks.short(story.moments[round(x)], 32)), 12))
     )
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: words.number(float(f"{y:.4g}"))))
     for kind, losses in story.records.items():
         color, marker, line = LOOKS[kind]

@@ -37,7 +37,7 @@ def _figures(seats: dict[str, list[Attack]]) -> Table:
     return Table(
         "Below each figure its 95 % interval. All are measured on targets that neither a score nor a "
         f"threshold was chosen on. A TPR stands only where at least 5/FPR non-members were scored. "
-        f"{_covered(attacks for attacks in seats.values())}",
+        f"{figures.covered(one for own in seats.values() for one in own)}",
         head,
         rows,
         stacked=True,
@@ -52,11 +52,6 @@ def _row(one: Attack) -> Sequence[Value]:
         *(_tpr(one, rate) for rate in figures.RATES),
         _measure(one.advantage),
     )
-
-
-def _covered(groups: object) -> str:
-    covers = dict.fromkeys(one.auc.covers for own in groups for one in own if one.auc.covers)  # type: ignore[attr-defined]
-    return f"Intervals cover the chance of {words.listed(covers, 'or')}." if covers else ""
 
 
 def _tpr(one: Attack, rate: str) -> Value:
