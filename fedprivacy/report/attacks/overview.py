@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedprivacy.report import marks, svg, words
 from fedprivacy.report.attacks import figures, keys
@@ -76,11 +76,10 @@ def _draw(
         axes.set_xlim(max(0.0, low - 0.03), 1.0)
         axes.set_ylim(len(attacks) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
-        axes.grid(visible=True, axis="x")
+        axes.grid(visible=not narrow, axis="x")
         axes.yaxis.set_major_locator(NullLocator())
-        axes.xaxis.set_major_locator(MaxNLocator(5 if narrow else 8, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(FixedLocator(_ticks(axes.get_xlim()[0])))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: words.number(round(x, 6))))
-        axes.axvline(GUESSING, color=svg.MUTED, linewidth=1.25)
         axes.set_xlabel("AUC (0.5: guessing, 1: certain)", labelpad=6)
         for place, one in enumerate(attacks):
             _row(axes, place, one, narrow=narrow)
@@ -102,6 +101,8 @@ def _row(axes: Axes, place: int, one: Attack, *, narrow: bool) -> None:
     color, marker = _look(one.seat)
     y = place + (0.2 if narrow else 0.0)
     ends = [one.auc.low, one.auc.high]
+    # On a phone the names stand between the rows, and no line runs through them.
+    axes.vlines(GUESSING, place - (0.1 if narrow else 0.5), place + 0.5, color=svg.MUTED, linewidth=1.25)
     axes.plot(ends, [y, y], color=color, linewidth=2.25, solid_capstyle="butt")
     axes.plot(ends, [y, y], color=color, linestyle="", marker="|", markersize=9, markeredgewidth=1.75)
     axes.plot(
@@ -118,6 +119,12 @@ def _row(axes: Axes, place: int, one: Attack, *, narrow: bool) -> None:
         textcoords="offset pixels", va="center", color=color, fontsize=13, fontweight="bold",
         annotation_clip=False,
     )  # fmt: skip
+
+
+def _ticks(low: float) -> list[float]:
+    """Guessing and certainty, and some between and below."""
+    below = [tick for tick in (0.0, 0.25) if tick >= low]
+    return [*below, 0.5, 0.75, 1.0] if below else [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 
 
 def _look(seat: str) -> tuple[str, str]:

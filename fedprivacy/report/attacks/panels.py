@@ -57,21 +57,19 @@ def _allowed(attack: Attack) -> str:
 
 
 def _said(attack: Attack) -> str:
-    return f"{_caption(attack)} " + " ".join(
-        f"At {figures.at(f'{rate:g}')} {words.listed(row)}."
-        for rate, *row in ((rate, *_found(attack, rate)) for rate in (0.01, 0.1))
-    )
+    rates = " ".join(f"At {figures.at(f'{rate:g}')} {_found(attack, rate)}." for rate in (0.01, 0.1))
+    return f"{_caption(attack)} {rates}"
 
 
-def _found(attack: Attack, rate: float) -> list[str]:
+def _found(attack: Attack, rate: float) -> str:
     found = []
-    if attack.roc:
-        told = rate * (attack.nonmembers or 0) >= panel.PER_RATE
-        finds = figures.percent(panel.averaged(attack.roc, rate)) if told else figures.TOO_FEW
-        found.append(f"the attack finds {finds}" if told else f"there are {finds}")
+    if attack.roc and rate * (attack.nonmembers or 0) >= panel.PER_RATE:
+        found.append(f"the attack finds {figures.percent(panel.averaged(attack.roc, rate))} of the members")
+    else:
+        found.append(f"there are {figures.TOO_FEW}")
     if attack.bound.curve:
         found.append(f"the bound is {figures.at_most(panel.averaged([attack.bound.curve], rate), rate=True)}")
-    return found or ["nothing is told"]
+    return words.listed(found)
 
 
 def _curve(attack: Attack) -> list[Table]:
