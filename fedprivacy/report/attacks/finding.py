@@ -85,7 +85,7 @@ def _untouched(accuracy: ModelAccuracy) -> str:
         return "the attacked model's accuracy was not measured"
     if before == after:
         return f"leaves the model's accuracy at {after}"
-    return f"moves the model's accuracy from {before} to {after}"
+    return f"meanwhile the model's accuracy goes from {before} to {after}"
 
 
 def _terms(attacks: Sequence[Attack]) -> str:

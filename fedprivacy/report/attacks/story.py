@@ -22,8 +22,8 @@ EXPLAINED = (
     "Gradient ascent explained: the attacker changes the model so that its loss on one record rises, and "
     "sends it to the victim, which trains as ever. Training brings the loss down again where the record is "
     "among the victim's own (a member); else it stays up, or falls only as far as similar records pull it "
-    "down. Whoever sees the update sees the difference. Drawn are one typical member and one typical non-member: "
-    "those whose loss recovered by the middle amount of their kind."
+    "down. Whoever sees the update sees the difference. Drawn are one typical member and one typical "
+    "non-member: those whose loss recovered by the middle amount of their kind."
 )
 
 
