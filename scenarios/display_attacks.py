@@ -18,10 +18,8 @@ def show_replay(document: Mapping[str, Any]) -> None:
     """The attacks with their intervals and bounds, the finding, every seat's guarantee in words."""
     console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
     table = Table(title=escape(document["name"]), title_justify="left")
-    table.add_column("attack", overflow="fold")
-    table.add_column("seat")
-    for name in ("AUC", "balanced accuracy", "TPR at 10 / 1 / 0.1 % FPR", "bound on AUC", "lost", "accuracy"):
-        table.add_column(name, justify="right")
+    for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound on AUC"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("attack", "seat") else "right")
     for attack in document["attacks"]:
         table.add_row(*map(escape, _row(attack)))
     console.print(table)
@@ -34,21 +32,20 @@ def show_replay(document: Mapping[str, Any]) -> None:
         plain.print(exceeded, markup=False)
     for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
         plain.print(f"- {words}", markup=False)
+    lost = sum(attack["targets_lost"] for attack in document["attacks"])
+    if lost:
+        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)
 
 
 def _row(attack: Mapping[str, Any]) -> tuple[str, ...]:
-    auc, accuracy, bound = attack["auc"], attack["model_accuracy"], attack["bound"]["auc"]
-    rates = (attack["tpr_at_fpr"][rate] for rate in figures.RATES)
+    auc, rate, bound = attack["auc"], attack["tpr_at_fpr"]["0.01"], attack["bound"]["auc"]
     return (
         attack["name"],
-        attack["seat"] + (", isolating" if attack["isolating"] else ""),
+        attack["seat"],
         f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]",
-        f"{100 * attack['balanced_accuracy']['value']:.1f} %",
-        " / ".join("too few" if rate is None else f"{100 * rate['value']:.1f}" for rate in rates),
-        "no guarantee" if bound is None else figures.at_most(bound),
-        f"{attack['targets_lost']:,}",
-        f"{100 * accuracy['before']:.1f} to {100 * accuracy['after']:.1f} %",
+        "too few" if rate is None else figures.percent(rate["value"]),
+        "none" if bound is None else figures.at_most(bound),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fedprivacy.report import common, protection, public, words
-from fedprivacy.report.attacks import finding, overview, panels, settings, story, table
+from fedprivacy.report import common, protection, words
+from fedprivacy.report.attacks import figures, finding, overview, panels, settings, story, table
 from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
 from fedprivacy.report.documents import Arm
 
@@ -43,10 +44,21 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
 
 
 def _guarantees(document: ReplayDocument) -> list[Block | Details]:
-    data = document.scenario.get("data")
-    uncovered = public.statement(data, [document.setting("data", "scaling")])
     cells = [protection.Protected(Arm(document.trust), None, document.guarantees)]
-    return protection.blocks(cells, uncovered)
+    # Whose records count as public is no matter here: the game makes members of them, too.
+    shown = protection.blocks(cells, "")
+    follows = dict.fromkeys(text for one in document.attacks if (text := _follows(one)))
+    return [*shown, *map(Text, follows)]
+
+
+def _follows(attack: Attack) -> str:
+    """How the bound follows from the guarantee; empty where there is none."""
+    if attack.bound.auc is None or attack.guarantee is None:
+        return ""
+    steps = [text for text in attack.bound.assumptions if text not in attack.guarantee.assumptions]
+    basis = f" ({attack.bound.basis})" if attack.bound.basis else ""
+    because = f", and {'; '.join(steps)}" if steps else ""
+    return f"The bound on attacks of {figures.seat(attack.seat)} follows from its guarantee{basis}{because}."
 
 
 def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:

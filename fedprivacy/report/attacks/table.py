@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
 from fedprivacy.report.attacks.parts import Attack, Measure
-from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Value
+from fedprivacy.report.blocks import Block, Details, Entry, Facts, Group, Section, Table, Text, Value
 
 MOST_CLASSES = 400
 
@@ -18,6 +18,9 @@ def sections(seats: dict[str, list[Attack]]) -> list[Section]:
     if not attacks:
         return []
     blocks: list[Block | Details] = [_figures(seats), _setting(seats)]
+    proved = [(one.name, found) for one in attacks if (found := _empirical(one))]
+    if proved:
+        blocks.append(Details("The epsilon that each attack proves", [Facts(proved)]))
     scored = [one for one in attacks if one.scores or one.blind]
     if scored:
         blocks.append(Details("Every score by itself, and a look at the record alone", [_scores(scored)]))
@@ -106,7 +109,8 @@ def _setting(seats: dict[str, list[Attack]]) -> Table:
     )  # fmt: skip
     return Table(
         "What each attack had, and what it did to the model. Targets are lost where the victim refuses to "
-        "answer any more. Accuracy is that of the attacked model on held-out records.",
+        "answer any more. Accuracy is that of the attacked model on held-out records; training goes on while "
+        "it is attacked.",
         head,
         rows,
         stacked=True,
@@ -125,7 +129,7 @@ def _scores(attacks: Sequence[Attack]) -> Table:
         )
     )
     return Table(
-        "AUC of each score with its 95 % interval. The one marked as chosen did best on the calibration "
+        "AUC of each score with its 95 % interval over targets (of several runs their means). The one marked as chosen did best on the calibration "
         "half, and is the one told above; a larger one here was not known to be larger before.",
         ("Score", *(one.name for one in attacks)),
         rows,
@@ -144,7 +148,22 @@ def _score(one: Attack, name: str) -> Value:
     return Entry(figures.share(found.value), note)
 
 
-def _classes(one: Attack) -> Table:
+def _empirical(one: Attack) -> str:
+    """What the guesses prove about epsilon, or why they cannot."""
+    found = one.empirical_epsilon
+    if found is None:
+        return ""
+    if found.epsilon is None:
+        return f"None: {found.reason or 'the record does not say why'}."
+    sure = "" if found.confidence is None else f" with confidence {figures.percent(found.confidence)}"
+    most = (
+        "" if found.ceiling is None else f"; so many guesses can prove at most {words.number(found.ceiling)}"
+    )
+    by = f" ({found.method})" if found.method else ""
+    return f"At least {words.number(found.epsilon)}{sure}{most}{by}."
+
+
+def _classes(one: Attack) -> Table | Text:
     told = [(label, found) for label, found in one.per_class.items() if found.auc is not None]
     missing = len(one.per_class) - len(told)
     rows = [
@@ -159,6 +178,8 @@ def _classes(one: Attack) -> Table:
     ]
     caption = f"{one.name}: AUC within each class."
     if missing:
-        caption += f" {words.capital(f'{missing:,}')} of {len(one.per_class):,} classes have too few targets."
+        caption += f" Of {len(one.per_class):,} classes {missing:,} have too few targets."
+    if not rows:
+        return Text(caption)
     head = ("Class", "AUC", "95 % interval", "Members", "Non-members")
     return Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4}))
