@@ -18,8 +18,9 @@ def show_replay(document: Mapping[str, Any]) -> None:
     """The attacks with their intervals and bounds, the finding, every seat's guarantee in words."""
     console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
     table = Table(title=escape(document["name"]), title_justify="left")
-    for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound on AUC"):
-        table.add_column(name, overflow="fold", justify="left" if name in ("attack", "seat") else "right")
+    for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
+        left = name in ("attack", "seat")
+        table.add_column(name, overflow="fold", justify="left" if left else "right", no_wrap=not left)
     for attack in document["attacks"]:
         table.add_row(*map(escape, _row(attack)))
     console.print(table)

@@ -129,8 +129,9 @@ def _scores(attacks: Sequence[Attack]) -> Table:
         )
     )
     return Table(
-        "AUC of each score with its 95 % interval over targets (of several runs their means). The one marked as chosen did best on the calibration "
-        "half, and is the one told above; a larger one here was not known to be larger before.",
+        "AUC of each score with its 95 % interval over targets (of several runs their means). The one marked "
+        "as chosen did best on the calibration half, and is the one told above; a larger one here was not "
+        "known to be larger before.",
         ("Score", *(one.name for one in attacks)),
         rows,
         stacked=True,
