@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import InputError
+from fedprivacy.runs import read_document
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import load
@@ -49,6 +52,43 @@ def asked(source: str, overrides: list[str] | None, seed: int | None) -> Scenari
         if getattr(scenario, key) and key not in keys
     }
     return scenario.model_copy(update=words)
+
+
+def attacked(
+    source: str, overrides: list[str] | None, names: list[str] | None, seed: int | None
+) -> tuple[AttackScenario, Path | None]:
+    """The attack scenario that is to be played, and where its trained runs lie if it was played before.
+
+    Args:
+        source: A ready name, a file, or the directory of an earlier replay.
+        overrides: `--set` options.
+        names: The attacks to play; None: all.
+        seed: The seed of the first run.
+
+    Raises:
+        InputError: it has no attacks, or not these, or an earlier replay is to be played otherwise.
+    """
+    stored = Path(source) if (Path(source) / "run.json").is_file() else None
+    if stored is not None:
+        if read_document(stored / "run.json").get("kind") != "replay":
+            raise InputError(f"{source}: not a replay; only attack scenarios and their replays have a game.")
+        kept = [text for text in overrides or [] if not text.startswith("attacks.")]
+        if kept or seed is not None:
+            changed = " ".join([*(f"--set {text}" for text in kept), *([] if seed is None else ["--seed"])])
+            raise InputError(
+                f"{changed}: the runs of {source} are trained; only their attacks can be changed. "
+                "Replay the scenario instead."
+            )
+        scenario = load(stored / "scenario.toml", overrides or [])
+    else:
+        scenario = asked(source, overrides, seed)
+    if not isinstance(scenario, AttackScenario):
+        raise InputError(f"{source}: has no [attacks.NAME]; `fedprivacy scenarios` says which have.")
+    unknown = [name for name in names or [] if name not in scenario.attacks]
+    if unknown:
+        raise InputError(f"--attack {unknown[0]}: there is none. There are: {', '.join(scenario.attacks)}.")
+    chosen = {name: one for name, one in scenario.attacks.items() if not names or name in names}
+    return scenario.model_copy(update={"attacks": chosen}), stored
 
 
 def seed_of(text: str | None, seeds: int = 1) -> int | None:

@@ -190,6 +190,51 @@ def compare(
 
 
 @app.command()
+def replay(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO|DIR",
+            help="An attack scenario, or the directory of an earlier replay.",
+            autocompletion=_complete,
+        ),
+    ],
+    set_: Set = None,
+    attack: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this attack. May be repeated.")
+    ] = None,
+    seed: Seed = None,
+    engine: Engine = "embedded",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that attack side by side; default: one a core.")
+    ] = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Play membership attacks against a federated run, beside the bound that its guarantee gives.
+
+    Of an earlier replay the trained runs are attacked again, without training.
+    """
+    from fedprivacy.runs import check_out
+    from scenarios.asked import attacked, seed_of
+    from scenarios.display import counting
+    from scenarios.display_attacks import show_replay
+
+    _check_engine(engine)
+    _check_workers(workers)
+    many, first = workers or os.cpu_count() or 1, seed_of(seed)
+    asked, stored = attacked(scenario, set_, attack, first)
+    check_out(out or RUNS)
+    from scenarios.replay import replay as play
+
+    with counting() as on_attack:
+        document = play(
+            asked, out or RUNS, workers=many, stored=stored, command=_command(first), on_attack=on_attack
+        )
+    print_result(document, json_, show_replay)
+
+
+@app.command()
 def scenarios(json_: Json = False) -> None:
     """Say what each ready scenario is for, how long it takes and what it needs."""
     from scenarios.display import show_scenarios

@@ -99,7 +99,9 @@ def described(name: str, file: Path) -> dict[str, Any]:
 
 
 def starts_with(tables: Mapping[str, Any]) -> str:
-    """The command that a scenario is made for: one with a `[compare]` of its own is compared."""
+    """The command that a scenario is made for: attacks are replayed, a `[compare]` of its own is compared."""
+    if "attacks" in tables:
+        return "replay"
     return "compare" if "compare" in tables else "run"
 
 
