@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from fedprivacy.report import plots, svg, words
+from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import keys
 from fedprivacy.report.attacks.parts import Attack, Curve, Histogram
 
@@ -19,6 +19,7 @@ STEPS = 6  # points of a straight part, which is bent on logarithmic axes
 PER_RATE = 5  # so many false alarms are expected at least, or no TPR is told
 GRID = np.geomspace(FLOOR, 1.0, 121)
 SIDE, PHONE = 320.0, 280.0  # pixels of the ROC curve's axes
+TITLE = 24.0  # pixels of the attack's name
 
 
 def draw(attack: Attack, name: str, title: str, said: str, *, narrow: bool = False) -> str:
@@ -36,7 +37,7 @@ def draw(attack: Attack, name: str, title: str, said: str, *, narrow: bool = Fal
     """
     with svg.style():
         entries, scores = _entries(attack), _scores(attack)
-        above = 40 + keys.LINE * max(len(entries), 2)
+        above = TITLE + 40 + keys.LINE * max(len(entries), 2)
         side = PHONE if narrow else SIDE
         one = above + side + 54
         drawn = svg.figure(360.0 if narrow else 920.0, 2 * one if narrow and scores else one)
@@ -44,13 +45,15 @@ def draw(attack: Attack, name: str, title: str, said: str, *, narrow: bool = Fal
         left = 62.0
         right = 360 - left - side if narrow else 920 - left - side
         _roc(svg.place(drawn, left, above, right, whole - above - side), attack)
-        keys.write(drawn, entries, 4, 4)
+        keys.write(drawn, entries, 4, TITLE + 4)
+        named = marks.short(f"{attack.name}, by {figures.seat(attack.seat)}", 40 if narrow else 100)
+        drawn.text(0, 1 - 10 / whole, named, va="center", color=svg.INK, fontsize=14, fontweight="bold")
         if scores:
             x, top = (left, one + above) if narrow else (506.0, above)
             axes = svg.place(drawn, x, top, 18, whole - top - side)
             _histogram(axes, scores, "Score" if len(attack.histograms) < 2 else "Score, in the first run")
             fields = [keys.Entry("Members", keys.MEMBERS, ""), keys.Entry("Non-members", keys.OTHERS, "")]
-            keys.write(drawn, fields, x - 58, top - above + 4)
+            keys.write(drawn, fields, x - 58, top - above + TITLE + 4)
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
 
 
