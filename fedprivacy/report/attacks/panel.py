@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from fedprivacy.report import marks, plots, svg, words
-from fedprivacy.report.attacks import keys
+from fedprivacy.report.attacks import figures, keys
 from fedprivacy.report.attacks.parts import Attack, Curve, Histogram
 
 FLOOR = 1e-3  # where both axes of an ROC curve begin
@@ -65,6 +65,12 @@ def blind_below(attack: Attack) -> float:
 def averaged(curves: Sequence[Curve], fpr: float) -> float:
     """The TPR at an FPR, averaged over runs; the upper end of an upright part."""
     return float(np.mean([_at(curve, fpr) for curve in curves]))
+
+
+def allowed(bound: Curve, fpr: float) -> float:
+    """The TPR of a bound at an FPR: that of its next point, for between two of them it may bend upwards."""
+    at = int(np.searchsorted(bound.fpr, fpr * (1 - 1e-9)))
+    return bound.tpr[min(at, len(bound.tpr) - 1)]
 
 
 def _at(curve: Curve, fpr: float) -> float:

@@ -68,7 +68,7 @@ def _found(attack: Attack, rate: float) -> str:
     else:
         found.append(f"there are {figures.TOO_FEW}")
     if attack.bound.curve:
-        found.append(f"the bound is {figures.at_most(panel.averaged([attack.bound.curve], rate), rate=True)}")
+        found.append(f"the bound is {figures.at_most(panel.allowed(attack.bound.curve, rate), rate=True)}")
     return words.listed(found)
 
 
@@ -80,7 +80,7 @@ def _curve(attack: Attack) -> list[Table]:
         told = rate * (attack.nonmembers or 0) >= panel.PER_RATE
         found = figures.percent(panel.averaged(attack.roc, rate)) if told else figures.TOO_FEW
         bound = attack.bound.curve
-        allowed = figures.at_most(panel.averaged([bound], rate), rate=True) if bound else "no guarantee"
+        allowed = figures.at_most(panel.allowed(bound, rate), rate=True) if bound else "no guarantee"
         rows.append((f"{words.number(100 * rate)} %", found, allowed))
     runs = f", averaged over {len(attack.roc)} runs" if len(attack.roc) > 1 else ""
     caption = (

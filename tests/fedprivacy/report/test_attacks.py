@@ -258,6 +258,12 @@ def test_the_curve_of_several_runs_is_their_mean_and_takes_the_upper_end_of_a_st
     assert panel.averaged([step, chance], 1.0) == 1.0
 
 
+def test_a_bound_is_never_read_off_below_itself() -> None:
+    bound = Curve(fpr=(0.0, 0.25, 1.0), tpr=(0.0, 0.5, 1.0))  # of a square root
+    assert [panel.allowed(bound, rate) for rate in (0.0, 0.2, 0.25, 0.26, 1.0)] == [0.0, 0.5, 0.5, 1.0, 1.0]
+    assert panel.allowed(Curve(fpr=(0.0, 0.5), tpr=(0.0, 0.5)), 0.9) == 0.5
+
+
 def test_examples_in_docstrings_are_true() -> None:
     for module in (figures, sameness):
         assert doctest.testmod(module).failed == 0
