@@ -167,7 +167,7 @@ def play(scenario: AttackScenario, name: str, base: Path) -> Played:
     outcome = arena.attack(name, stored.tensors)
     game = arena.game
     features = outcome.judgement.features()
-    reached = np.isfinite(np.stack(list(features.values()))).all(axis=0)
+    reached: NDArray[np.bool_] = np.all(np.isfinite(np.stack(list(features.values()))), axis=0)
     scores = {name: values[reached] for name, values in features.items()}
     members, calibration = game.members[reached], game.calibration[reached]
     classes = arena.probe.y.numpy()[reached]

@@ -34,8 +34,8 @@ def sentence(attacks: Sequence[Attack]) -> str:
         else f"has {figures.TOO_FEW} to tell its TPR at 1 % FPR"
     )
     return (
-        f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, tells members from non-members with AUC "
-        f"{figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {caught}, and "
+        f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, tells members from "
+        f"non-members with AUC {figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {caught}, and "
         f"{_untouched(best.model_accuracy)}; {_bounded(best)}."
     )
 

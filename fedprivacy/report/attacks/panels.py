@@ -11,11 +11,11 @@ from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Te
 
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 HOW_TO_READ = (
-    "Curve: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, since "
-    "an attack that is sure of few records is worse for these than one that is a little right about all. A "
-    "curve along the thin line knows nothing; where a guarantee bounds the seat, no attack may pass the dashed "
-    "line by more than chance. In the grey field too few non-members were scored to tell a rate. Bars: the "
-    "scores themselves; the less the two kinds overlap, the more is given away."
+    "Curve: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, "
+    "since an attack that is sure of few records is worse for these than one that is a little right "
+    "about all. A curve along the thin line knows nothing; where a guarantee bounds the seat, no attack "
+    "may pass the dashed line by more than chance. In the grey field too few non-members were scored to "
+    "tell a rate. Bars: the scores themselves; the less the two kinds overlap, the more is given away."
 )
 
 
