@@ -35,8 +35,8 @@ def sentence(attacks: Sequence[Attack]) -> str:
     )
     return (
         f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, tells members from "
-        f"non-members with AUC {figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {caught}, and "
-        f"{_untouched(best.model_accuracy)}; {_bounded(best)}."
+        f"non-members with AUC {figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), "
+        f"{caught}, and {_untouched(best.model_accuracy)}; {_bounded(best)}."
     )
 
 
