@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.accounting.statement import check_guarantees, check_record
+from fedprivacy.accounting.statement import check_guarantees, check_record, guarantees
 from fedprivacy.analytics.shuffled import amplified
+from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
 from fedprivacy.runs import read_document
+from fedprivacy.sameness import same
 
 
 def checked_document(folder: Path) -> dict[str, Any]:
@@ -37,6 +40,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
                 )
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):
             _check_cell(cell, f"{where}: cells[{number}]")
+        if document["kind"] == "replay":
+            _check_attacks(document, str(where))
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
     return document
@@ -80,6 +85,31 @@ def _check_cell(cell: Mapping[str, Any], where: str) -> None:
             f"{where} says trust, clients and epsilon {(*said, cell['epsilon'])}, its ledger has "
             f"{(*charged, spent)}. The record was changed: compare again."
         )
+
+
+def _check_attacks(document: Mapping[str, Any], where: str) -> None:
+    """That each attack states what the ledger guarantees against its seat, and the bound that follows."""
+    ledger, attacks = document["ledger"], document["attacks"]
+    spent = {one.observer: one.to_json() for one in guarantees(ledger)}
+    bounds = {
+        seat: bound_of_ledger(ledger, seat).to_json() for seat in {attack["seat"] for attack in attacks}
+    }
+    for number, attack in enumerate(attacks):
+        again = {"guarantee": spent[attack["seat"]], "bound": bounds[attack["seat"]]}
+        for part, key in ((part, key) for part, found in again.items() for key in found):
+            said, found = attack[part].get(key), again[part][key]
+            if not same(said, found):
+                raise InputError(
+                    f"{where}: attacks[{number}].{part} says {key} = {_brief(said)}, its ledger implies "
+                    f"{_brief(found)}. The record was changed, or made with another accountant: attack again."
+                )
+    stated = document["scenario"]["privacy"]["trust"]
+    if stated != ledger["trust"]:
+        raise InputError(f"{where}: the scenario says trust {stated!r}, the ledger {ledger['trust']!r}.")
+
+
+def _brief(value: Any) -> str:
+    return textwrap.shorten(str(value), 80, placeholder="...")
 
 
 def _spent(folder: Path, runs: list[str]) -> dict[str, float | None]:

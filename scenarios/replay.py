@@ -23,6 +23,7 @@ from fedprivacy.attacks.metrics import Measured, measure
 from fedprivacy.attacks.targets import Targets
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import Arena
@@ -30,8 +31,8 @@ from scenarios.pool import spread
 
 OnAttack = Callable[[str, int, int], None]
 CHOSEN = (
-    "the targets were chosen with regard to membership, so many members and so many non-members: "
-    "no fair coin stands behind each"
+    "so many members and so many non-members were taken as targets out of the pool: of these targets, other "
+    "than of the pool, no coin is fair any more"
 )
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
@@ -122,7 +123,7 @@ def replay(
         status = "finished"
     except KeyboardInterrupt:
         status, error = "interrupted", "interrupted by the user"
-        print(f"Interrupted. What has finished is in {directory.path}/run.json", file=sys.stderr)
+        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
         raise
     except Exception as failure:
         error = f"{type(failure).__name__}: {failure}"
@@ -144,7 +145,7 @@ def replay(
             "scenario": scenario.tables(),
             "attacks": found,
             "ledger": ledger,
-            "operator_only": ["performance.seconds", "error", *SEEDS],
+            "operator_only": ["attacks[].seconds", "performance.seconds", "error", *SEEDS],
             "notes": [GAME],
             "performance": {
                 "seconds": round(time.perf_counter() - began, 3),
@@ -152,6 +153,7 @@ def replay(
             },
         }
         directory.write_document(document)
+        write_report(document, directory.path)
     return document
 
 

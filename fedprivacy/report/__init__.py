@@ -15,6 +15,8 @@ from markupsafe import Markup
 
 from fedprivacy.errors import InputError
 from fedprivacy.report import compare, run
+from fedprivacy.report.attacks import run as run_attacks
+from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.documents import CompareDocument, RunDocument
 from fedprivacy.report.operator_only import operator_section
 from fedprivacy.report.reading import read
@@ -28,7 +30,7 @@ _HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document: of a run or a comparison, of models or of statistics.
+    """The HTML page of a result document: of a run or comparison, of models or statistics, or of attacks.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
@@ -50,6 +52,8 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
         page = run_statistics.page(result, **apart)
     elif isinstance(result, StatisticsComparison):
         page = compare_statistics.page(result, **apart)
+    elif isinstance(result, ReplayDocument):
+        page = run_attacks.page(result, **apart)
     else:
         raise InputError(f"report: no page for {type(result).__name__}.")
     operator = operator_section(document)

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from fedprivacy.errors import InputError
 from fedprivacy.report import words
+from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.documents import CompareDocument, Document, RunDocument
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Document]] = {
     "compare": CompareDocument,
     "statistics": StatisticsDocument,
     "compare-statistics": StatisticsComparison,
+    "replay": ReplayDocument,
 }
 
 

@@ -1,0 +1,132 @@
+"""The numbers of an attack as text: an area, a rate, a bound; an attack and its seat in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from fedprivacy.report import words
+from fedprivacy.report.attacks.parts import Attack, Bound, Measure
+
+TOO_FEW = "too few non-members"
+RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are told
+KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent"}
+SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
+COVERED = {
+    "targets": "which targets were drawn",
+    "training seeds too": "which targets were drawn and how training fell out",
+}
+SCORES = {
+    "cosine": "Cosine of the update with the record's gradient",
+    "loss": "Loss of the record, the other way round",
+    "gradient": "Norm of the record's gradient, the other way round",
+    "recovery": "By how much the loss fell, on a log scale",
+    "relief": "By how much the gradient shrank",
+    "excess-cosine": "Cosine beyond that with other records",
+    "fedmia": "FedMIA: cosine against that of other clients' updates",
+    "supervised": "Supervised: logistic regression on all of them",
+    "clustered": "Clustered: two groups, no membership known",
+}
+
+
+def share(value: float | None) -> str:
+    """An area or a difference of rates.
+
+    >>> share(0.90909), share(None)
+    ('0.909', '—')
+    """
+    return "—" if value is None else f"{value:.3f}"
+
+
+def percent(value: float | None) -> str:
+    """A rate in percent.
+
+    >>> percent(0.02), percent(None)
+    ('2.0 %', '—')
+    """
+    return "—" if value is None else f"{100 * value:.1f} %"
+
+
+def at_most(value: float | None, *, rate: bool = False) -> str:
+    """A bound rounded up, so that the print does not promise too much.
+
+    >>> at_most(0.8801), at_most(0.0341, rate=True), at_most(None)
+    ('0.881', '3.5 %', 'no guarantee')
+    """
+    if value is None:
+        return words.NO_GUARANTEE.lower()
+    up = min(1.0, math.ceil(value * 1000 - 1e-6) / 1000)
+    return percent(up) if rate else share(up)
+
+
+def ends(one: Measure, *, rate: bool = False) -> str:
+    """An interval.
+
+    >>> ends(Measure(value=0.5, low=0.4, high=0.6))
+    '0.400 to 0.600'
+    """
+    if rate:
+        return f"{100 * one.low:.1f} to {percent(one.high)}"
+    return f"{share(one.low)} to {share(one.high)}"
+
+
+def at(rate: str) -> str:
+    """A false positive rate, from the key of a document.
+
+    >>> at("0.01"), at("0.001")
+    ('1 % FPR', '0.1 % FPR')
+    """
+    try:
+        return f"{words.number(round(100 * float(rate), 9))} % FPR"
+    except ValueError:
+        return f"{rate} FPR"
+
+
+def allowed(bound: Bound, rate: str) -> float | None:
+    """The largest TPR at an FPR, where there is a bound."""
+    return (bound.tpr_at_fpr or {}).get(rate)
+
+
+def seat(name: str) -> str:
+    """Who attacks, in words."""
+    return SEATS.get(name, name)
+
+
+def described(attack: Attack) -> str:
+    """What an attack did, in a few words.
+
+    >>> auc = Measure(value=0.9, low=0.8, high=1.0)
+    >>> described(Attack(attack="active-gradient-ascent", seat="server", targets_per_round=1, auc=auc))
+    'gradient ascent, 1 target a round'
+    """
+    parts = [KINDS.get(attack.attack, attack.attack)]
+    if attack.isolating:
+        parts.insert(0, "isolating")
+    if attack.targets_per_round is not None:
+        parts.append(f"{words.counted(attack.targets_per_round, 'target')} a round")
+    elif attack.rounds is not None:
+        parts.append(f"over {words.counted(attack.rounds, 'round')}")
+    return ", ".join(part for part in parts if part)
+
+
+def score(name: str) -> str:
+    """What a score is, in words; `late-` ones look at the last observed rounds alone."""
+    late = name.removeprefix("late-")
+    said = SCORES.get(late, late)
+    return f"{said} (late rounds)" if late != name else said
+
+
+def covered(attacks: Iterable[Attack]) -> str:
+    """Which chance the intervals are of, as a sentence; empty where no attack says."""
+    found = dict.fromkeys(COVERED.get(one.auc.covers, one.auc.covers) for one in attacks if one.auc.covers)
+    return f"Intervals cover the chance of {words.listed(found, 'or')}." if found else ""
+
+
+def strongest(attacks: Sequence[Attack]) -> Attack:
+    """The attack of the largest area."""
+    return max(attacks, key=lambda one: one.auc.value)
+
+
+def above(attack: Attack) -> bool:
+    """Whether the whole interval of the area lies above what the guarantee allows."""
+    return attack.bound.auc is not None and attack.auc.low > attack.bound.auc

@@ -1,0 +1,106 @@
+"""A picture for each attack, with the figures that it was drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.report import common, words
+from fedprivacy.report.attacks import figures, panel
+from fedprivacy.report.attacks.parts import Attack
+from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
+
+READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+HOW_TO_READ = (
+    "Curve: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, "
+    "since an attack that is sure of few records is worse for these than one that is a little right "
+    "about all. A curve along the thin line knows nothing; where a guarantee bounds the seat, no attack "
+    "may pass the dashed line by more than chance. In the grey field too few non-members were scored to "
+    "tell a rate. Bars: the scores themselves; the less the two kinds overlap, the more is given away."
+)
+
+
+def sections(attacks: Sequence[Attack]) -> list[Section]:
+    """All attacks one below the other."""
+    drawn = [(number, one) for number, one in enumerate(attacks, start=1) if one.roc or one.histograms]
+    if not drawn:
+        return []
+    blocks: list[Block | Details] = [Text(HOW_TO_READ)]
+    blocks += [picture(one, f"attack-{number}") for number, one in drawn]
+    return [Section("attacks", "Each attack", blocks)]
+
+
+def picture(attack: Attack, name: str) -> Picture:
+    """The ROC curve and the histograms of one attack."""
+    title = "ROC curve on logarithmic axes, and histograms of scores"
+    said = _said(attack)
+    return Picture(
+        wide=panel.draw(attack, name, title, said),
+        narrow=panel.draw(attack, name, title, said, narrow=True),
+        caption=_caption(attack),
+        tables=[*_curve(attack), *_histogram(attack)],
+    )
+
+
+def _caption(attack: Attack) -> str:
+    scores = dict.fromkeys(map(figures.score, attack.score))
+    by = f" Score: {words.listed(scores, 'or')}." if scores else ""
+    return (
+        f"{attack.name}, from the seat of {figures.seat(attack.seat)} ({figures.described(attack)}): AUC "
+        f"{figures.share(attack.auc.value)}, 95 % interval {figures.ends(attack.auc)}; the guarantee allows "
+        f"{_allowed(attack)}.{by}"
+    )
+
+
+def _allowed(attack: Attack) -> str:
+    bound = attack.bound.auc
+    return "anything, for there is none" if bound is None else f"at most {figures.at_most(bound)}"
+
+
+def _said(attack: Attack) -> str:
+    rates = " ".join(f"At {figures.at(f'{rate:g}')} {_found(attack, rate)}." for rate in (0.01, 0.1))
+    return f"{_caption(attack)} {rates}"
+
+
+def _found(attack: Attack, rate: float) -> str:
+    found = []
+    if attack.roc and rate * (attack.nonmembers or 0) >= panel.PER_RATE:
+        found.append(f"the attack finds {figures.percent(panel.averaged(attack.roc, rate))} of the members")
+    else:
+        found.append(f"there are {figures.TOO_FEW}")
+    if attack.bound.curve:
+        found.append(f"the bound is {figures.at_most(panel.allowed(attack.bound.curve, rate), rate=True)}")
+    return words.listed(found)
+
+
+def _curve(attack: Attack) -> list[Table]:
+    if not attack.roc:
+        return []
+    rows = []
+    for rate in READ_AT:
+        told = rate * (attack.nonmembers or 0) >= panel.PER_RATE
+        found = figures.percent(panel.averaged(attack.roc, rate)) if told else figures.TOO_FEW
+        bound = attack.bound.curve
+        allowed = figures.at_most(panel.allowed(bound, rate), rate=True) if bound else "no guarantee"
+        rows.append((f"{words.number(100 * rate)} %", found, allowed))
+    runs = f", averaged over {len(attack.roc)} runs" if len(attack.roc) > 1 else ""
+    caption = (
+        f"Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; the table "
+        "of all attacks sets them on others, and has intervals."
+    )
+    head = ("FPR", "TPR of the attack", "TPR that the guarantee allows")
+    return [Table(caption, head, rows, numeric=frozenset({1, 2}))]
+
+
+def _histogram(attack: Attack) -> list[Table]:
+    if not attack.histograms:
+        return []
+    one = attack.histograms[0]
+    rows = [
+        (f"{words.number(low)} to {words.number(high)}", f"{members:,}", f"{others:,}")
+        for low, high, members, others in zip(
+            one.edges, one.edges[1:], one.members, one.nonmembers, strict=False
+        )
+    ]
+    which = " in the first run" if len(attack.histograms) > 1 else ""
+    caption = f"Targets of the evaluation half by score{which}; scores beyond the ends count with the last."
+    return [common.sampled(caption, ("Score", "Members", "Non-members"), rows)]

@@ -1,0 +1,142 @@
+"""The pieces of a replay document: figures, curves, histograms, stories, bounds, attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from fedprivacy.report.parts import Guarantee, Part
+
+Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=10**12)]
+
+
+class Measure(Part):
+    """A figure between -1 and 1 with its 95 % interval; `covers` says which chance that is of."""
+
+    value: float = Field(ge=-1, le=1, allow_inf_nan=False)
+    low: float = Field(ge=-1, le=1, allow_inf_nan=False)
+    high: float = Field(ge=-1, le=1, allow_inf_nan=False)
+    covers: str | None = None
+
+
+class Curve(Part):
+    """Points of an ROC curve or of a bound, straight between them."""
+
+    fpr: tuple[Rate, ...] = Field(min_length=2)
+    tpr: tuple[Rate, ...]
+
+    @model_validator(mode="after")
+    def _rising(self) -> Curve:
+        if len(self.fpr) != len(self.tpr):
+            raise ValueError("fpr and tpr are not equally many")
+        if any(later < earlier for axis in (self.fpr, self.tpr) for earlier, later in pairwise(axis)):
+            raise ValueError("fpr and tpr must not fall")
+        return self
+
+
+class Histogram(Part):
+    """How many members and non-members have a score between two edges."""
+
+    edges: tuple[Real, ...] = Field(min_length=2, max_length=1001)
+    members: tuple[Count, ...]
+    nonmembers: tuple[Count, ...]
+
+    @model_validator(mode="after")
+    def _between_edges(self) -> Histogram:
+        if not len(self.edges) - 1 == len(self.members) == len(self.nonmembers):
+            raise ValueError("members and nonmembers must have one count between every two edges")
+        if any(later <= earlier for earlier, later in pairwise(self.edges)):
+            raise ValueError("edges must rise")
+        return self
+
+
+class Story(Part):
+    """The loss of a typical member and a typical non-member at each moment."""
+
+    moments: tuple[str, ...] = Field(min_length=2, max_length=12)
+    member: tuple[Real, ...]
+    nonmember: tuple[Real, ...]
+
+    @model_validator(mode="after")
+    def _at_each_moment(self) -> Story:
+        if not len(self.moments) == len(self.member) == len(self.nonmember):
+            raise ValueError("member and nonmember must have one loss at each moment")
+        return self
+
+    @property
+    def records(self) -> dict[str, Sequence[float]]:
+        """The losses by kind of record, in words."""
+        return {"Member": self.member, "Non-member": self.nonmember}
+
+
+class Bound(Part):
+    """The most that any attack at one seat can reach; all null where nothing is guaranteed."""
+
+    advantage: Rate | None = None
+    balanced_accuracy: Rate | None = None
+    auc: Rate | None = None
+    tpr_at_fpr: dict[str, Rate] | None = None
+    curve: Curve | None = None
+    basis: str | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+class ClassMeasure(Part):
+    """How well one class's members are told apart; null where too few were measured."""
+
+    auc: Measure | None = None
+    members: Count = 0
+    nonmembers: Count = 0
+
+
+class ModelAccuracy(Part):
+    """The attacked model's accuracy on held-out records."""
+
+    before: Rate | None = None
+    after: Rate | None = None
+
+
+class Empirical(Part):
+    """A lower bound on epsilon that trials prove, or the reason why there is none."""
+
+    reason: str | None = None
+    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    ceiling: float | None = None
+    confidence: float | None = None
+    method: str | None = None
+
+
+class Attack(Part):
+    """One attack: who sat where, what it did, and what it amounts to."""
+
+    name: str = "attack"
+    attack: str = ""
+    seat: str
+    isolating: bool = False
+    targets_per_round: int | None = None
+    rounds: int | None = None
+    targets_lost: Count = 0
+    members: Count | None = None
+    nonmembers: Count | None = None
+    measured: Count | None = None
+    seeds: Count = 1
+    auc: Measure
+    balanced_accuracy: Measure | None = None
+    advantage: Measure | None = None
+    tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
+    per_class: dict[str, ClassMeasure] = Field(default_factory=dict)
+    roc: tuple[Curve, ...] = ()
+    histograms: tuple[Histogram, ...] = ()
+    story: Story | None = None
+    score: tuple[str, ...] = ()
+    scores: dict[str, Measure] = Field(default_factory=dict)
+    blind: Measure | None = None
+    bound: Bound = Bound()
+    guarantee: Guarantee | None = None
+    model_accuracy: ModelAccuracy = ModelAccuracy()
+    empirical_epsilon: Empirical | None = None

@@ -1,0 +1,26 @@
+"""The game, the attacks and the attacked run: with which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fedprivacy.report import common, words
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.blocks import Facts, Section
+
+SECTIONS = ("game", "data", "model", "training", "server", "privacy", "federation", "evaluation")
+
+
+def sections(document: ReplayDocument) -> list[Section]:
+    """What was set; no section where the document does not say."""
+    facts = [
+        (words.capital(name), common.flat(part))
+        for name in SECTIONS
+        if isinstance(part := document.scenario.get(name), Mapping) and part
+    ]
+    facts += [
+        (f"Attack {name}", common.flat(part))
+        for name, part in document.asked.items()
+        if isinstance(part, Mapping)
+    ]
+    return [Section("settings", "Settings", [Facts(facts)])] if facts else []

@@ -1,0 +1,52 @@
+"""What a person sees in the terminal of attacks: their figures, who learns what, where the record is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fedprivacy.report.attacks import figures, finding
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.reading import read
+
+
+def show_replay(document: Mapping[str, Any]) -> None:
+    """The attacks with their intervals and bounds, the finding, every seat's guarantee in words."""
+    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    table = Table(title=escape(document["name"]), title_justify="left")
+    for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
+        left = name in ("attack", "seat")
+        table.add_column(name, overflow="fold", justify="left" if left else "right", no_wrap=not left)
+    for attack in document["attacks"]:
+        table.add_row(*map(escape, _row(attack)))
+    console.print(table)
+    result = read(document)
+    assert isinstance(result, ReplayDocument)
+    for seat in result.seats.values():
+        plain.print(finding.sentence(seat), markup=False)
+    exceeded = finding.exceeded(result.attacks)
+    if exceeded:
+        plain.print(exceeded, markup=False)
+    for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
+        plain.print(f"- {words}", markup=False)
+    lost = sum(attack["targets_lost"] for attack in document["attacks"])
+    if lost:
+        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)
+    performance = document["performance"]
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
+    plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _row(attack: Mapping[str, Any]) -> tuple[str, ...]:
+    auc, rate, bound = attack["auc"], attack["tpr_at_fpr"]["0.01"], attack["bound"]["auc"]
+    return (
+        attack["name"],
+        attack["seat"],
+        f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]",
+        "too few" if rate is None else figures.percent(rate["value"]),
+        "none" if bound is None else figures.at_most(bound),
+    )

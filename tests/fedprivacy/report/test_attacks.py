@@ -1,0 +1,458 @@
+"""The report of attacks: documents of scenarios that are played here, and what their pages say and hide."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+from pages import HOSTILE, MEASURE, OPENED, Page, poisoned
+
+from fedprivacy import report, sameness
+from fedprivacy.errors import InputError
+from fedprivacy.rechecking import checked_document
+from fedprivacy.report.attacks import figures, finding, panel
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Curve
+from fedprivacy.report.reading import read
+from fedprivacy.scenario.attack import AttackScenario
+from scenarios.display_attacks import show_replay
+from scenarios.replay import replay
+
+GAME = """
+name = "who-was-in"
+description = "Whose record was it?"
+seed = 3
+[data]
+name = "purchase-like"
+partition = "iid"
+clients = 3
+records = 400
+test_records = 200
+public_fraction = 0.4
+features = 100
+classes = 4
+[model]
+name = "mlp"
+hidden = [16]
+activation = "tanh"
+[training]
+batch_size = 16
+learning_rate = 0.1
+[server]
+rounds = 4
+[sampling]
+name = "all"
+[federation]
+chunk_size = 1
+[game]
+warm_up = 2
+members = 30
+nonmembers = 60
+[attacks.listening]
+kind = "passive"
+rounds = 2
+"""
+BARE = """
+[attacks.raising]
+kind = "active-gradient-ascent"
+targets_per_round = 45
+[attacks.listening-aside]
+kind = "passive"
+seat = "participant"
+rounds = 2
+[privacy]
+trust = "none"
+"""
+PRIVATE = """
+[privacy]
+trust = "local"
+epsilon = 4.0
+delta = 1e-5
+clipping_norm = 1.0
+"""
+NAMES = ("bare", "private")
+
+
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Attacks on two runs without noise, and on one with; their folders hold the pages."""
+    folder = tmp_path_factory.mktemp("attacked")
+    bare = AttackScenario.from_text(GAME + BARE, overrides=["game.repeats=2"])
+    private = AttackScenario.from_text(GAME + PRIVATE)
+    return {
+        "bare": replay(bare, folder, workers=1, command="fedprivacy attack --seed 3"),
+        "private": replay(private, folder, workers=1),
+    }
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def page(request: pytest.FixtureRequest, documents: dict[str, dict[str, Any]]) -> Page:
+    return Page((Path(documents[request.param]["path"]) / "report.html").read_text())
+
+
+def changed(document: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    """A copy whose first attack has other parts."""
+    other = copy.deepcopy(document)
+    other["attacks"][0].update(parts)
+    return other
+
+
+def rewritten(document: dict[str, Any], folder: Path) -> Path:
+    (folder / "run.json").write_text(json.dumps(document))
+    return folder
+
+
+def _interval(value: float, low: float, high: float) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "covers": "targets"}
+
+
+# --- what the page says
+
+
+def test_the_sentence_names_the_strongest_attack_of_each_seat_and_what_is_guaranteed(documents) -> None:
+    document = documents["bare"]
+    said = Page(report.render(document)).text("sentence").replace("\N{NO-BREAK SPACE}", " ")
+    for seat in ("server", "participant"):
+        best = max(
+            (one for one in document["attacks"] if one["seat"] == seat), key=lambda one: one["auc"]["value"]
+        )
+        auc = best["auc"]
+        ends = f"{auc['low']:.3f} to {auc['high']:.3f}"
+        assert f"{best['name']}, tells members from non-members with AUC {auc['value']:.3f}" in said
+        assert f"(95 % interval {ends})" in said
+    assert said.count("no guarantee stands against it") == 2
+    assert "too few non-members to tell its TPR at 1 % FPR" in said
+
+
+def test_the_sentence_says_what_the_guarantee_allows(documents) -> None:
+    [attack] = documents["private"]["attacks"]
+    page = Page(report.render(documents["private"]))
+    allowed = figures.at_most(attack["bound"]["auc"])
+    assert f"the guarantee allows AUC {allowed} at most" in page.text("sentence")
+    assert "epsilon 4 at delta 1e-5, unit client, adjacency replace-one" in page.text("aside")
+    assert f"AUC at most {allowed}" in page.text("aside")
+    assert float(allowed) >= attack["bound"]["auc"]
+
+
+def test_an_accuracy_that_stays_is_said_to_stay(documents) -> None:
+    kept = changed(documents["private"], model_accuracy={"before": 0.9, "after": 0.9})
+    assert "leaves the model's accuracy at 90.0" in Page(report.render(kept)).text("sentence")
+    moved = changed(documents["private"], model_accuracy={"before": 0.9, "after": 0.8})
+    assert "accuracy goes from 90.0" in Page(report.render(moved)).text("sentence")
+
+
+def test_every_attack_stands_with_its_figures_and_their_intervals(documents) -> None:
+    document = documents["bare"]
+    rows = Page(report.render(document)).rows("figures")
+    for attack in document["attacks"]:
+        auc, gain = attack["auc"], attack["advantage"]
+        [row] = [row for row in rows if row[0].startswith(attack["name"] + " ") and len(row) == 7]
+        assert row[1] == f"{auc['value']:.3f} {auc['low']:.3f} to {auc['high']:.3f}"
+        assert row[-1] == f"{gain['value']:.3f} {gain['low']:.3f} to {gain['high']:.3f}"
+        assert row[3].startswith(f"{100 * attack['tpr_at_fpr']['0.1']['value']:.1f} % ")
+        assert row[4:6] == ["— too few non-members"] * 2
+    assert "how training fell out" in Page(report.render(document)).text("figures")
+
+
+def test_a_group_of_rows_says_what_its_guarantee_allows(documents) -> None:
+    assert "no guarantee, hence no bound" in Page(report.render(documents["bare"])).text("figures")
+    [attack] = documents["private"]["attacks"]
+    said = Page(report.render(documents["private"])).text("figures")
+    rate = figures.at_most(attack["bound"]["tpr_at_fpr"]["0.01"], rate=True)
+    assert f"at most AUC {figures.at_most(attack['bound']['auc'])}" in said
+    assert f"TPR at 1 % FPR {rate}" in said
+
+
+def test_every_score_stands_beside_the_record_alone(documents) -> None:
+    document = documents["bare"]
+    page = Page(report.render(document))
+    blind = [f"{one['blind']['value']:.3f}" for one in _by_seat(document)]
+    rows = [row for row in page.rows("figures") if row[0].startswith("The record alone")]
+    assert [[cell.split()[0] for cell in row[1:]] for row in rows] == [blind]
+    for name in document["attacks"][0]["scores"]:
+        assert figures.score(name) in page.text("figures")
+    assert "chosen" in page.text("figures")
+
+
+def _by_seat(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted(document["attacks"], key=lambda one: one["seat"] != "server")
+
+
+def test_the_bound_is_drawn_where_there_is_one_alone(documents) -> None:
+    drawn = {
+        name: report.render(document).split('<section id="attacks">')[1]
+        for name, document in documents.items()
+    }
+    assert "The most that the guarantee allows" in drawn["private"]
+    assert "The most that the guarantee allows" not in drawn["bare"]
+    assert "no guarantee, so no bound" in drawn["bare"]
+
+
+def test_the_story_of_an_ascent_stands_in_a_picture_and_a_table(documents) -> None:
+    document = documents["bare"]
+    [told] = [one["story"] for one in document["attacks"] if one["story"]]
+    rows = Page(report.render(document)).rows("ascent")
+    assert ["Member", *map(_short, told["member"])] in rows
+    assert ["Non-member", *map(_short, told["nonmember"])] in rows
+    assert 'id="ascent"' not in report.render(documents["private"])
+
+
+def _short(loss: float) -> str:
+    return figures.words.number(loss, 3)
+
+
+def test_an_attack_whose_whole_interval_is_above_its_bound_is_told_on_top(documents) -> None:
+    document = documents["private"]
+    assert "Above the bound" not in report.render(document)
+    broken = Page(report.render(changed(document, auc=_interval(0.99, 0.97, 1.0))))
+    assert "the whole interval of listening lies above what the guarantee allows" in broken.text("stopped")
+    bare = changed(documents["bare"], auc=_interval(0.99, 0.97, 1.0))
+    assert "Above the bound" not in report.render(bare)
+
+
+def test_what_the_guesses_prove_is_told_or_why_they_prove_nothing(documents) -> None:
+    assert "no fair coin stands behind each" in Page(report.render(documents["private"])).text("figures")
+    proved = {"epsilon": 1.25, "ceiling": 3.5, "confidence": 0.95, "method": "one run"}
+    said = Page(report.render(changed(documents["private"], empirical_epsilon=proved))).text("figures")
+    assert "At least 1.25 with confidence 95.0 %; so many guesses can prove at most 3.5 (one run)." in said
+
+
+def test_a_class_stands_by_itself_where_enough_of_it_was_measured(documents) -> None:
+    few = Page(report.render(documents["private"])).text("figures")
+    assert "Of 4 classes 4 have too few targets." in few
+    known = {"2": {"auc": _interval(0.6, 0.5, 0.7), "members": 11, "nonmembers": 12}}
+    rows = Page(report.render(changed(documents["private"], per_class=known))).rows("figures")
+    assert ["2", "0.600", "0.500 to 0.700", "11", "12"] in rows
+
+
+@pytest.mark.parametrize("status", ["running", "failed", "interrupted"])
+def test_attacks_that_broke_off_say_how_far_they_came(documents, status: str) -> None:
+    document = documents["bare"]
+    one = {**document, "status": status, "attacks": document["attacks"][:1]}
+    assert "1 of 3 attacks" in Page(report.render(one)).text("main")
+    assert "No attack was played" in Page(report.render({**one, "attacks": []})).text("main")
+
+
+def test_a_document_renders_with_whatever_it_lacks(documents) -> None:
+    auc = {"value": 0.5, "low": 0.4, "high": 0.6}
+    Page(report.render({"schema": 1, "kind": "replay", "attacks": [{"seat": "server", "auc": auc}]}))
+    Page(report.render({"schema": 1, "kind": "replay"}))
+    Page(report.render(changed(documents["bare"], roc=[], histograms=[], scores={}, blind=None)))
+
+
+# --- what is drawn
+
+
+def test_the_curve_of_several_runs_is_their_mean_and_takes_the_upper_end_of_a_step() -> None:
+    step = Curve(fpr=(0.0, 0.5, 0.5, 1.0), tpr=(0.0, 0.0, 1.0, 1.0))
+    chance = Curve(fpr=(0.0, 1.0), tpr=(0.0, 1.0))
+    assert panel.averaged([step], 0.5) == 1.0
+    assert panel.averaged([step], 0.4) == 0.0
+    assert panel.averaged([step, chance], 0.25) == 0.125
+    assert panel.averaged([step, chance], 1.0) == 1.0
+
+
+def test_a_bound_is_never_read_off_below_itself() -> None:
+    bound = Curve(fpr=(0.0, 0.25, 1.0), tpr=(0.0, 0.5, 1.0))  # of a square root
+    assert [panel.allowed(bound, rate) for rate in (0.0, 0.2, 0.25, 0.26, 1.0)] == [0.0, 0.5, 0.5, 1.0, 1.0]
+    assert panel.allowed(Curve(fpr=(0.0, 0.5), tpr=(0.0, 0.5)), 0.9) == 0.5
+
+
+def test_examples_in_docstrings_are_true() -> None:
+    for module in (figures, sameness):
+        assert doctest.testmod(module).failed == 0
+
+
+# --- what every page holds
+
+
+def test_no_epsilon_is_bare(page: Page) -> None:
+    block = r"<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>|<table.*?</table>"
+    found = re.findall(block, page.html, re.DOTALL)
+    plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<(title|desc).*?</\1>", "", text)) for text in found]
+    for text in (text for text in plain if re.search(r"[Ee]psilon \d", text)):
+        assert all(term in text for term in ("delta 1e-5", "unit client", "adjacency replace-one")), text
+        assert re.search(r"server|participant|outsider|observer", text), text
+
+
+def test_operator_only_fields_stand_in_their_section_alone(documents) -> None:
+    page = Page(report.render(documents["bare"]))
+    claims = page.text("main", without="operator-only")
+    assert "--seed 3" in page.text("operator-only")
+    assert not re.search(r"\nseed = 3|--seed|noise_key|Wall-clock", claims)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_in_a_document_becomes_markup(documents, name: str) -> None:
+    document = documents[name]
+    hostile = {**poisoned(document), "operator_only": document["operator_only"]}
+    hostile["scenario"]["attacks"][HOSTILE] = {HOSTILE: HOSTILE}
+    first = hostile["attacks"][0]
+    first["scores"][HOSTILE] = first["tpr_at_fpr"][HOSTILE] = first["auc"]
+    first["per_class"][HOSTILE] = {"auc": first["auc"]}
+    html = report.render(hostile)
+    page = Page(html)
+    assert not page.all("script")
+    assert not page.all("img")
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert html.count("</style>") == 1
+    assert HOSTILE in page.text("h1")
+
+
+def test_the_page_is_whole_offline_and_accessible(page: Page) -> None:
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    assert "://" not in page.html
+    figures_found = re.findall(r"<figure.*?</figure>", page.html, re.DOTALL)
+    assert figures_found
+    assert len(re.findall("<svg", page.html)) == 2 * len(figures_found)
+    for figure in map(Page, figures_found):
+        for drawing in figure.all("svg"):
+            title, description = drawing["aria-labelledby"].split()
+            assert figure.text(title)
+            assert len(figure.text(description)) > 60
+        assert figure.all("table")
+    for table in re.findall(r"<table.*?</table>", page.html, re.DOTALL):
+        assert Page(table).text("caption")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_document_gives_the_same_page(documents, name: str) -> None:
+    document = copy.deepcopy(documents[name])
+    first = report.render(document)
+    with mpl.rc_context({"font.size": 30, "axes.grid": False}):
+        assert report.render(document) == first
+    assert document == documents[name]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"auc": _interval(float("nan"), 0.0, 1.0)}, "attacks[0].auc.value is not a finite number"),
+        ({"auc": _interval(1.5, 0.0, 1.0)}, "attacks[0].auc.value"),
+        ({"auc": None}, "attacks[0].auc"),
+        ({"roc": [{"fpr": [0.0, 1.0], "tpr": [0.0]}]}, "fpr and tpr are not equally many"),
+        ({"roc": [{"fpr": [1.0, 0.0], "tpr": [0.0, 1.0]}]}, "fpr and tpr must not fall"),
+        ({"roc": [{"fpr": [0.0, 2.0], "tpr": [0.0, 1.0]}]}, "attacks[0].roc[0].fpr[1]"),
+        ({"histograms": [{"edges": [0.0, 1.0], "members": [], "nonmembers": [1]}]}, "one count between"),
+        ({"histograms": [{"edges": [1.0, 1.0], "members": [1], "nonmembers": [1]}]}, "edges must rise"),
+        ({"story": {"moments": ["a", "b"], "member": [1.0], "nonmember": [1.0]}}, "one loss at each"),
+        ({"guarantee": {"observer": "server", "epsilon": 1.0}}, "an epsilon without delta"),
+    ],
+)
+def test_a_damaged_attack_is_refused_in_words(documents, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        report.render(changed(documents["private"], **change))
+
+
+# --- accounted for again
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stored_document_is_accounted_for_again(documents, name: str) -> None:
+    assert checked_document(Path(documents[name]["path"])) == documents[name]
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("guarantee", "epsilon", 1.0),
+        ("guarantee", "epsilon", None),
+        ("guarantee", "delta", 1e-9),
+        ("guarantee", "adjacency", "add-remove"),
+        ("guarantee", "assumptions", []),
+        ("guarantee", "words", "Against the server: at most epsilon = 1."),
+        ("bound", "auc", 0.5),
+        ("bound", "auc", None),
+        ("bound", "curve", {"fpr": [0.0, 1.0], "tpr": [0.0, 1.0]}),
+        ("bound", "tpr_at_fpr", {"0.1": 0.1, "0.01": 0.01, "0.001": 0.001}),
+    ],
+)
+def test_a_changed_guarantee_or_bound_is_refused(
+    documents, part: str, key: str, value: Any, tmp_path: Path
+) -> None:
+    document = copy.deepcopy(documents["private"])
+    document["attacks"][0][part][key] = value
+    with pytest.raises(InputError, match=rf"attacks\[0\]\.{part} says {key} = .* its ledger implies"):
+        checked_document(rewritten(document, tmp_path))
+
+
+def test_a_guarantee_that_the_ledger_does_not_give_is_refused(documents, tmp_path: Path) -> None:
+    [private] = documents["private"]["attacks"]
+    document = changed(documents["bare"], guarantee=private["guarantee"], bound=private["bound"])
+    with pytest.raises(
+        InputError, match=r"attacks\[0\]\.guarantee says trust = local, its ledger implies none"
+    ):
+        checked_document(rewritten(document, tmp_path))
+
+
+def test_another_trust_model_than_the_ledgers_or_no_seat_is_refused(documents, tmp_path: Path) -> None:
+    document = copy.deepcopy(documents["private"])
+    document["scenario"]["privacy"]["trust"] = "central"
+    with pytest.raises(InputError, match="the scenario says trust 'central', the ledger 'local'"):
+        checked_document(rewritten(document, tmp_path))
+    with pytest.raises(InputError, match="seat"):
+        checked_document(rewritten(changed(documents["private"], seat="nobody"), tmp_path))
+    del document["ledger"]
+    with pytest.raises(InputError, match="damaged"):
+        checked_document(rewritten(document, tmp_path))
+
+
+# --- in a real browser
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
+def test_the_page_shows_in_a_real_browser(documents, browser: Any, name: str, width: int, dark: bool) -> None:
+    path = Path(documents[name]["path"]) / "report.html"
+    browser.open(path, width, dark=dark)
+    browser.evaluate(OPENED)
+    found = browser.evaluate(MEASURE)
+    assert browser.happened("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown") == []
+    assert len(found["sizes"]) == found["figures"] > 0
+    assert found["cut"] == []
+    assert found["faint"] == []
+    assert found["dark"] is dark
+    assert found["wide"] <= width
+
+
+@pytest.mark.slow
+def test_a_print_is_dark_on_white_without_what_is_for_the_operator(documents, browser: Any) -> None:
+    browser.open(Path(documents["bare"]["path"]) / "report.html", 700, dark=True, media="print")
+    found = browser.evaluate(MEASURE)
+    assert (found["dark"], found["faint"]) == (False, [])
+    assert all(width > 600 for width, _ in found["sizes"])
+    printed = browser.evaluate("document.querySelector('main').innerText")
+    assert "Every attack in figures" in printed
+    assert "For the operator" not in printed
+    assert "--seed" not in printed
+
+
+# --- in the terminal
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_terminal_shows_figures_findings_guarantees_and_where_the_report_is(
+    documents, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = documents[name]
+    show_replay(document)
+    lines = capsys.readouterr().out.splitlines()
+    for attack in document["attacks"]:
+        auc, bound = attack["auc"], attack["bound"]["auc"]
+        figure = f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]"
+        [row] = [line for line in lines if attack["name"] in line.split() and figure in line]
+        assert ("none" if bound is None else figures.at_most(bound)) in row
+        assert "too few" in row
+        assert f"- {attack['guarantee']['words']}" in lines
+    result = read(document)
+    assert isinstance(result, ReplayDocument)
+    assert all(finding.sentence(own) in lines for own in result.seats.values())
+    assert lines[-1] == f"report: {document['path']}/report.html"
