@@ -31,6 +31,8 @@ NOT_RUN = (
 )
 SHORTER = {
     "fedprivacy compare star-wars-survey": "--set compare.repeats=2 --set 'compare.clients=[100, 1000]'",
+    "fedprivacy replay active-gradient-ascent": "--attack passive --set game.members=20 "
+    "--set game.nonmembers=40 --set server.rounds=2 --set attacks.passive.rounds=2",
     "fedprivacy compare local-vs-central": "--set 'compare.seeds=[1]' --set 'compare.epsilons=[8.0]'",
     'fedprivacy compare mine.toml --set "compare={epsilons=[2.0], seeds=[1, 2]}"': "--set server.rounds=2",
 }
