@@ -4,8 +4,8 @@ Each query of a run is a release of its own, so that one run of many equal queri
 table, and on its neighbour. The empirical epsilon of a single query stays below what its event costs, comes
 near it, and exceeds it where the noise is half of what is stated, or of choices a quarter: a few hundred trials
 prove no more of them. Half the noise of choices is caught by the exact likelihood ratios of
-tests/fedprivacy/mechanisms/test_selection.py. False-alarm rate of each bound: 1e-2, with fixed seeds; a mechanism
-of too little noise escapes with less than 1e-3.
+tests/fedprivacy/mechanisms/test_claims.py. False-alarm rate of each bound: 1e-2, with fixed seeds; a mechanism
+of too little noise escapes with less than 1e-2.
 """
 
 from __future__ import annotations
@@ -94,10 +94,12 @@ CASES = {
     ),
     "quantile": (HALF, [[0.0, MIDDLE], [MIDDLE, TOP]], low, {"trust": "central"}, ExponentialMechanism),
 }  # fmt: skip
+# So tight on these tables that a few trials come near the claim.
+TIGHT = ("local coin", "local k-ary", "central count")
 # How much less noise is found out, and in how many runs of each table.
 FOUND_OUT = {
     "local coin": (2, 6), "local k-ary": (2, 6), "central count": (2, 6), "central mean": (2, 12),
-    "most common": (4, 4), "quantile": (4, 4),
+    "most common": (4, 6), "quantile": (4, 4),
 }  # fmt: skip
 
 
@@ -108,7 +110,7 @@ def test_an_audit_stays_below_the_claim(scores, name: str) -> None:
     assert claimed == pytest.approx(EACH, rel=1e-9)
     proved = threshold_bound(present, absent, 0.0, CONFIDENCE).epsilon
     assert proved <= claimed
-    assert proved >= claimed / 4 or FOUND_OUT[name][0] > 2
+    assert proved >= claimed / 4 or name not in TIGHT
 
 
 @pytest.mark.parametrize("name", FOUND_OUT)
