@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.accounting.shuffle import shuffled_epsilon
 from fedprivacy.accounting.statement import check_guarantees, check_record
+from fedprivacy.analytics.shuffled import amplified
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
 from fedprivacy.runs import read_document
@@ -27,8 +26,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
     document = read_document(where)
     check_record(document, str(where))
     try:
-        if document["kind"] == "statistics" and document["privacy"].get("shuffled"):
-            _check_shuffled(document, str(where))
+        if document["kind"] == "statistics":
+            _check_statistics(document, str(where))
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare" else ()):
             stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
             if stated != _spent(folder, cell["runs"]):
@@ -43,11 +42,26 @@ def checked_document(folder: Path) -> dict[str, Any]:
     return document
 
 
+def _check_statistics(document: Mapping[str, Any], where: str) -> None:
+    """That a run of statistics names the budget that its ledger keeps to."""
+    budget = document["privacy"]["epsilon"]
+    stated = [one["epsilon"] for one in document["privacy"]["guarantees"] if one["epsilon"] is not None]
+    spent = max(stated, default=0.0)
+    named = {budget, document["scenario"]["privacy"].get("epsilon")}
+    if len(named) > 1 or (budget is not None and spent > budget * 1.001):
+        raise InputError(
+            f"{where}: names a budget of epsilon = {', '.join(map(str, sorted(named, key=str)))}, its ledger "
+            f"costs {spent}. The record was changed: run it again."
+        )
+    if document["privacy"].get("shuffled"):
+        _check_shuffled(document, where)
+
+
 def _check_shuffled(document: Mapping[str, Any], where: str) -> None:
     """That what a shuffler would make of the plan is stated no smaller than it is (`analytics.shuffled`)."""
     said, plan = document["privacy"]["shuffled"]["epsilon"], document["plan"]
-    share, each = plan["delta"] / len(plan["asks"]), [ask["mechanism"]["epsilon"] for ask in plan["asks"]]
-    found = math.fsum(shuffled_epsilon(one, plan["population"], share) for one in each)
+    epsilons = [ask["mechanism"]["epsilon"] for ask in plan["asks"]]
+    found = amplified(epsilons, plan["population"], plan["delta"])
     if not said >= found / 1.001:
         raise InputError(
             f"{where}: says epsilon = {said} if answers were shuffled, its plan costs {found}. "

@@ -16,6 +16,7 @@ from fedprivacy.analytics.comparison import INTERVAL, brief, finding, slope_by_t
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
+from fedprivacy.analytics.shuffled import shuffled
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
@@ -205,6 +206,7 @@ def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, 
         "repeats": len(runs),
         "queries": [summary([run[number] for run in runs]) for number in range(len(plan.asks))],
         "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
+        "shuffled": shuffled(plan) if cell.scenario.privacy.shuffled else None,
         "ledger": charged,
         "seconds": round(sum(query["seconds"] for run in runs for query in run), 6),
     }

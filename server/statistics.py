@@ -13,11 +13,13 @@ from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
 from fedprivacy.analytics.people import People
+from fedprivacy.analytics.plan import Ask, StatisticsPlan
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.analytics.releasing import release
 from fedprivacy.analytics.results import result, truth
 from fedprivacy.analytics.streams import statistics_streams
 from fedprivacy.errors import FedPrivacyError, RunError
+from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.protocol import AskReply, AskRequest
 from server.aggregation import by_turn
 from server.hosts import find_hosts
@@ -81,15 +83,14 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
     asked = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
     for number, ask in enumerate(plan.asks):
         began = time.perf_counter()
-        cells = plan.totals_of(ask)
         replies = _replies(grid, hosts, asked, number, plan.to_json(), federation.timeout)
-        gathered = gather(asked, replies, cells)
+        gathered = gather(asked, replies, plan, ask)
         if not gathered.answered:
             raise RunError(f"query {ask.question.name}: nobody answered. First: {gathered.first_failure}")
         stream = streams.noise(f"release/{ask.question.name}")
-        answer = result(
-            ask, release(ask, plan.trust, gathered.totals, gathered.answered, stream), gathered.answered
-        )
+        # How many answered is nobody's business where exact totals are: a fixed denominator, as in training.
+        clients = gathered.answered if plan.trust == "local" else plan.population
+        answer = result(ask, release(ask, plan.trust, gathered.totals, clients, stream), clients)
         exact = ask.question.exact(people, everybody)
         record.commit(
             {
@@ -105,38 +106,59 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
         )
 
 
-def gather(asked: Sequence[Chunk], replies: Iterator[Message], cells: int) -> Gathered:
+def gather(asked: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask) -> Gathered:
     """The sum over a query's replies, added in the order of the chunks whatever the order of arrival.
 
     Args:
         asked: The chunks, in order; message number i asked for the i-th.
         replies: Flower replies.
-        cells: How many totals each must hold.
+        plan: What is asked for.
+        ask: One of its queries.
     """
-    gathered = Gathered(np.zeros(cells))
+    gathered = Gathered(np.zeros(plan.totals_of(ask)))
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is None or reply[0] != number:
             gathered.fail(len(chunk.clients), "the node did not answer")
             continue
-        _add(gathered, reply[1], cells, len(chunk.clients))
+        _add(gathered, reply[1], plan, ask, len(chunk.clients))
         reply = next(in_order, None)
     return gathered
 
 
-def _add(gathered: Gathered, message: Message, cells: int, clients: int) -> None:
+def _add(gathered: Gathered, message: Message, plan: StatisticsPlan, ask: Ask, clients: int) -> None:
     if message.has_error():
         gathered.fail(clients, message.error.reason or f"Flower error {message.error.code}")
         return
     try:
-        reply = AskReply.of(*parts_of(message), cells=cells, clients=clients)
+        reply = AskReply.of(*parts_of(message), cells=plan.totals_of(ask), clients=clients)
+        if plan.trust != "local" or not isinstance(ask.mechanism, Laplace):  # whose noise has no bounds
+            _check(reply, counts=plan.trust == "local")
     except FedPrivacyError as error:
         gathered.fail(clients, str(error))
         return
     gathered.totals += reply.totals
     gathered.answered += reply.answered
     gathered.refused += reply.refused
+
+
+def _check(reply: AskReply, *, counts: bool) -> None:
+    """Refuses totals that no honest node can have.
+
+    Args:
+        reply: Of exact answers, or of such as are counted.
+        counts: Whether they are counted.
+
+    Raises:
+        FedPrivacyError: a total is below 0 or above the number of answers, or not whole where it counts.
+    """
+    low, high = float(reply.totals.min()), float(reply.totals.max())
+    whole = not counts or bool((reply.totals == np.rint(reply.totals)).all())
+    if low < 0 or high > reply.answered * (1 + 1e-9) or not whole:
+        raise FedPrivacyError(
+            f"not an answer: totals from {low:g} to {high:g} of {reply.answered} clients who answered"
+        )
 
 
 def _replies(

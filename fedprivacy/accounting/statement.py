@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any
 
 from fedprivacy.accounting.epsilon import epsilon
@@ -36,9 +37,10 @@ def printed(epsilon: float, digits: int = 4) -> str:
     """
     if epsilon <= 0 or not math.isfinite(epsilon):
         return f"{epsilon:g}"
-    scale = 10.0 ** (digits - 1 - math.floor(math.log10(epsilon)))
+    # Decimal, since 10^(number of digits) is no float for the least deltas.
+    last = Decimal(1).scaleb(math.floor(math.log10(epsilon)) - digits + 1)
     # A calibrated epsilon may exceed its target by rounding of the last bits: that is not a digit.
-    up = math.ceil(epsilon * scale - 1e-4) / scale
+    up = float(math.ceil(Decimal(epsilon) / last - Decimal("1e-4")) * last)
     return f"{up:,.0f}" if up >= 1000 else f"{up:.{digits}g}"
 
 

@@ -12,6 +12,7 @@ from fedprivacy.analytics.plan import StatisticsPlan
 
 PUBLIC = "the queries with their bounds, grids and categories are public knowledge"
 PUBLIC_SIZE = "and so is the number of clients"
+PUBLIC_ANSWERS = "and so are the number of clients and how many of them answered"
 PRIVATE_SIZE = (
     "the observer is not told how many clients there are or have answered (operator-only in the record)"
 )
@@ -58,6 +59,7 @@ def _claim(plan: StatisticsPlan, observer: str, event: dp_accounting.DpEvent, he
         reason = "the server is trusted: it sees exact totals"
         return {"observer": observer, "event": None, "assumptions": [reason]}
     by_whom = TRUSTED if plan.trust == "central" else ENFORCED if held else HANDED
-    size = [f"{PUBLIC}, {PUBLIC_SIZE}"] if plan.adjacency == "replace-one" else [PUBLIC, PRIVATE_SIZE]
+    known = PUBLIC_ANSWERS if plan.trust == "local" else PUBLIC_SIZE
+    size = [f"{PUBLIC}, {known}"] if plan.adjacency == "replace-one" else [PUBLIC, PRIVATE_SIZE]
     assumptions = [by_whom, *size, TRUTH_HIDDEN, SIMULATED]
     return {"observer": observer, "event": to_json(event), "assumptions": assumptions}

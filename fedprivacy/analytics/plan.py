@@ -16,9 +16,10 @@ from fedprivacy.analytics.questions import Question, questions_of
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, best_oracle
-from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace, histogram_sensitivity
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.pure import MAX_EPSILON
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
+from fedprivacy.mechanisms.sensitivity import histogram_sensitivity
 from fedprivacy.scenario.statistics import Statistics
 
 Told = RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from fedprivacy.accounting.shuffle import ASSUMPTIONS, shuffled_epsilon
+from fedprivacy.accounting.shuffle import ASSUMPTIONS, MAX_LOCAL, shuffled_epsilon
 from fedprivacy.accounting.statement import NEIGHBOURS, printed
 from fedprivacy.analytics.ledger import TRUTH_HIDDEN
 from fedprivacy.analytics.plan import StatisticsPlan
@@ -13,10 +14,27 @@ from fedprivacy.analytics.plan import StatisticsPlan
 OBSERVER = "whoever sees the answers of all clients in random order, and no more"
 
 
-def shuffled(plan: StatisticsPlan) -> dict[str, Any]:
-    """The amplified epsilon of all queries, by the clone bound of Feldman, McMillan and Talwar 2021.
+def amplified(epsilons: Sequence[float], clients: int, delta: float) -> float:
+    """Epsilon of all queries' answers behind a shuffler, by the clone bound (Feldman et al. 2021).
 
-    Each query has its share of delta, and their epsilons add up.
+    The answers of one client are taken as one message of the summed budget, so that it does not matter
+    whether a shuffler keeps them together or shuffles each query on its own: the latter can be made of the
+    former.
+
+    Args:
+        epsilons: The local budget of each query.
+        clients: How many answer, each query once.
+        delta: Of the guarantee, above 0.
+
+    Raises:
+        InputError: there are too many clients, or delta is too small for the bound.
+    """
+    whole = math.fsum(epsilons)
+    return whole if whole > MAX_LOCAL else shuffled_epsilon(whole, clients, delta)
+
+
+def shuffled(plan: StatisticsPlan) -> dict[str, Any]:
+    """What stands in the record of a local run that asks for it (`amplified`).
 
     Args:
         plan: A local plan with a delta above 0.
@@ -24,13 +42,8 @@ def shuffled(plan: StatisticsPlan) -> dict[str, Any]:
     Raises:
         InputError: there are too many clients, or delta is too small for the bound.
     """
-    share = plan.delta / len(plan.asks)
-    each = [
-        shuffled_epsilon(ask.mechanism.epsilon, plan.population, share)
-        for ask in plan.asks
-        if ask.mechanism is not None
-    ]
-    spent = math.fsum(each)
+    epsilons = [ask.mechanism.epsilon for ask in plan.asks if ask.mechanism is not None]
+    spent = amplified(epsilons, plan.population, plan.delta)
     assumptions = [*ASSUMPTIONS, TRUTH_HIDDEN]
     words = (
         f"If answers were shuffled: against {OBSERVER}, at most epsilon = {printed(spent)} at delta = "

@@ -11,6 +11,8 @@ from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import FrequencyOracle
 from fedprivacy.mechanisms.laplace import Laplace
 
+REPORT_BITS = 2**28  # of reports in memory at once: 32 MB
+
 
 def totals(
     plan: StatisticsPlan, ask: Ask, people: People, clients: Ids, stream: np.random.Generator
@@ -42,5 +44,11 @@ def totals(
         case Laplace():
             return np.array([mechanism.draw(answers, stream).sum()])
         case FrequencyOracle():
-            return mechanism.support(mechanism.draw(answers, stream)).astype(np.float64)
+            # In parts, since a report may hold a bit for each category.
+            size = max(1, REPORT_BITS // mechanism.categories)
+            parts = (answers[start : start + size] for start in range(0, len(answers), size))
+            support = np.zeros(mechanism.categories)
+            for part in parts:
+                support += mechanism.support(mechanism.draw(part, stream))
+            return support
     raise TypeError(f"{mechanism} is no mechanism of a client")

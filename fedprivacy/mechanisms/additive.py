@@ -9,9 +9,15 @@ from typing import ClassVar, Self
 
 import dp_accounting
 
-from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.ranges import check_chance, check_epsilon, check_sensitivity, check_size
-from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity, sum_sensitivity
+from fedprivacy.mechanisms.ranges import (
+    MOST_PEOPLE,
+    check_chance,
+    check_epsilon,
+    check_error,
+    check_sensitivity,
+    check_size,
+)
+from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
 
 
 @dataclass(frozen=True)
@@ -45,26 +51,6 @@ class AdditiveNoise(ABC):
     def histogram(cls, epsilon: float, adjacency: str) -> Self:
         """For a histogram of which each record falls into one cell."""
         return cls(epsilon, histogram_sensitivity(adjacency))
-
-    @classmethod
-    def bounded_sum(cls, epsilon: float, low: float, high: float, adjacency: str) -> Self:
-        """For a sum of one number a record, each cut to [low, high] before; see `sum_sensitivity`.
-
-        Raises:
-            InputError: `low` is not below `high`, or epsilon or adjacency is out of range.
-        """
-        return cls(epsilon, sum_sensitivity(low, high, adjacency))
-
-    @classmethod
-    def from_scale(cls, scale: float, sensitivity: float) -> Self:
-        """The mechanism with noise of this scale on an answer of this sensitivity.
-
-        Raises:
-            InputError: The scale is not above 0, or gives an epsilon out of range.
-        """
-        if not 0 < scale < math.inf:
-            raise InputError(f"scale = {scale}: must be a finite number above 0.")
-        return cls(sensitivity / scale, sensitivity)
 
     @property
     def scale(self) -> float:
@@ -117,11 +103,11 @@ class AdditiveNoise(ABC):
         c = sensitivity ln(1/(1 - confidence)), the lectures' bound; local answers need c/(epsilon error)^2.
 
         Raises:
-            InputError: The error is not above 0, or the confidence not in (0, 1).
+            InputError: The error is below `half_width` / 1e30 or not finite, or the confidence not in (0, 1).
         """
-        if not error > 0:
-            raise InputError(f"error = {error}: must be above 0.")
-        return max(1, math.ceil(self.half_width(confidence) / error))
+        width = self.half_width(confidence)
+        check_error(error, width / MOST_PEOPLE)
+        return max(1, math.ceil(width / error))
 
     @property
     def words(self) -> str:

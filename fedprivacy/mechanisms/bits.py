@@ -13,8 +13,9 @@ from scipy.special import expit
 
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.coins import MIN_EPSILON, check_epsilon, coins, rounded_up
+from fedprivacy.mechanisms.coins import MIN_EPSILON, coins, rounded_up
 from fedprivacy.mechanisms.pure import MAX_EPSILON
+from fedprivacy.mechanisms.ranges import MOST_PEOPLE, check_chance, check_epsilon, check_error
 
 Answers = NDArray[np.uint8]
 
@@ -41,7 +42,7 @@ class RandomizedResponse:
     title: ClassVar[str] = "randomized response"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.title, self.epsilon)
+        check_epsilon(self.epsilon, MIN_EPSILON, MAX_EPSILON, self.title)
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
@@ -154,6 +155,8 @@ class RandomizedResponse:
 
         ybar (1 - ybar) / (4 gamma^2 clients). Since y (1 - y) is concave, it is conservative for numbers
         and for given clients alike; half an answer is added to either side, so that it is never 0.
+        A normal interval of this variance alone does not cover the mean as often as it says where clients
+        are few, or where nearly all answers are the same: the answers are then far from normal.
 
         Args:
             ones: How many answers are 1.
@@ -173,17 +176,16 @@ class RandomizedResponse:
         epsilon with c = 2 ln(2/(1 - confidence)). It holds for bits and numbers of any mean.
 
         Args:
-            error: The largest distance from the mean that is wanted, above 0.
+            error: The largest distance from the mean that is wanted, above 0; at most 1e30 clients are found.
             confidence: With which probability, in (0, 1).
 
         Raises:
             InputError: error or confidence is out of range.
         """
-        if not error > 0:
-            raise InputError(f"{self.title}: error = {error}: must be above 0.")
-        if not 0 < confidence < 1:
-            raise InputError(f"{self.title}: confidence = {confidence}: must be between 0 and 1.")
-        return math.ceil(math.log(2 / (1 - confidence)) / (8 * self.gamma**2 * error**2))
+        check_chance("confidence", confidence)
+        needed = math.log(2 / (1 - confidence)) / (8 * self.gamma**2)  # for an error of 1
+        check_error(error, math.sqrt(needed / MOST_PEOPLE))
+        return max(1, math.ceil(needed / error**2))
 
     def event(self) -> dp_accounting.DpEvent:
         """What one answer costs, as the accountant reads it."""

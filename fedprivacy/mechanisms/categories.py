@@ -12,6 +12,8 @@ so that k-ary randomised response is best for k < 3 E + 2, and OUE from there on
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fedprivacy.mechanisms.frequency import FrequencyOracle
 from fedprivacy.mechanisms.hadamard import HadamardResponse
 from fedprivacy.mechanisms.kary import KaryRandomizedResponse
@@ -25,6 +27,7 @@ __all__ = [
     "OptimizedUnary",
     "SymmetricUnary",
     "best_oracle",
+    "least_variance",
 ]
 
 # Of equals the first is taken: the one of shorter reports.
@@ -49,4 +52,9 @@ def best_oracle(categories: int, epsilon: float) -> FrequencyOracle:
     >>> best_oracle(4, 1.0).name, best_oracle(1000, 1.0).name
     ('k-ary-randomized-response', 'oue')
     """
-    return min((kind(categories, epsilon) for kind in ORACLES), key=lambda oracle: oracle.variance(1))
+    return least_variance(kind(categories, epsilon) for kind in ORACLES)
+
+
+def least_variance(oracles: Iterable[FrequencyOracle]) -> FrequencyOracle:
+    """The one whose count of a rare category has the least variance; of equals the first."""
+    return min(oracles, key=lambda oracle: oracle.variance(1))

@@ -11,9 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.pure import MAX_EPSILON
-
 # Below, the two answers differ so little that the grid would show.
 MIN_EPSILON = 1e-6
 _GRID = 2.0**53
@@ -46,20 +43,3 @@ def coins(shape: int | tuple[int, ...], probability: float, stream: np.random.Ge
     undecided = np.flatnonzero(first == whole)
     heads[undecided] = stream.random(len(undecided)) < rest
     return heads.reshape(shape)
-
-
-def check_epsilon(where: str, epsilon: float) -> None:
-    """Refuses an epsilon that no mechanism of coins can keep or make sense of.
-
-    Args:
-        where: The mechanism's title, for the message.
-        epsilon: Of one answer.
-
-    Raises:
-        InputError: epsilon is not a number from `MIN_EPSILON` to `MAX_EPSILON`.
-    """
-    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
-        raise InputError(
-            f"{where}: epsilon = {epsilon}: must be from {MIN_EPSILON:g} to {MAX_EPSILON:g}, "
-            "and is usually from 0.1 to 8."
-        )

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.coins import check_epsilon
+from fedprivacy.mechanisms.coins import MIN_EPSILON
+from fedprivacy.mechanisms.pure import MAX_EPSILON
+from fedprivacy.mechanisms.ranges import check_epsilon
 
 MAX_CATEGORIES = 2**30  # reports are int32
 Counts = NDArray[np.int64]
@@ -28,7 +30,7 @@ class FrequencyOracle(ABC):
     reports are expected to support a category of which there are n_j among n clients: n_j p + (n - n_j) q.
 
     Args:
-        categories: k, from 2 to `MAX_CATEGORIES`.
+        categories: k, a whole number from 2 to `MAX_CATEGORIES`.
         epsilon: The budget of one report, from `MIN_EPSILON` to `MAX_EPSILON`.
 
     Raises:
@@ -41,12 +43,13 @@ class FrequencyOracle(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if not 2 <= self.categories <= MAX_CATEGORIES:
+        if not 2 <= self.categories <= MAX_CATEGORIES or self.categories % 1 != 0:
             raise InputError(
-                f"{self.title}: categories = {self.categories}: must be from 2 to {MAX_CATEGORIES}. "
+                f"{self.title}: categories = {self.categories}: must be a whole number from 2 to "
+                f"{MAX_CATEGORIES}. "
                 "Put rare ones together."
             )
-        check_epsilon(self.title, self.epsilon)
+        check_epsilon(self.epsilon, MIN_EPSILON, MAX_EPSILON, self.title)
 
     @property
     @abstractmethod

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.accounting import calibration
 from fedprivacy.accounting.events import MAX_NOISE
+from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.ranges import check_adjacency
 
 
@@ -23,7 +24,11 @@ class Gaussian:
 
     Args:
         clipping_norm: C, the L2 bound of one client's update.
-        noise_multiplier: z, the standard deviation of the noise divided by C.
+        noise_multiplier: z, the standard deviation of the noise divided by C; 0 stands for noise that is
+            still to be found, and states an event without privacy.
+
+    Raises:
+        InputError: A value is negative or not finite, or C is 0.
 
     Source: Dwork and Roth 2014, appendix A; DpEvent convention: the multiplier is relative to C,
     also under replace-one, where the sensitivity is 2C (the accountant doubles it).
@@ -33,6 +38,17 @@ class Gaussian:
     noise_multiplier: float
     name: ClassVar[str] = "gaussian"
     title: ClassVar[str] = "Gaussian"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clipping_norm < math.inf:
+            raise InputError(
+                f"clipping norm = {self.clipping_norm}: must be a finite number above 0; 0.1 to 10 is usual."
+            )
+        if not 0 <= self.noise_multiplier < math.inf:
+            raise InputError(
+                f"noise multiplier = {self.noise_multiplier}: must be a finite number of at least 0; "
+                "0.5 to 20 is usual."
+            )
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, adjacency: str, clipping_norm: float = 1.0) -> Gaussian:

@@ -21,9 +21,6 @@ from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.additive import AdditiveNoise
 from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon, check_size
-from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
-
-__all__ = ["DiscreteLaplace", "Laplace", "count_sensitivity", "histogram_sensitivity"]
 
 _LARGEST = 2**62  # so that integers and their noise stay far below the end of int64
 
@@ -107,7 +104,7 @@ class DiscreteLaplace(AdditiveNoise):
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if self.sensitivity != math.floor(self.sensitivity) or not 1 <= self.sensitivity <= MAX_COUNT:
+        if not 1 <= self.sensitivity <= MAX_COUNT or self.sensitivity != math.floor(self.sensitivity):
             raise InputError(
                 f"sensitivity = {self.sensitivity}: must be a whole number from 1 to {MAX_COUNT:g}; "
                 "for other numbers take Laplace noise."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from fedprivacy.errors import InputError
 
@@ -10,18 +11,29 @@ from fedprivacy.errors import InputError
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 1e4
 # Within them squares neither overflow nor vanish.
 LEAST_SENSITIVITY, MOST_SENSITIVITY = 1e-100, 1e100
+# Beyond, no number of people is of use to anybody.
+MOST_PEOPLE = 1e30
 ADJACENCIES = ("replace-one", "add-remove", "zero-out")
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Refuses an epsilon that no mechanism takes.
+def check_epsilon(
+    epsilon: float, least: float = LEAST_EPSILON, most: float = MOST_EPSILON, title: str = ""
+) -> None:
+    """Refuses an epsilon that a mechanism does not take.
+
+    Args:
+        epsilon: Of one release.
+        least: The least that the mechanism takes.
+        most: The largest.
+        title: The mechanism's, for the message.
 
     Raises:
-        InputError: It is not from 1e-6 to 1e4.
+        InputError: It is not from `least` to `most`.
     """
-    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+    if not least <= epsilon <= most:
+        where = f"{title}: " if title else ""
         raise InputError(
-            f"epsilon = {epsilon}: must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g}; 0.1 to 10 is usual."
+            f"{where}epsilon = {epsilon}: must be from {least:g} to {most:g}; 0.1 to 10 is usual."
         )
 
 
@@ -64,5 +76,23 @@ def check_size(name: str, size: int, least: int = 1) -> None:
     Raises:
         InputError: It is not a whole number of at least `least`.
     """
-    if size != math.floor(size) or size < least:
+    if not least <= size < math.inf or size != math.floor(size):
         raise InputError(f"{name} = {size}: must be a whole number of at least {least}.")
+
+
+def check_error(error: float, least: float) -> None:
+    """Refuses an error of an answer that no number of people is enough for.
+
+    Args:
+        error: The largest that is wanted, in units of the answer.
+        least: Of which `MOST_PEOPLE` are enough.
+
+    Raises:
+        InputError: It is not a finite number of at least `least`.
+    """
+    least = max(least, sys.float_info.min)
+    if not least <= error < math.inf:
+        raise InputError(
+            f"error = {error}: must be a finite number of at least {least:.3g}: "
+            f"no {MOST_PEOPLE:g} people are enough for less."
+        )

@@ -9,20 +9,19 @@ from typing import Any, ClassVar
 import dp_accounting
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle
+from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, least_variance
 from fedprivacy.mechanisms.coins import MIN_EPSILON
 from fedprivacy.mechanisms.frequency import MAX_CATEGORIES
 from fedprivacy.mechanisms.pure import MAX_EPSILON
-from scenarios.budgets.question import CONFIDENCE, Range, plural
-from scenarios.budgets.releases import ReleasesQuestion
+from scenarios.budgets.question import CLIENTS, CONFIDENCE, Range, plural
+from scenarios.budgets.releases import MechanismQuestion, ReleasesQuestion
 
 LOCAL = Range(MIN_EPSILON, MAX_EPSILON, "0.5 to 4 is usual")
-CLIENTS = Range(1, 10**12)
 AGAINST = "It holds against whoever sees the answers, the server included: each client randomises its own."
 
 
 @dataclass(frozen=True)
-class RandomizedResponseQuestion(ReleasesQuestion[RandomizedResponse]):
+class RandomizedResponseQuestion(MechanismQuestion[RandomizedResponse]):
     """What is asked of `budget randomized-response`.
 
     Args:
@@ -98,7 +97,7 @@ class RandomizedResponseQuestion(ReleasesQuestion[RandomizedResponse]):
 
 
 @dataclass(frozen=True)
-class CategoriesQuestion(ReleasesQuestion[FrequencyOracle]):
+class CategoriesQuestion(ReleasesQuestion):
     """What is asked of `budget categories`.
 
     Args:
@@ -123,22 +122,14 @@ class CategoriesQuestion(ReleasesQuestion[FrequencyOracle]):
             self.outside("clients", CLIENTS),
         ]
 
-    def at(self, epsilon: float) -> FrequencyOracle:
-        """The mechanism of least variance, each at this epsilon a report."""
-        return min((kind(self.items, epsilon) for kind in ORACLES), key=_rare)
-
-    def event(self, mechanism: FrequencyOracle) -> dp_accounting.DpEvent:
-        """What one report costs."""
-        return mechanism.event()
-
     def answer(self) -> dict[str, Any]:
         """Every mechanism at the same total, and the one of least variance."""
 
         def oracle(kind: type[FrequencyOracle]) -> FrequencyOracle:
-            return self.largest(lambda epsilon: kind(self.items, epsilon), self.event)
+            return self.largest(lambda epsilon: kind(self.items, epsilon), lambda found: found.event())
 
         each = [oracle(kind) for kind in ORACLES]
-        best = min(each, key=_rare)
+        best = least_variance(each)
         noise = f"{best.title[:1].upper()}{best.title[1:]} on {self.items:,} categories"
         document = self.cost(best.event(), best.epsilon, noise)
         deviation = math.sqrt(best.variance(self.clients)) / self.clients
@@ -151,7 +142,7 @@ class CategoriesQuestion(ReleasesQuestion[FrequencyOracle]):
                 {
                     "mechanism": found.name,
                     "epsilon_of_one_report": found.epsilon,
-                    "variance_of_one_client": _rare(found),
+                    "variance_of_one_client": found.variance(1),
                     "deviation_of_a_share": math.sqrt(found.variance(self.clients)) / self.clients,
                     "chosen": "yes" if found is best else "",
                 }
@@ -160,11 +151,7 @@ class CategoriesQuestion(ReleasesQuestion[FrequencyOracle]):
             "words": (
                 f"{document['words']} {AGAINST} "
                 f"{auto}f the four it has the least variance for the count of a rare category, "
-                f"{_rare(best):.4g} for each client. The share of such a category among "
+                f"{best.variance(1):.4g} for each client. The share of such a category among "
                 f"{plural(self.clients, 'client')} has a standard deviation of {deviation:.3g}."
             ),
         }
-
-
-def _rare(oracle: FrequencyOracle) -> float:
-    return oracle.variance(1)

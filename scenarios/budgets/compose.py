@@ -115,6 +115,7 @@ class ComposeQuestion(Question):
         return (
             f"{plural(self.rounds, 'release')}, {each}, cost together "
             f"{promise(best.epsilon, best.delta, self.adjacency, f'{best.name} composition')}. "
+            "It holds against those who see the releases, not against whoever makes them. "
             "All theorems hold, also where each release is chosen after the earlier ones were seen, so that "
             f"the least answer may be claimed. {composition.POST_PROCESSING}"
         )

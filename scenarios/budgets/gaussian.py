@@ -9,7 +9,7 @@ from fedprivacy.accounting.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
-from scenarios.budgets.question import ADJACENCIES, DELTA, ROUNDS, Question, Range, plural, promise
+from scenarios.budgets.question import ADJACENCIES, CLIENTS, DELTA, ROUNDS, Question, Range, plural, promise
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,25 @@ class GaussianQuestion(Question):
 
     def problems(self) -> list[str | None]:
         """What is wrong with each option."""
-        cohort, population = self.cohort, self.population
+        cohort = self.cohort
+        known = self.population is not None and self.population in CLIENTS
+        population = self.population if self.population is not None and known else 1
         checks = [
             (
                 self.sampling_rate is not None and cohort is not None,
                 "--sampling-rate, --cohort: give one: Poisson sampling, or a cohort of fixed size.",
             ),
             (
-                cohort is not None and population is None,
+                cohort is not None and self.population is None,
                 "--cohort: a cohort of fixed size needs --population too.",
             ),
             (
-                cohort is not None and population is not None and not 1 <= cohort <= population,
+                cohort is not None and known and not 1 <= cohort <= population,
                 f"--cohort {cohort}: must be from 1 to the population, {population}.",
             ),
             (
-                population is not None and self.delta >= 1 / max(population, 1),
-                f"--delta {self.delta}: must be below 1/population = {1 / max(population or 1, 1):.3g}.",
+                known and self.delta >= 1 / population,
+                f"--delta {self.delta}: must be below 1/population = {1 / population:.3g}.",
             ),
         ]
         return [
@@ -65,6 +67,7 @@ class GaussianQuestion(Question):
             self.outside("delta", DELTA),
             self.outside("rounds", ROUNDS),
             self.outside("sampling_rate", Range(0, 1, above=True)),
+            self.outside("population", CLIENTS),
             *(text for wrong, text in checks if wrong),
             self.none_of("adjacency", ADJACENCIES),
         ]
@@ -81,7 +84,7 @@ class GaussianQuestion(Question):
             mechanism=Gaussian(1.0, self.noise_multiplier or 0.0),
             delta=self.delta,
         )
-        return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon))
+        return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon), self.epsilon)
 
     def _sampler(self) -> Sampler:
         if self.sampling_rate is not None:
@@ -89,7 +92,7 @@ class GaussianQuestion(Question):
         return AllSampling() if self.cohort is None else FixedSampling(self.cohort)
 
 
-def _document(plan: Plan) -> dict[str, Any]:
+def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
     spent, once = plan.spent(), replace(plan, rounds=1).spent()
     assert plan.delta is not None
     amplified = plan.sampler.name != "all"
@@ -97,13 +100,19 @@ def _document(plan: Plan) -> dict[str, Any]:
         f"Gaussian noise of standard deviation {plan.noise_multiplier:.6g} x C on the sum of updates "
         f"clipped to L2 norm C, in {plural(plan.rounds, 'round')} with {plan.sampler.words}, costs "
         f"{promise(spent.epsilon, plan.delta, plan.adjacency, spent.accountant)}. "
-        f"One round alone costs epsilon = {printed(once.epsilon)}."
+        f"One round alone costs epsilon = {printed(once.epsilon)} at delta = {plan.delta:g}."
     )
     if amplified and "not counted" not in spent.accountant:
         words += (
             " This counts on sampling: it holds against whoever does not learn who was in a cohort "
             "(participants and outsiders), not against the server that draws it."
         )
+    else:
+        words += " It holds against those who see the noisy sums, not against whoever adds the noise."
+    other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
+    if plan.rounds == 1 and not amplified:
+        other, sentence = _one_release(plan, spent.epsilon if asked is None else asked)
+        words += f" {sentence}"
     return {
         "epsilon": spent.epsilon,
         "delta": plan.delta,
@@ -114,5 +123,31 @@ def _document(plan: Plan) -> dict[str, Any]:
         "adjacency": plan.adjacency,
         "accountant": spent.accountant,
         "epsilon_of_one_round": once.epsilon,
+        **other,
         "words": words,
     }
+
+
+def _one_release(plan: Plan, epsilon: float) -> tuple[dict[str, float | None], str]:
+    """Other parameters of one release to the same people, and the lectures' noise: fields, and in words.
+
+    Args:
+        plan: Of one round without sampling.
+        epsilon: For which the lectures' formula is asked, in (0, 1]; beyond, there is none.
+    """
+    release = plan.mechanism
+    assert isinstance(release, Gaussian)
+    assert plan.delta is not None
+    mu, rho = release.mu(plan.adjacency), release.rho(plan.adjacency)
+    changed, lectures = mu * release.noise_multiplier, None
+    if 0 < epsilon <= 1:
+        lectures = Gaussian.lectures(epsilon, plan.delta, plan.adjacency).noise_multiplier
+    words = (
+        f"This one release has mu = {printed(mu, 6)} (Gaussian DP) and rho = {printed(rho, 6)} (zCDP); the "
+        f"lectures' formula, S2 sqrt(2 ln(1.25/delta))/epsilon with S2 = {changed:g} C, "
+    )
+    if lectures is None:
+        words += "says nothing here: it is proved for an epsilon above 0 and at most 1."
+    else:
+        words += f"takes a standard deviation of {lectures:.6g} x C for the same."
+    return {"mu": mu, "rho": rho, "lectures_noise_multiplier": lectures}, words

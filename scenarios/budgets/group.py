@@ -63,7 +63,8 @@ class GroupQuestion(Question):
         words = (
             f"A release that costs epsilon = {printed(once)} at delta = {self.delta:g} for one client costs "
             f"epsilon = {printed(epsilon)} at delta = {printed(delta)} for "
-            f"{CHANGED[self.adjacency].format(people)} ({self.adjacency}; accountant {accountant})."
+            f"{CHANGED[self.adjacency].format(people)} ({self.adjacency}; accountant {accountant}). "
+            "It holds against those who see the release, not against whoever makes it."
         )
         if delta == 1:
             words += (

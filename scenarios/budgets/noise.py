@@ -8,10 +8,11 @@ from typing import Any, ClassVar, TypeVar
 
 import dp_accounting
 
-from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace, count_sensitivity, histogram_sensitivity
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import ORDERS, NormMechanism
+from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
 from scenarios.budgets.question import CONFIDENCE, Range, plural
-from scenarios.budgets.releases import ReleasesQuestion
+from scenarios.budgets.scaled import ScaledQuestion
 
 M = TypeVar("M", bound=Laplace | DiscreteLaplace)
 SIZE = Range(1, 10**9)
@@ -19,11 +20,10 @@ SENSITIVITY = Range(1e-9, 1e9, "the most that one client can change the answer")
 
 
 @dataclass(frozen=True)
-class AdditiveQuestion(ReleasesQuestion[M]):
+class AdditiveQuestion(ScaledQuestion[M]):
     """Laplace or geometric noise on what one client can change by at most the sensitivity, in L1.
 
     Args:
-        scale: Find the epsilon of noise of this scale.
         sensitivity: Of the answer, under the adjacency.
         count: Instead: one count of clients.
         histogram: Instead: a histogram, each client in one cell.
@@ -31,21 +31,17 @@ class AdditiveQuestion(ReleasesQuestion[M]):
         confidence: that holds with this probability.
     """
 
-    scale: float | None = None
     sensitivity: float | None = None
     count: bool = False
     histogram: bool = False
     cells: int = 1
     confidence: float = 0.95
 
-    def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+    def own_problems(self) -> list[str | None]:
+        """What is wrong with the options of the mechanism itself."""
         asked = [self.sensitivity is not None, self.count, self.histogram]
         which = "--sensitivity, --count, --histogram: give exactly one; it says what one client can change."
         return [
-            self.not_one_of("epsilon", "scale"),
-            *self.shared_problems(),
-            self.outside("scale", Range(0, 1e15, above=True)),
             which if sum(asked) != 1 else None,
             self.sensitivity_problem(),
             self.outside("cells", SIZE),
@@ -69,7 +65,7 @@ class AdditiveQuestion(ReleasesQuestion[M]):
 
     def answer(self) -> dict[str, Any]:
         """Scale, errors and cost."""
-        found = self.calibrated() if self.scale is None else self.at(self.changed / self.scale)
+        found = self.found()
         width = found.half_width(self.confidence)
         largest = found.largest_error(self.cells, 1 - self.confidence)
         what = "a count" if self.count else "a histogram" if self.histogram else "an answer"
@@ -115,9 +111,10 @@ class GeometricQuestion(AdditiveQuestion[DiscreteLaplace]):
 
     def sensitivity_problem(self) -> str | None:
         """What is wrong with the sensitivity, which is a whole number here."""
-        if self.sensitivity is not None and self.sensitivity != math.floor(self.sensitivity):
+        problem = self.outside("sensitivity", SIZE)
+        if problem is None and self.sensitivity is not None and self.sensitivity % 1 != 0:
             return f"--sensitivity {self.sensitivity}: must be a whole number; for others: budget laplace."
-        return self.outside("sensitivity", SIZE)
+        return problem
 
     def at(self, epsilon: float) -> DiscreteLaplace:
         """Geometric noise at this epsilon a release."""
@@ -125,28 +122,23 @@ class GeometricQuestion(AdditiveQuestion[DiscreteLaplace]):
 
 
 @dataclass(frozen=True)
-class NormQuestion(ReleasesQuestion[NormMechanism]):
+class NormQuestion(ScaledQuestion[NormMechanism]):
     """What is asked of `budget norm`.
 
     Args:
-        scale: Find the epsilon of noise of this scale (sensitivity / epsilon).
         sensitivity: The most that one client can change the vector, in the same norm.
         dimension: How many numbers the vector has.
         order: Of the norm: "1", "2" or "inf".
     """
 
-    scale: float | None = None
     sensitivity: float = 1.0
     dimension: int = 1
     order: str = "2"
     mechanism: ClassVar[str] = "norm"
 
-    def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+    def own_problems(self) -> list[str | None]:
+        """What is wrong with the options of the mechanism itself."""
         return [
-            self.not_one_of("epsilon", "scale"),
-            *self.shared_problems(),
-            self.outside("scale", Range(0, 1e15, above=True)),
             self.outside("sensitivity", SENSITIVITY),
             self.outside("dimension", SIZE),
             self.none_of("order", [f"{order:g}" for order in ORDERS]),
@@ -162,7 +154,7 @@ class NormQuestion(ReleasesQuestion[NormMechanism]):
 
     def answer(self) -> dict[str, Any]:
         """Scale, errors and cost."""
-        found = self.calibrated() if self.scale is None else self.at(self.sensitivity / self.scale)
+        found = self.found()
         name = "L-infinity" if self.order == "inf" else f"L{self.order}"
         noise = (
             f"Noise of density exp(-||z|| / {found.scale:.6g}) in the {name} norm, on a vector of "

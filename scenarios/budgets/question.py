@@ -60,6 +60,7 @@ def _figure(value: float) -> str:
 DELTA = Range(0, 1, "below 1/(number of clients)", above=True, below=True)
 DELTA_OR_ZERO = Range(0, 1, "0 for pure epsilon, else below 1/(number of clients)", below=True)
 ROUNDS = Range(1, MAX_ROUNDS)
+CLIENTS = Range(1, 10**12)
 CONFIDENCE = Range(0, 1, "0.95 is usual", above=True, below=True)
 
 

@@ -13,6 +13,7 @@ from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.accounting.statement import printed
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.ranges import LEAST_EPSILON, MOST_EPSILON
 from scenarios.budgets.question import (
     ADJACENCIES,
     DELTA_OR_ZERO,
@@ -28,7 +29,7 @@ M = TypeVar("M")
 
 
 @dataclass(frozen=True)
-class ReleasesQuestion(Question, Generic[M]):
+class ReleasesQuestion(Question):
     """Rounds of one and the same release of pure epsilon-DP, each with noise of its own.
 
     Args:
@@ -45,15 +46,7 @@ class ReleasesQuestion(Question, Generic[M]):
 
     def allowed(self) -> Range:
         """What the epsilon of one release may be."""
-        return Range(1e-6, 1e4, "0.1 to 10 is usual")
-
-    @abstractmethod
-    def at(self, epsilon: float) -> M:
-        """The mechanism that spends epsilon on each release."""
-
-    @abstractmethod
-    def event(self, mechanism: M) -> dp_accounting.DpEvent:
-        """What one release costs."""
+        return Range(LEAST_EPSILON, MOST_EPSILON, "0.1 to 10 is usual")
 
     def shared_problems(self) -> list[str | None]:
         """What is wrong with the options that all these questions have."""
@@ -66,12 +59,7 @@ class ReleasesQuestion(Question, Generic[M]):
             self.none_of("adjacency", ADJACENCIES),
         ]
 
-    def calibrated(self) -> M:
-        """The mechanism whose rounds cost `epsilon` together at most."""
-        assert self.epsilon is not None
-        return self.largest(self.at, self.event)
-
-    def largest(self, at: Callable[[float], Any], event: Callable[[Any], dp_accounting.DpEvent]) -> Any:
+    def largest(self, at: Callable[[float], M], event: Callable[[M], dp_accounting.DpEvent]) -> M:
         """The mechanism of most epsilon a release whose rounds cost `epsilon` together at most.
 
         Args:
@@ -130,3 +118,20 @@ class ReleasesQuestion(Question, Generic[M]):
             "epsilon_of_one_round": once,
             "words": words,
         }
+
+
+@dataclass(frozen=True)
+class MechanismQuestion(ReleasesQuestion, Generic[M]):
+    """Rounds of a release by one mechanism, which has nothing to choose but its epsilon."""
+
+    @abstractmethod
+    def at(self, epsilon: float) -> M:
+        """The mechanism that spends epsilon on each release."""
+
+    @abstractmethod
+    def event(self, mechanism: M) -> dp_accounting.DpEvent:
+        """What one release costs."""
+
+    def calibrated(self) -> M:
+        """The mechanism whose rounds cost `epsilon` together at most."""
+        return self.largest(self.at, self.event)

@@ -9,34 +9,29 @@ import dp_accounting
 
 from fedprivacy.mechanisms.selection import NOISES, ExponentialMechanism, NoisyMax
 from scenarios.budgets.noise import SENSITIVITY, SIZE
-from scenarios.budgets.question import CONFIDENCE, Range, plural
-from scenarios.budgets.releases import ReleasesQuestion
+from scenarios.budgets.question import CONFIDENCE, plural
+from scenarios.budgets.scaled import ScaledQuestion
 
 S = TypeVar("S", bound=ExponentialMechanism | NoisyMax)
 
 
 @dataclass(frozen=True)
-class SelectionQuestion(ReleasesQuestion[S]):
+class SelectionQuestion(ScaledQuestion[S]):
     """A private choice among candidates by their scores.
 
     Args:
-        scale: Find the epsilon of noise of this scale on each score.
         sensitivity: The most that one client can change any one score.
         candidates: Among how many the choice is.
         confidence: How sure the bound on its loss is.
     """
 
-    scale: float | None = None
     sensitivity: float = 1.0
     candidates: int = 2
     confidence: float = 0.95
 
-    def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+    def own_problems(self) -> list[str | None]:
+        """What is wrong with the options of the mechanism itself."""
         return [
-            self.not_one_of("epsilon", "scale"),
-            *self.shared_problems(),
-            self.outside("scale", Range(0, 1e15, above=True)),
             self.outside("sensitivity", SENSITIVITY),
             self.outside("candidates", SIZE),
             self.outside("confidence", CONFIDENCE),
@@ -45,12 +40,6 @@ class SelectionQuestion(ReleasesQuestion[S]):
     def event(self, mechanism: S) -> dp_accounting.DpEvent:
         """What one choice costs."""
         return mechanism.event()
-
-    def found(self) -> S:
-        """The mechanism in the direction that is asked for."""
-        if self.scale is None:
-            return self.calibrated()
-        return self.at(self.at(1.0).scale / self.scale)
 
     def chosen(self, found: S, noise: str) -> dict[str, Any]:
         """The document of a choice.
@@ -87,14 +76,14 @@ class ExponentialQuestion(SelectionQuestion[ExponentialMechanism]):
     monotone: bool = False
     mechanism: ClassVar[str] = "exponential"
 
-    def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+    def own_problems(self) -> list[str | None]:
+        """What is wrong with the options of the mechanism itself."""
         wrong = self.monotone and self.adjacency == "replace-one"
         words = (
             "--monotone: under replace-one a client may move one score up and another one down: leave it "
             "out, or take --adjacency add-remove."
         )
-        return [*super().problems(), words if wrong else None]
+        return [*super().own_problems(), words if wrong else None]
 
     def at(self, epsilon: float) -> ExponentialMechanism:
         """The exponential mechanism at this epsilon a choice."""
@@ -122,9 +111,9 @@ class NoisyMaxQuestion(SelectionQuestion[NoisyMax]):
     noise: str = "laplace"
     mechanism: ClassVar[str] = "noisy-max"
 
-    def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
-        return [*super().problems(), self.none_of("noise", NOISES)]
+    def own_problems(self) -> list[str | None]:
+        """What is wrong with the options of the mechanism itself."""
+        return [*super().own_problems(), self.none_of("noise", NOISES)]
 
     def at(self, epsilon: float) -> NoisyMax:
         """Noisy max at this epsilon a choice; counts are monotone unless a client is replaced."""

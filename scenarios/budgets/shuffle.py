@@ -53,12 +53,13 @@ class ShuffleQuestion(Question):
         limit = shuffle.closed_form_limit(self.clients, self.delta)
         condition = f"proved for local epsilon at most ln(n/(16 ln(2/delta))) = {limit:.4g}"
         assumptions = "; ".join(shuffle.ASSUMPTIONS)
+        each = printed(local, 6)
         words = (
-            f"{plural(self.clients, 'answer')} of epsilon = {local:.6g} each, shuffled, cost "
+            f"{plural(self.clients, 'answer')} of epsilon = {each} at delta = 0 each, shuffled, cost "
             f"{promise(epsilon, self.delta, 'replace-one', ACCOUNTANT)}; provided that {assumptions}. "
-            f"Against whoever sees an answer with its sender the epsilon is {local:.6g}. "
+            f"Against whoever sees an answer with its sender the epsilon is {each} at delta = 0. "
             + (
-                f"The closed form ({condition}) gives epsilon = {printed(closed)}."
+                f"The closed form ({condition}) gives epsilon = {printed(closed)} at delta = {self.delta:g}."
                 if closed is not None
                 else f"The closed form does not apply: it is {condition}."
             )

@@ -9,6 +9,7 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.rechecking import checked_document
+from scenarios.asking import ask
 from scenarios.compare import compare
 
 
@@ -32,3 +33,16 @@ def test_a_changed_comparison_is_refused(make_scenario, base_text: str, tmp_path
     stored.unlink()
     with pytest.raises(InputError, match="No such file"):
         checked_document(path)
+
+
+def test_a_changed_budget_of_a_statistics_run_is_refused(make_statistics, tmp_path: Path) -> None:
+    path = Path(ask(make_statistics(), tmp_path)["path"])
+    checked_document(path)
+    stored = (path / "run.json").read_text()
+    for change in ("privacy", "scenario"):
+        document = json.loads(stored)
+        section = document["privacy"] if change == "privacy" else document["scenario"]["privacy"]
+        section["epsilon"] /= 10
+        (path / "run.json").write_text(json.dumps(document))
+        with pytest.raises(InputError, match="names a budget of epsilon"):
+            checked_document(path)

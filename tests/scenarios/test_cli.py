@@ -169,7 +169,7 @@ def test_new_writes_a_file_that_runs_and_never_writes_over_one(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("fedprivacy run dig", ["digits"]),
+        ("fedprivacy run dig", ["digital-goods-auction", "digits"]),
         ("fedprivacy compare local", ["local-vs-central"]),
         ("fedprivacy new mine --from syn", ["synthetic-million"]),
         ("fedprivacy run mi", ["mine.toml"]),

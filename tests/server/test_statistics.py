@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ArrayRecord, Context, Error, Message, RecordDict
+from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 
 from clients.app import app as client_app
 from clients.app import make_app
 from clients.respondents import Respondents
 from fedprivacy.accounting.statement import check_record
+from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.errors import RunError
 from fedprivacy.protocol import AskReply
@@ -239,8 +240,50 @@ def test_a_server_that_asks_twice_gets_refusals(make_statistics) -> None:
 
 
 def test_replies_are_added_in_the_order_of_their_chunks(make_statistics) -> None:
-    gathered = gather([], iter([]), 3)
-    assert (gathered.totals.tolist(), gathered.answered) == ([0.0] * 3, 0)
+    plan = plan_of(make_statistics(text=ALL))
+    gathered = gather([], iter([]), plan, plan.asks[3])
+    assert (gathered.totals.tolist(), gathered.answered) == ([0.0] * 4, 0)
+
+
+class Liar(EmbeddedGrid):
+    """One node of three replies with totals that no honest one has."""
+
+    def __init__(self, respondents: Respondents, totals: list[float]) -> None:
+        super().__init__(make_app(respondents), nodes(3))
+        self.totals = totals
+
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> Iterator[Message]:
+        for reply in super().send_and_receive(messages, timeout=timeout):
+            if reply.metadata.src_node_id == 1 and "arrays" in reply.content:
+                lie = np.resize(np.array(self.totals), parts_of(reply)[0]["totals"].shape)
+                reply.content["arrays"] = ArrayRecord({"totals": Array(lie)})
+            yield reply
+
+
+@pytest.mark.parametrize("trust", ["local", "central"])
+@pytest.mark.parametrize("totals", [[-1.0], [1e30], [500.0], [0.5]])
+def test_a_node_that_lies_is_one_that_failed(make_statistics, trust: str, totals: list[float]) -> None:
+    scenario = make_statistics(f"privacy.trust={trust}", text=ALL)
+    respondents = Respondents.of(scenario)
+    record = StatisticsRecord(scenario, respondents.plan, None)
+    serve(Liar(respondents, totals), record, respondents.people)
+    for query in record.queries:
+        noisy = trust == "local" and query["mechanism"] == "laplace"
+        fits = noisy or (totals == [0.5] and trust == "central")
+        assert (query["failures"], query["answered"]) == ((0, 90) if fits else (30, 60)), query["name"]
+
+
+def test_exact_totals_are_divided_by_the_number_of_clients_whoever_answers(make_statistics) -> None:
+    """Divided by those who answered, a published mean would tell how many they were."""
+    scenario = make_statistics("privacy.trust=central", "privacy.epsilon=10000", text=ALL)
+    respondents = Respondents.of(scenario)
+    record = StatisticsRecord(scenario, respondents.plan, None)
+    serve(Liar(respondents, [-1.0]), record, respondents.people)
+    share = record.queries[0]["estimate"]
+    assert record.queries[0]["answered"] == 60
+    assert share * 90 == pytest.approx(round(share * 90), abs=1e-6)
 
 
 # ------------------------------------------------------------------ the record

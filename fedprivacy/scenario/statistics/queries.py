@@ -15,6 +15,10 @@ ForCategories = Literal["auto", "k-ary-randomized-response", "sue", "oue", "hada
 ByServer = Literal["auto", "laplace", "discrete-laplace"]
 Finite = Annotated[float, Field(ge=-1e15, le=1e15)]
 _LOCAL = "What each client does to its answer under local trust; auto takes what has the least variance."
+_CHOICE = (
+    "What the server does under central trust: choose by the exponential mechanism, which auto stands for, "
+    "or release all counts and read the answer off, which may be better for a short list: compare both."
+)
 _CENTRAL = "What the server does under central trust; auto takes what has the least error."
 
 
@@ -129,7 +133,7 @@ class Quantile(_Grid):
         max_length=100,
         description="Which quantiles, such as [0.25, 0.5].",
     )
-    central: Literal["auto", "exponential-mechanism", "all-counts"] = Field("auto", description=_CENTRAL)
+    central: Literal["auto", "exponential-mechanism", "all-counts"] = Field("auto", description=_CHOICE)
 
 
 class BestPrice(_Grid):
@@ -143,7 +147,7 @@ class BestPrice(_Grid):
         description="The prices that may be set, rising.",
         examples=[[1.0, 2.0, 3.0]],
     )
-    central: Literal["auto", "exponential-mechanism", "all-counts"] = Field("auto", description=_CENTRAL)
+    central: Literal["auto", "exponential-mechanism", "all-counts"] = Field("auto", description=_CHOICE)
 
 
 Query = Annotated[

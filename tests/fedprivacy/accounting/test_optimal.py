@@ -86,7 +86,7 @@ def test_at_delta_zero_the_epsilons_add_up(
     for adjacency, one in (("replace-one", replaced), ("add-remove", added)):
         three = dp.SelfComposedDpEvent(event, 3)
         if one is None:
-            with pytest.raises(UnsupportedEvent, match="delta above 0|use replace-one"):
+            with pytest.raises(UnsupportedEvent, match=r"delta above 0|use replace-one"):
                 epsilon(three, 0.0, adjacency)
         else:
             assert epsilon(three, 0.0, adjacency).epsilon == pytest.approx(3 * one)

@@ -80,11 +80,14 @@ def test_other_arguments_out_of_range_are_refused() -> None:
         lambda: MECHANISM.variance(0),
         lambda: MECHANISM.variance(10, 1.5),
         lambda: MECHANISM.given_variance(0),
-        lambda: MECHANISM.clients_needed(0.0),
         lambda: MECHANISM.clients_needed(0.1, 1.0),
     ):
         with pytest.raises(InputError):
             call()
+    for error in (0.0, -0.1, 1e-160, math.inf, math.nan):
+        with pytest.raises(InputError, match=r"error = .*: must be a finite number of at least 2.72e-09"):
+            RandomizedResponse(1e-6).clients_needed(error)
+    assert RandomizedResponse(1e-6).clients_needed(2.72e-9) <= 1e30
 
 
 def test_the_variances_stand_in_their_order() -> None:

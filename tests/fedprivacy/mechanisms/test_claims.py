@@ -5,6 +5,7 @@ False-alarm rate of each check: 1e-6 (audits: 1e-3), with fixed seeds; see `clai
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import pytest
@@ -52,6 +53,18 @@ def test_with_half_the_noise_it_does_not(claim: Claim, instance: Any, check: str
     # An audit must prove too much, not too little.
     with pytest.raises(AssertionError, match="is proved" if check == "audit" else None):
         getattr(claim, check)(instance, claim.halved(instance))
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_a_claim_has_an_oracle_or_says_why_there_is_none(claim: Claim) -> None:
+    assert (type(claim).oracle is Claim.oracle) == bool(claim.no_oracle)
+
+
+def test_a_claim_without_either_fails() -> None:
+    forgotten = copy(CLAIMS["sqkr"])
+    forgotten.no_oracle = ""
+    with pytest.raises(AssertionError, match="write an oracle"):
+        forgotten.oracle(forgotten.instances[0])
 
 
 @pytest.mark.parametrize(("claim", "instance"), ENTRIES)

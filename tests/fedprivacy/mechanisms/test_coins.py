@@ -10,8 +10,7 @@ import pytest
 from claims.checks import FALSE_ALARM, fits
 from scipy import stats
 
-from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.coins import check_epsilon, coins, rounded_up
+from fedprivacy.mechanisms.coins import coins, rounded_up
 from fedprivacy.seeds import Streams
 
 
@@ -48,9 +47,3 @@ def test_coins_come_in_any_shape(shape) -> None:
     assert coins(shape, 0.5, Streams(1).stream("coins")).shape == (
         shape if isinstance(shape, tuple) else (shape,)
     )
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e-7, 25.1, math.inf, math.nan])
-def test_an_epsilon_out_of_range_is_refused_with_the_range(epsilon: float) -> None:
-    with pytest.raises(InputError, match=r"a mechanism: epsilon = .*: must be from 1e-06 to 25"):
-        check_epsilon("a mechanism", epsilon)

@@ -96,3 +96,15 @@ def test_mu_and_rho_say_what_the_event_says(adjacency: str) -> None:
     assert Gaussian(1.0, 0.0).mu(adjacency) == np.inf
     with pytest.raises(InputError, match="adjacency"):
         mechanism.mu("swap")
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, -np.inf])
+def test_noise_and_norms_that_are_none_are_refused(bad: float) -> None:
+    with pytest.raises(InputError, match=r"noise multiplier = .*: must be a finite number of at least 0"):
+        Gaussian(1.0, bad)
+    with pytest.raises(InputError, match=r"noise multiplier = .*"):
+        Gaussian(1.0, 1.0).with_noise(bad)
+    for norm in (bad, 0.0):
+        with pytest.raises(InputError, match=r"clipping norm = .*: must be a finite number above 0"):
+            Gaussian(norm, 1.0)
+    assert Gaussian(1.0, 0.0).event().noise_multiplier == 0  # still to be calibrated

@@ -10,7 +10,6 @@ import math
 import numpy as np
 import pytest
 from claims import checks
-from scipy import stats
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
@@ -155,18 +154,3 @@ def test_an_unknown_noise_or_adjacency_is_refused() -> None:
         NoisyMax(1.0, 1.0, noise="gauss")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="adjacency"):
         NoisyMax.for_counts(1.0, "swap")
-
-
-@pytest.mark.parametrize("monotone", [True, False])
-def test_noisy_max_of_opendp_s_own_exact_laplace_noise_has_the_same_law(monotone: bool) -> None:
-    """opendp has no noisy max with Laplace noise: its exact noise, which has no seed, is added to the scores."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    mechanism = NoisyMax(1.0, 3.0, monotone=monotone)
-    scores = mechanism.scale * np.array([0.0, -0.4, -1.0, -3.0])
-    vectors = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    theirs = dp.m.make_laplace(vectors, dp.l1_distance(T=float), mechanism.scale)
-    noisy = np.array(theirs(np.tile(scores, 10_000).tolist())).reshape(-1, 4)
-    counts = np.bincount(noisy.argmax(axis=1), minlength=4)
-    assert stats.chisquare(counts, 10_000 * mechanism.probabilities(scores)).pvalue > checks.FALSE_ALARM

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity, sum_sensitivity
+from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
 
 ADJACENCIES = ("replace-one", "add-remove", "zero-out")
 
@@ -31,15 +31,9 @@ def test_sensitivities_are_the_largest_changes_over_all_small_data_sets(adjacenc
 
     assert largest(lambda records: np.bincount(records, minlength=4)) == histogram_sensitivity(adjacency)
     assert largest(lambda records: sum(record >= 2 for record in records)) == count_sensitivity(adjacency)
-    for low in (0, -1, -5, 2):  # the values are low ... low + 3
-        change = largest(lambda records, low=low: sum(low + record for record in records))
-        assert change == sum_sensitivity(low, low + 3, adjacency)
 
 
-def test_an_unknown_adjacency_or_an_empty_range_is_refused() -> None:
+def test_an_unknown_adjacency_is_refused() -> None:
     for call in (count_sensitivity, histogram_sensitivity):
         with pytest.raises(InputError, match=r"'swap'.*replace-one, add-remove, zero-out"):
             call("swap")
-    for low, high in ((1.0, 1.0), (2.0, 1.0), (0.0, float("inf")), (float("nan"), 1.0)):
-        with pytest.raises(InputError, match="low must be below high"):
-            sum_sensitivity(low, high, "add-remove")

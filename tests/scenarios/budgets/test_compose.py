@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from fedprivacy.accounting.statement import printed
 from fedprivacy.errors import InputError
 from scenarios.budgets.compose import ComposeQuestion
 from scenarios.budgets.gaussian import GaussianQuestion
@@ -69,3 +70,17 @@ def test_a_group_that_is_promised_nothing_is_told_so() -> None:
     assert "promises nothing" in document["words"]
     with pytest.raises(InputError, match=r"--delta 0\.0"):
         GroupQuestion(size=4, noise_multiplier=10.0).document()
+
+
+def test_releases_whose_deltas_make_far_more_than_the_total_are_refused() -> None:
+    """A million of 1e-3: 1 - (1 - delta)^k is 1 but for e^-1000."""
+    asked = ComposeQuestion(rounds=10**6, epsilon=0.1, release_delta=1e-3)
+    with pytest.raises(InputError, match="no theorem applies: the deltas of the releases sum to 1e\\+03"):
+        asked.document()
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-307, 1e-310, 5e-324])
+def test_the_least_deltas_are_printed(delta: float) -> None:
+    document = GroupQuestion(size=2, epsilon=0.1, delta=delta).document()
+    assert f"at delta = {printed(document['delta'])} for all" in document["words"]
+    assert delta <= float(printed(delta)) <= delta * 1.01

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -45,6 +47,17 @@ def test_every_answer_names_epsilon_delta_unit_adjacency_and_accountant(kind, ne
     assert document["accountant"].split()[0] in document["words"]
     assert document["words"].endswith((".", ")."))
     assert "\n" not in document["words"]
+
+
+@pytest.mark.parametrize(("kind", "needed"), QUESTIONS)
+def test_every_answer_names_its_observers_and_the_delta_of_each_epsilon(kind, needed: dict[str, Any]) -> None:
+    several = {"rounds": 3} if "rounds" in {field.name for field in fields(kind)} else {}
+    for words in (kind(**needed, epsilon=1.0).document()["words"],
+                  kind(**(needed | several), epsilon=1.0).document()["words"]):  # fmt: skip
+        assert re.search("[Ii]t holds against (those who|whoever)|[Aa]gainst whoever sees", words)
+        figures = re.findall(r"epsilon (?:=|is) [\d.,e-]*\d(.{10})", words)
+        assert figures
+        assert set(figures) == {" at delta "}
 
 
 @pytest.mark.parametrize(("kind", "needed"), QUESTIONS)

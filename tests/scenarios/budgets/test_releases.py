@@ -39,6 +39,22 @@ def test_the_noise_for_an_epsilon_costs_that_epsilon(kind, options, back, rounds
         assert asked["epsilon_of_one_round"] > 2.0 / rounds * 1.1
 
 
+SCALED = [(kind, options) for kind, options, back in BACK if back == "scale"]
+
+
+@pytest.mark.parametrize(("kind", "options"), SCALED)
+def test_a_scale_out_of_range_is_refused_with_the_range_of_scales(kind, options) -> None:
+    unit = kind(**options, epsilon=1.0).document()["scale"]
+    least, most = unit / 1e4, unit / 1e-6
+    words = f"must be from {least:g} to {most:g}; it makes an epsilon from 1e-06 to 10000 in each release."
+    for scale in (0.0, least * 0.999, most * 1.001, 1e15, math.inf, math.nan):
+        with pytest.raises(InputError) as refused:
+            kind(**options, scale=scale).document()
+        assert str(refused.value) == f"--scale {scale}: {words}"
+    for scale, epsilon in ((least, 1e4), (most, 1e-6)):
+        assert kind(**options, scale=scale).document()["epsilon"] == pytest.approx(epsilon)
+
+
 @pytest.mark.parametrize(("kind", "options", "back"), BACK)
 def test_both_directions_at_once_are_refused(kind, options, back) -> None:
     with pytest.raises(InputError, match=f"--epsilon, --{back}: give exactly one"):
@@ -92,6 +108,8 @@ def test_counts_are_monotone_unless_a_client_is_replaced() -> None:
         (LaplaceQuestion(epsilon=1.0), "--sensitivity, --count, --histogram: give exactly one"),
         (LaplaceQuestion(epsilon=1.0, count=True, sensitivity=1.0), "give exactly one"),
         (GeometricQuestion(epsilon=1.0, sensitivity=1.5), "--sensitivity 1.5: must be a whole number"),
+        (GeometricQuestion(epsilon=1.0, sensitivity=math.inf), "--sensitivity inf: must be from 1 to 1e+09"),
+        (GeometricQuestion(epsilon=1.0, sensitivity=math.nan), "--sensitivity nan: must be from 1 to 1e+09"),
         (NormQuestion(epsilon=1.0, dimension=3, order="3"), "--order 3: must be one of 1, 2, inf"),
         (NormQuestion(epsilon=1.0, dimension=0), "--dimension 0: must be from 1"),
         (NoisyMaxQuestion(epsilon=1.0, noise="cauchy"), "--noise cauchy: must be one of laplace, gumbel"),

@@ -16,7 +16,8 @@ def test_a_thousand_answers_of_epsilon_1() -> None:
     for assumption in document["assumptions"]:
         assert assumption in document["words"]
     for said in ("epsilon = 0.1541", "a shuffler that the observer does not control",
-                 "Against whoever sees an answer with its sender the epsilon is 1."):  # fmt: skip
+                 "Against whoever sees an answer with its sender the epsilon is 1 at delta = 0.",
+                 "gives epsilon = 0.532 at delta = 1e-05."):  # fmt: skip
         assert said in document["words"]
 
 
@@ -35,3 +36,8 @@ def test_few_clients_have_no_closed_form() -> None:
 def test_a_delta_of_one_client_is_refused() -> None:
     with pytest.raises(InputError, match="1/clients is too much"):
         ShuffleQuestion(clients=1000, local_epsilon=1.0, delta=1e-3).document()
+
+
+def test_the_epsilon_of_one_answer_is_rounded_up() -> None:
+    words = ShuffleQuestion(clients=1000, local_epsilon=1.5383714).document()["words"]
+    assert words.count("1.53838 at delta = 0") == 2

@@ -6,7 +6,8 @@ checks, its line in that module's `CLAIMS`, and the module here. Each check take
 They are the same object, but in the test of the tests, where `drawn` has half the noise: then every check
 must fail. Write so that they do: state everything from `claimed` and draw everything from `drawn`.
 
-A module in `fedprivacy.mechanisms.registry` without an entry here fails the suite.
+A mechanism in `fedprivacy.mechanisms.registry` without an entry here fails the suite, and so does an entry
+without an oracle that does not say why there is none.
 """
 
 from __future__ import annotations

@@ -141,6 +141,10 @@ class NormClaim(NoiseClaim):
         NormMechanism(0.5, 1.0, 2, math.inf),
         NormMechanism(2.0, 0.5, 5, math.inf),
     )
+    no_oracle = (
+        "In L1 and in one dimension it is the Laplace mechanism, which has one. opendp has no noise by the L2 or "
+        "L-infinity norm."
+    )
     draws = 100_000
     teeth = 0.2  # in many dimensions no single event shows all of epsilon
 

@@ -19,6 +19,15 @@ from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 SCORES = (np.array([0.0, -0.4, -1.0, -1.0, -9.0]), np.array([0.0, -1.5]))
 
 
+def largest_by_opendp(scores: np.ndarray, scale: float, count: int) -> np.ndarray:
+    """The index of the largest score after opendp's Laplace noise of a scale, shape (count,)."""
+    import opendp.prelude as dp
+
+    vectors = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    theirs = dp.m.make_laplace(vectors, dp.l1_distance(T=float), scale)
+    return np.array(theirs(np.tile(scores, count).tolist())).reshape(count, -1).argmax(axis=1)
+
+
 class SelectionClaim(Claim):
     draws = 60_000
 
@@ -71,13 +80,20 @@ class SelectionClaim(Claim):
         )
 
     def oracle(self, claimed: Any) -> None:
-        """opendp: exponential noise where privacy is pure, Gumbel noise where it is concentrated."""
+        """opendp: exponential noise where privacy is pure, Gumbel noise where it is concentrated.
+
+        It has no noisy max with Laplace noise: there its exact noise is added to the scores.
+        """
         import opendp.prelude as dp
 
+        dp.enable_features("contrib")
         noise = getattr(claimed, "noise", "gumbel")
         if noise == "laplace":
+            for below in SCORES:
+                scores = claimed.scale * below
+                counts = np.bincount(largest_by_opendp(scores, claimed.scale, 10_000), minlength=len(scores))
+                checks.fits(counts, claimed.probabilities(scores))
             return
-        dp.enable_features("contrib")
         measure = dp.max_divergence() if noise == "permute-and-flip" else dp.zero_concentrated_divergence()
         space = (
             dp.vector_domain(dp.atom_domain(T=float, nan=False)),

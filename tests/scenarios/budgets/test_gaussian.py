@@ -1,0 +1,55 @@
+"""`budget gaussian`: populations, and the other parameters of one release."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fedprivacy.errors import InputError
+from scenarios.budgets.gaussian import GaussianQuestion
+
+
+@pytest.mark.parametrize("population", [0, -5, 10**13])
+def test_a_population_out_of_range_is_refused(population: int) -> None:
+    for cohort in (None, 1):
+        with pytest.raises(InputError) as refused:
+            GaussianQuestion(epsilon=1.0, population=population, cohort=cohort).document()
+        assert str(refused.value) == f"--population {population}: must be from 1 to 1e+12."
+
+
+def test_a_delta_of_one_client_and_a_cohort_beyond_the_population_are_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        GaussianQuestion(epsilon=1.0, population=100, cohort=101, delta=0.01).document()
+    first, second = str(refused.value).splitlines()
+    assert first == "--cohort 101: must be from 1 to the population, 100."
+    assert second == "--delta 0.01: must be below 1/population = 0.01."
+
+
+@pytest.mark.parametrize(("adjacency", "changed"), [("replace-one", 2), ("add-remove", 1), ("zero-out", 1)])
+def test_one_release_has_mu_rho_and_the_lectures_noise(adjacency: str, changed: int) -> None:
+    document = GaussianQuestion(epsilon=0.5, delta=1e-5, adjacency=adjacency).document()
+    assert document["mu"] == pytest.approx(changed / document["noise_multiplier"])
+    assert document["rho"] == pytest.approx(document["mu"] ** 2 / 2)
+    lectures = document["lectures_noise_multiplier"]
+    assert lectures == pytest.approx(changed * math.sqrt(2 * math.log(1.25e5)) / 0.5)
+    assert lectures > document["noise_multiplier"]
+    for said in (f"{lectures:.6g} x C", "(Gaussian DP)", "(zCDP)", f"S2 = {changed} C"):
+        assert said in document["words"]
+    back = GaussianQuestion(noise_multiplier=lectures, delta=1e-5, adjacency=adjacency).document()
+    assert back["epsilon"] < 0.5
+    assert back["lectures_noise_multiplier"] > lectures  # for the smaller epsilon
+
+
+def test_the_lectures_formula_is_not_used_beyond_its_proof() -> None:
+    document = GaussianQuestion(epsilon=1.01).document()
+    assert document["lectures_noise_multiplier"] is None
+    assert document["mu"] > 0
+    assert "proved for an epsilon above 0 and at most 1" in document["words"]
+
+
+@pytest.mark.parametrize("several", [{"rounds": 2}, {"sampling_rate": 0.1}, {"cohort": 5, "population": 50}])
+def test_several_or_sampled_rounds_have_none_of_them(several: dict[str, float]) -> None:
+    document = GaussianQuestion(epsilon=0.5, **several).document()
+    assert [document[key] for key in ("mu", "rho", "lectures_noise_multiplier")] == [None, None, None]
+    assert "lectures" not in document["words"]
