@@ -52,6 +52,7 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
     if isinstance(scenario, Scenario):
         found |= {(name,): kind for name, kind in kinds.KINDS.items()}
         if isinstance(scenario, AttackScenario):
+            del found[("compare",)]  # it is replayed, not compared
             found[("game",)] = GAME
             found |= {("attacks", name): ATTACK for name in scenario.attacks}
         return found

@@ -217,7 +217,7 @@ def test_an_attack_whose_whole_interval_is_above_its_bound_is_told_on_top(docume
 
 
 def test_what_the_guesses_prove_is_told_or_why_they_prove_nothing(documents) -> None:
-    assert "no fair coin stands behind each" in Page(report.render(documents["private"])).text("figures")
+    assert "no coin is fair any more" in Page(report.render(documents["private"])).text("figures")
     proved = {"epsilon": 1.25, "ceiling": 3.5, "confidence": 0.95, "method": "one run"}
     said = Page(report.render(changed(documents["private"], empirical_epsilon=proved))).text("figures")
     assert "At least 1.25 with confidence 95.0 %; so many guesses can prove at most 3.5 (one run)." in said

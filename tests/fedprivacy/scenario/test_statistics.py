@@ -8,7 +8,7 @@ import pytest
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.loading import asks, load, loads
+from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.statistics import Statistics
 
 CATEGORIES = 'name = "categories"\nclients = 100\nshares = [5, 3, 2]'
@@ -83,7 +83,8 @@ def test_a_file_with_queries_is_one_of_statistics(tmp_path, base_text: str) -> N
     file = tmp_path / "mine.toml"
     file.write_text(text_of())
     assert load(file, ["privacy.epsilon=2.0"]).privacy.epsilon == 2.0
-    assert not asks("= not TOML")
+    with pytest.raises(ScenarioError, match="not TOML"):
+        loads("= not TOML")
 
 
 def test_overrides_are_laid_over_the_file() -> None:
