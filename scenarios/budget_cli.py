@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,10 +43,12 @@ Histogram = Annotated[
 Cells = Annotated[int, typer.Option(help="Bound the largest error of this many numbers.")]
 
 
-def _answer(question: Question, as_json: bool) -> None:
+def _answer(kind: type[Question], options: Mapping[str, Any]) -> None:
+    """Answers a question of which each option of a command, all but --json, is a field by that name."""
     from scenarios.display import show_budget
 
-    print_result(question.document(), as_json, show_budget)
+    given = {name: value for name, value in options.items() if name != "json_" and value is not kind}
+    print_result(kind(**given).document(), options["json_"], show_budget)
 
 
 @app.command()
@@ -65,17 +68,7 @@ def gaussian(
     """Gaussian noise: from (epsilon, delta) to the noise multiplier, or back."""
     from scenarios.budgets.gaussian import GaussianQuestion
 
-    question = GaussianQuestion(
-        epsilon=epsilon,
-        noise_multiplier=noise_multiplier,
-        delta=delta,
-        rounds=rounds,
-        sampling_rate=sampling_rate,
-        cohort=cohort,
-        population=population,
-        adjacency=adjacency,
-    )
-    _answer(question, json_)
+    _answer(GaussianQuestion, locals())
 
 
 @app.command()
@@ -99,16 +92,7 @@ def compose(
     """Several releases about the same people: what each composition theorem says they cost together."""
     from scenarios.budgets.compose import ComposeQuestion
 
-    question = ComposeQuestion(
-        rounds=rounds,
-        epsilon=epsilon,
-        release_delta=release_delta,
-        gaussian=gaussian,
-        noise_multiplier=noise_multiplier,
-        delta=delta,
-        adjacency=adjacency,
-    )
-    _answer(question, json_)
+    _answer(ComposeQuestion, locals())
 
 
 @app.command()
@@ -126,10 +110,7 @@ def group(
     """One release about several people who belong together: what it promises all of them."""
     from scenarios.budgets.group import GroupQuestion
 
-    question = GroupQuestion(
-        size=size, epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, adjacency=adjacency
-    )
-    _answer(question, json_)
+    _answer(GroupQuestion, locals())
 
 
 @app.command()
@@ -147,9 +128,7 @@ def shuffle(
     """Local answers whose names an honest shuffler takes off: what they cost those who see the rest."""
     from scenarios.budgets.shuffle import ShuffleQuestion
 
-    _answer(
-        ShuffleQuestion(clients=clients, local_epsilon=local_epsilon, epsilon=epsilon, delta=delta), json_
-    )
+    _answer(ShuffleQuestion, locals())
 
 
 @app.command()
@@ -170,16 +149,7 @@ def randomized_response(
     """One bit of each client, who sometimes lies: how often, and how far off the mean is."""
     from scenarios.budgets.answers import RandomizedResponseQuestion
 
-    question = RandomizedResponseQuestion(
-        epsilon=epsilon,
-        gamma=gamma,
-        rounds=rounds,
-        delta=delta,
-        clients=clients,
-        error=error,
-        confidence=confidence,
-    )
-    _answer(question, json_)
+    _answer(RandomizedResponseQuestion, locals())
 
 
 @app.command()
@@ -194,8 +164,7 @@ def categories(
     """One of k categories of each client: four mechanisms side by side, and the one to take."""
     from scenarios.budgets.answers import CategoriesQuestion
 
-    question = CategoriesQuestion(epsilon=epsilon, rounds=rounds, delta=delta, items=items, clients=clients)
-    _answer(question, json_)
+    _answer(CategoriesQuestion, locals())
 
 
 @app.command()
@@ -215,19 +184,7 @@ def laplace(
     """Laplace noise on numbers: epsilon to scale and back, and how large the errors are."""
     from scenarios.budgets.noise import LaplaceQuestion
 
-    question = LaplaceQuestion(
-        epsilon=epsilon,
-        scale=scale,
-        sensitivity=sensitivity,
-        count=count,
-        histogram=histogram,
-        rounds=rounds,
-        delta=delta,
-        adjacency=adjacency,
-        cells=cells,
-        confidence=confidence,
-    )
-    _answer(question, json_)
+    _answer(LaplaceQuestion, locals())
 
 
 @app.command()
@@ -247,19 +204,7 @@ def geometric(
     """Geometric (discrete Laplace) noise on whole numbers, as counts."""
     from scenarios.budgets.noise import GeometricQuestion
 
-    question = GeometricQuestion(
-        epsilon=epsilon,
-        scale=scale,
-        sensitivity=sensitivity,
-        count=count,
-        histogram=histogram,
-        rounds=rounds,
-        delta=delta,
-        adjacency=adjacency,
-        cells=cells,
-        confidence=confidence,
-    )
-    _answer(question, json_)
+    _answer(GeometricQuestion, locals())
 
 
 @app.command()
@@ -279,17 +224,7 @@ def norm(
     """The norm mechanism on a vector: pure epsilon, noise by its L1, L2 or L-infinity norm."""
     from scenarios.budgets.noise import NormQuestion
 
-    question = NormQuestion(
-        epsilon=epsilon,
-        scale=scale,
-        sensitivity=sensitivity,
-        dimension=dimension,
-        order=order,
-        rounds=rounds,
-        delta=delta,
-        adjacency=adjacency,
-    )
-    _answer(question, json_)
+    _answer(NormQuestion, locals())
 
 
 @app.command()
@@ -310,18 +245,7 @@ def exponential(
     """The exponential mechanism: a private choice by scores, and how far it is from the best."""
     from scenarios.budgets.selection import ExponentialQuestion
 
-    question = ExponentialQuestion(
-        epsilon=epsilon,
-        scale=scale,
-        sensitivity=sensitivity,
-        monotone=monotone,
-        candidates=candidates,
-        confidence=confidence,
-        rounds=rounds,
-        delta=delta,
-        adjacency=adjacency,
-    )
-    _answer(question, json_)
+    _answer(ExponentialQuestion, locals())
 
 
 @app.command()
@@ -340,15 +264,4 @@ def noisy_max(
     """Report noisy max: the most common of several things, and how far it is from the best."""
     from scenarios.budgets.selection import NoisyMaxQuestion
 
-    question = NoisyMaxQuestion(
-        epsilon=epsilon,
-        scale=scale,
-        noise=noise,
-        sensitivity=sensitivity,
-        candidates=candidates,
-        confidence=confidence,
-        rounds=rounds,
-        delta=delta,
-        adjacency=adjacency,
-    )
-    _answer(question, json_)
+    _answer(NoisyMaxQuestion, locals())
