@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from fedprivacy.record import (
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
+from scenarios.ending import Ending
 from scenarios.pool import spread
 from scenarios.runner import run
 
@@ -128,26 +128,19 @@ def compare(
     cells = cells_of(scenario, model)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True))
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    status, error = "failed", None
+    ending = Ending(directory.path)
     try:
-        _run_all(cells, directory.path, workers, allow_code, on_run)
-        status = "finished"
-    except KeyboardInterrupt:
-        status, error = "interrupted", "interrupted by the user"
-        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
-        raise
-    except Exception as failure:
-        error = f"{type(failure).__name__}: {failure}"
-        raise
+        with ending:
+            _run_all(cells, directory.path, workers, allow_code, on_run)
     finally:
-        _close_broken_runs(directory.path, status)
+        _close_broken_runs(directory.path, ending.status)
         document = {
             "schema": SCHEMA,
             "kind": "compare",
             "name": scenario.name,
             "path": str(directory.path),
-            "status": status,
-            "error": error,
+            "status": ending.status,
+            "error": ending.error,
             "command": command,
             "started": started,
             "versions": versions(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import Arena
+from scenarios.ending import Ending
 from scenarios.pool import spread
 
 OnAttack = Callable[[str, int, int], None]
@@ -108,26 +108,19 @@ def replay(
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     jobs = [(seed, name) for name in scenario.attacks for seed in seeds]
     played: dict[tuple[int, str], Played] = {}
-    status, error = "failed", None
+    ending = Ending(directory.path)
     try:
-        base = stored or directory.path
-        fresh = [] if stored else [(_seeded(scenario, seed), base) for seed in seeds]
-        for number, _ in spread(train, fresh, min(workers, len(seeds)), __name__):
-            if on_attack:
-                on_attack(f"trained the run of seed {seeds[number]}", 0, len(jobs))
-        work = [(_seeded(scenario, seed), name, base) for seed, name in jobs]
-        for done, (number, result) in enumerate(spread(play, work, min(workers, len(jobs)), __name__), 1):
-            played[jobs[number]] = result
-            if on_attack:
-                on_attack(jobs[number][1], done, len(jobs))
-        status = "finished"
-    except KeyboardInterrupt:
-        status, error = "interrupted", "interrupted by the user"
-        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
-        raise
-    except Exception as failure:
-        error = f"{type(failure).__name__}: {failure}"
-        raise
+        with ending:
+            base = stored or directory.path
+            fresh = [] if stored else [(_seeded(scenario, seed), base) for seed in seeds]
+            for number, _ in spread(train, fresh, min(workers, len(seeds)), __name__):
+                if on_attack:
+                    on_attack(f"trained the run of seed {seeds[number]}", 0, len(jobs))
+            work = [(_seeded(scenario, seed), name, base) for seed, name in jobs]
+            for done, (number, result) in enumerate(spread(play, work, min(workers, len(jobs)), __name__), 1):
+                played[jobs[number]] = result
+                if on_attack:
+                    on_attack(jobs[number][1], done, len(jobs))
     finally:
         ledger = Ledger(arena.fleet.plan).in_advance().to_json()
         whole = [name for name in scenario.attacks if all((seed, name) in played for seed in seeds)]
@@ -137,8 +130,8 @@ def replay(
             "kind": "replay",
             "name": scenario.name,
             "path": str(directory.path),
-            "status": status,
-            "error": error,
+            "status": ending.status,
+            "error": ending.error,
             "command": command,
             "started": started,
             "versions": versions(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.asking import play
+from scenarios.ending import Ending
 from scenarios.pool import spread
 
 ONE_RUN_ALONE = (
@@ -115,17 +115,10 @@ def compare(
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     played: dict[int, dict[int, list[dict[str, Any]]]] = {}
-    status, error = "failed", None
+    ending = Ending(directory.path)
     try:
-        _play_all(cells, scenario, workers, played, on_run)
-        status = "finished"
-    except KeyboardInterrupt:
-        status, error = "interrupted", "interrupted by the user"
-        print(f"Interrupted. What has finished is in {directory.path}/report.html", file=sys.stderr)
-        raise
-    except Exception as failure:
-        error = f"{type(failure).__name__}: {failure}"
-        raise
+        with ending:
+            _play_all(cells, scenario, workers, played, on_run)
     finally:
         documents = [_document(cells[number], played[number]) for number in sorted(played)]
         found = slopes(documents)
@@ -135,8 +128,8 @@ def compare(
             "kind": "compare-statistics",
             "name": scenario.name,
             "path": str(directory.path),
-            "status": status,
-            "error": error,
+            "status": ending.status,
+            "error": ending.error,
             "command": command,
             "started": started,
             "versions": versions(),

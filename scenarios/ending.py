@@ -1,0 +1,34 @@
+"""How work of several runs ended: what its document says of it, whatever ended it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class Ending:
+    """Around the work: finished, interrupted by the user, or failed. What ended it goes on up.
+
+    Args:
+        path: The directory where the report will be, for the message to a user who interrupts.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.status = path, "failed"
+        self.error: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if failure is None:
+            self.status = "finished"
+        elif isinstance(failure, KeyboardInterrupt):
+            self.status, self.error = "interrupted", "interrupted by the user"
+            print(f"Interrupted. What has finished is in {self.path}/report.html", file=sys.stderr)
+        elif isinstance(failure, Exception):
+            self.error = f"{type(failure).__name__}: {failure}"
