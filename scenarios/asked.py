@@ -25,18 +25,30 @@ _BESIDE = re.compile(
 )
 
 
-def asked(source: str, overrides: list[str] | None, seed: int | None) -> Scenario | Statistics:
+def asked(
+    source: str, overrides: list[str] | None, seed: int | None, *, attacks: bool = False
+) -> Scenario | Statistics:
     """The scenario of a ready name or a file with `--set` and `--seed` laid over.
 
     What the file says of itself and of the choice of its settings was said before they were changed,
     so both then name the keys that were.
 
+    Args:
+        source: A ready name or a file.
+        overrides: `--set` options.
+        seed: The seed; None for the scenario's own.
+        attacks: Whether one with attacks is asked for; elsewhere they would be left out without a word.
+
     Raises:
-        InputError: it is no scenario, or none with these options.
+        InputError: it is no scenario, none with these options, or one to be attacked.
     """
     given = overrides or []
     seeded = [] if seed is None else [f"seed={seed}"]
     scenario = load(find(source), [*given, *seeded])
+    if isinstance(scenario, AttackScenario) and not attacks:
+        raise InputError(
+            f"{source}: has attacks, which `fedprivacy replay {source}` plays, and no other command."
+        )
     settings, _ = parse_overrides(given)
     keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))
     changed = ", ".join(key for key in keys if not _BESIDE.match(key))
@@ -81,7 +93,7 @@ def attacked(
             )
         scenario = load(stored / "scenario.toml", overrides or [])
     else:
-        scenario = asked(source, overrides, seed)
+        scenario = asked(source, overrides, seed, attacks=True)
     if not isinstance(scenario, AttackScenario):
         raise InputError(f"{source}: has no [attacks.NAME]; `fedprivacy scenarios` says which have.")
     unknown = [name for name in names or [] if name not in scenario.attacks]

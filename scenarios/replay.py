@@ -37,7 +37,8 @@ CHOSEN = (
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
     "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
-    "targets and measured on the other."
+    "targets and measured on the other. Each attack begins anew where training ended, with noise and answers "
+    "of its own, and its bound is that of this one attack: who sees several has seen several runs."
 )
 
 

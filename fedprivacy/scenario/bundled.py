@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import fedprivacy
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
@@ -16,7 +18,17 @@ def scenario_of_app(value: str) -> Scenario | Statistics:
 
     Raises:
         ScenarioError: if the text or the file is not a scenario.
+        InputError: if it has attacks, which would be left out without a word.
     """
+    scenario = _read(value)
+    if isinstance(scenario, AttackScenario):
+        raise InputError(
+            "run config: scenario: has attacks, which `fedprivacy replay` plays, and not `flwr run`."
+        )
+    return scenario
+
+
+def _read(value: str) -> Scenario | Statistics:
     if "=" in value:
         return loads(value, "run config: scenario")
     return load(Path(fedprivacy.__file__).parents[1] / value)

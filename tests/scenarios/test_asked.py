@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from scenarios.asked import asked, seed_of
+from fedprivacy.scenario.bundled import scenario_of_app
+from scenarios.asked import asked, attacked, seed_of
 
 
 @pytest.fixture
@@ -39,3 +40,18 @@ def test_a_seed_is_a_number_or_one_that_none_can_guess() -> None:
     for wrong in ("-1", "x", "1.5", str(2**63)):
         with pytest.raises(InputError, match="or random"):
             seed_of(wrong)
+
+
+def test_attacks_are_not_left_out_without_a_word() -> None:
+    for refuse in (
+        lambda: asked("active-participant", None, None),
+        lambda: scenario_of_app("scenarios/active-participant.toml"),
+    ):
+        with pytest.raises(InputError, match="has attacks, which `fedprivacy replay"):
+            refuse()
+    scenario, stored = attacked("active-participant", ["game.repeats=2"], ["ascent"], 7)
+    assert (list(scenario.attacks), scenario.game.repeats, scenario.seed, stored) == (["ascent"], 2, 7, None)
+    with pytest.raises(InputError, match=r"--attack rise: there is none. There are: passive, ascent"):
+        attacked("active-participant", None, ["rise"], None)
+    with pytest.raises(InputError, match=r"digits: has no \[attacks.NAME\]"):
+        attacked("digits", None, None, None)

@@ -99,6 +99,13 @@ def _between(run: Scenario, game: GameSettings, attacks: dict[str, Any]) -> Iter
     if not run.data.public_fraction:
         remedy = "Non-members are drawn from the public part, which no client owns: 0.2, say."
         yield Finding(("data", "public_fraction"), "there are no records to be non-members", remedy, "0.0")
+    if run.data.scaling == "public":
+        yield Finding(
+            ("data", "scaling"),
+            "the public part, of which the victim's members come, would be in every client's scaling",
+            'Set scaling to another way, such as "bounds".',
+            literal("public"),
+        )
     if game.victim >= run.population:
         what = f"there is no such client: clients are 0 to {run.population - 1}"
         yield Finding(("game", "victim"), what, "", str(game.victim))

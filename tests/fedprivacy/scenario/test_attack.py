@@ -122,6 +122,13 @@ ONE_MISTAKE = {
             'so records must be dealt at random. Set partition = "iid".'
         ],
     ),
+    "members in the public scaling": (
+        [('partition = "iid"', 'partition = "iid"\nscaling = "public"')],
+        [
+            'my.toml:7: data.scaling = "public": the public part, of which the victim\'s members come, would be '
+            'in every client\'s scaling. Set scaling to another way, such as "bounds".'
+        ],
+    ),
     "only sums are seen": (
         [("chunk_size = 1", "chunk_size = 2")],
         [
