@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from fedprivacy.accounting.epsilon import gaussian_epsilon
+from fedprivacy.accounting.gaussian import gaussian_epsilon
 
 Scores = NDArray[np.float64]
 

@@ -17,7 +17,8 @@ from fedprivacy.accounting.composition import (
     check_whole,
     left_over,
 )
-from fedprivacy.accounting.epsilon import epsilon_pld, epsilon_rdp, gaussian_epsilon
+from fedprivacy.accounting.epsilon import epsilon_pld, epsilon_rdp
+from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 

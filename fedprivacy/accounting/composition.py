@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from fedprivacy.accounting.epsilon import gaussian_epsilon
 from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
+from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.accounting.optimal import composed_epsilon
 from fedprivacy.errors import InputError
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import attr
 import numpy as np
+from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.optimal import PureDpEvent
@@ -32,6 +33,12 @@ MAX_COUNT = 10**9
 MIN_NOISE, MAX_NOISE = 1e-4, 1e7
 
 Read = Callable[[Any, str, int], Any]
+Composition = tuple[tuple[dp.DpEvent, int], ...]  # each different release with its count
+RELATIONS = {
+    "replace-one": NeighboringRelation.REPLACE_ONE,
+    "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "zero-out": NeighboringRelation.REPLACE_SPECIAL,
+}
 
 
 def to_json(event: dp.DpEvent) -> dict[str, Any]:
@@ -55,7 +62,7 @@ def from_json(data: object) -> dp.DpEvent:
     return _event(data, "event", 1)
 
 
-def releases(event: dp.DpEvent, adjacency: str) -> tuple[tuple[dp.DpEvent, int], ...]:
+def releases(event: dp.DpEvent, adjacency: str) -> Composition:
     """The composition that an event is, flattened: each different release with its count.
 
     Equal releases are counted together, so that a ledger of 1000 equal rounds costs one

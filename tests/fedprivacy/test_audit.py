@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from clients.fleet import Fleet
-from fedprivacy.accounting.epsilon import gaussian_epsilon
+from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.audit import gaussian_bound, threshold_bound
 from fedprivacy.mechanisms.gaussian import Gaussian

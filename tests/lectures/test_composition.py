@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from fedprivacy.accounting.composed import compositions, gaussian_compositions
 from fedprivacy.accounting.composition import advanced, basic, group, optimal
-from fedprivacy.accounting.epsilon import gaussian_delta, gaussian_epsilon
+from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
 
 
 def test_group_privacy_of_k_people_is_k_epsilon() -> None:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedprivacy.accounting.calibration import lectures_gaussian_noise, noise_multiplier
-from fedprivacy.accounting.epsilon import RELATIONS, epsilon
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.errors import InputError, UnsupportedEvent
 
 DELTA = 1e-5

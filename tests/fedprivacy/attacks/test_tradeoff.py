@@ -10,7 +10,7 @@ from dp_accounting import dp_event as dp
 from scipy.optimize import brentq
 from scipy.stats import laplace, norm
 
-from fedprivacy.accounting.epsilon import gaussian_delta, gaussian_epsilon
+from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.attacks.tradeoff import GaussianCurve, PolygonCurve, from_event, from_pairs
 from fedprivacy.errors import InputError

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from fedprivacy.accounting.epsilon import epsilon, gaussian_epsilon
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.mechanisms.gaussian import Gaussian

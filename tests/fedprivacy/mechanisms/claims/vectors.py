@@ -11,7 +11,7 @@ from scipy import stats
 
 from claims import checks
 from claims.claim import Claim
-from fedprivacy.accounting.epsilon import gaussian_epsilon
+from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap

@@ -1,0 +1,45 @@
+"""What releases cost of which each has an epsilon at delta = 0: exactly, or by their sum."""
+
+from __future__ import annotations
+
+import math
+
+from dp_accounting import dp_event as dp
+
+from fedprivacy.accounting.events import Composition
+from fedprivacy.accounting.optimal import PureDpEvent, composed_epsilon
+from fedprivacy.errors import UnsupportedEvent
+
+
+def optimal_composition(parts: Composition, delta: float, adjacency: str) -> float:
+    if len(parts) == 1:
+        match parts[0]:
+            case PureDpEvent(epsilon=epsilon_0), count:
+                return composed_epsilon(delta, epsilon_0, count)
+            case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=2), count if (
+                0 < p < 1 and adjacency == "replace-one"
+            ):
+                return composed_epsilon(delta, math.log((2 - p) / p), count)
+    raise UnsupportedEvent("Only answers of one and the same epsilon have an exact answer.")
+
+
+def basic_composition(parts: Composition, delta: float, adjacency: str) -> float:
+    """The sum of the epsilons at delta = 0, where each release has one; it holds at every delta."""
+    sensitivity = 2.0 if adjacency == "replace-one" else 1.0
+    total = 0.0
+    for leaf, count in parts:
+        match leaf:
+            case PureDpEvent(epsilon=pure):
+                total += count * pure
+            case dp.LaplaceDpEvent(noise_multiplier=b):
+                total += count * sensitivity / b
+            case dp.DiscreteLaplaceDpEvent(noise_parameter=a, sensitivity=s):
+                total += count * sensitivity * s * a
+            case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if adjacency == "replace-one":
+                total += count * math.log1p(k * (1 - p) / p)
+            case _:
+                raise UnsupportedEvent(
+                    f"{type(leaf).__name__.removesuffix('DpEvent')} under {adjacency} has no epsilon at "
+                    "delta = 0: choose a delta above 0."
+                )
+    return total
