@@ -97,3 +97,31 @@ class Page(HTMLParser):
 
 def _cells(row: str) -> list[str]:
     return [f"<t>{inner}</t>" for _, inner in re.findall(r"<(t[hd])\b[^>]*>(.*?)</\1>", row, re.DOTALL)]
+
+
+def safe(html: str) -> Page:
+    """The page of a `poisoned` document, once nothing in it has become markup."""
+    page = Page(html)
+    assert not page.all("script")
+    assert not page.all("img")
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert html.count("</style>") == 1
+    return page
+
+
+def check_whole(page: Page) -> None:
+    """That a page needs no network, and says in words and tables what its pictures show."""
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    assert "://" not in page.html
+    figures = re.findall(r"<figure.*?</figure>", page.html, re.DOTALL)
+    assert figures
+    assert len(re.findall("<svg", page.html)) == 2 * len(figures)
+    for figure in map(Page, figures):
+        for drawing in figure.all("svg"):
+            title, description = drawing["aria-labelledby"].split()
+            assert figure.text(title)
+            assert len(figure.text(description)) > 60
+        assert figure.all("table")
+    for table in re.findall(r"<table.*?</table>", page.html, re.DOTALL):
+        assert Page(table).text("caption")
