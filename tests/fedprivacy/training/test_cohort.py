@@ -63,7 +63,7 @@ def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round
         LocalTraining(4, None, 0.1, momentum=0.9, weight_decay=0.1, proximal=0.5),
     ],
 )
-@pytest.mark.parametrize("sizes", [[5, 5, 5], [1, 13, 4, 7, 8], [1]])
+@pytest.mark.parametrize("sizes", [[5, 5, 5], [1, 13, 4, 7, 8], [1], [11]])
 def test_equal_to_a_plain_loop(model: str, options: LocalTraining, sizes: list[int]) -> None:
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.standard_normal((sum(sizes), 9)).astype(np.float32))
