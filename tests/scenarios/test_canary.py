@@ -91,11 +91,8 @@ DIRECTION /= np.linalg.norm(DIRECTION)
 
 def population(canaries: int) -> tuple[Population, np.ndarray]:
     """The victim with random records, canaries after it, and random records of nobody; the canaries' coins."""
-    stream = np.random.default_rng(7)
-    x, y = (
-        stream.normal(size=(OWN + canaries + PUBLIC, FEATURES)),
-        stream.integers(0, 2, OWN + canaries + PUBLIC),
-    )
+    stream, records = np.random.default_rng(7), OWN + canaries + PUBLIC
+    x, y = stream.normal(size=(records, FEATURES)), stream.integers(0, 2, records)
     x[OWN : OWN + canaries] = CANARY
     offsets = np.concatenate([[0], OWN + np.arange(canaries + 1)])
     partition = Partition(np.arange(OWN + canaries), offsets, OWN + canaries + np.arange(PUBLIC))
