@@ -24,18 +24,19 @@ def show_replay(document: Mapping[str, Any]) -> None:
     for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
         left = name in ("attack", "seat")
         table.add_column(name, overflow="fold", justify="left" if left else "right", no_wrap=not left)
-    for attacks in result.cells.values():
-        for attack in attacks:
-            table.add_row(*map(escape, _row(levels.label(result, attack), attack)))
+    for (_, level), attacks in result.cells.items():
         if result.several:
             table.add_section()
+            table.add_row(levels.at(level), style="bold")
+        for attack in attacks:
+            table.add_row(*map(escape, _row(attack)))
     console.print(table)
     for sentence in finding.sentences(result):
         plain.print(sentence, markup=False)
     if result.several:
         plain.print(levels.terms(result), markup=False)
-    if result.verdict:
-        plain.print(result.verdict.words, markup=False)
+    if result.judged:
+        plain.print(result.judged.words, markup=False)
     for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
         plain.print(f"- {words}", markup=False)
     lost = sum(attack["targets_lost"] for attack in document["attacks"])
@@ -46,10 +47,10 @@ def show_replay(document: Mapping[str, Any]) -> None:
     plain.print(f"report: {document['path']}/report.html", markup=False)
 
 
-def _row(label: str, attack: Attack) -> tuple[str, ...]:
+def _row(attack: Attack) -> tuple[str, ...]:
     auc, rate = attack.auc, attack.tpr_at_fpr.get("0.01")
     return (
-        label,
+        attack.name,
         attack.seat,
         f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
         "too few" if rate is None else figures.percent(rate.value),

@@ -34,6 +34,11 @@ class ReplayDocument(Document):
         return {seat: [one for one in self.attacks if one.seat == seat] for seat in order}
 
     @property
+    def judged(self) -> Verdict | None:
+        """The verdict, where anything could be held against a bound."""
+        return None if self.verdict is None or self.verdict.checks == 0 else self.verdict
+
+    @property
     def levels(self) -> tuple[float | None, ...]:
         """The epsilons of the attacked runs, the strictest first; None, without privacy, at the end."""
         found = {one.epsilon for one in self.attacks}

@@ -15,7 +15,7 @@ def of(document: ReplayDocument) -> Finding:
     """The strongest attack of each seat, the guarantee against that seat, and the verdict on all attacks."""
     if not document.attacks:
         return Finding("No attack was played to its end.", "", "", "")
-    verdict = document.verdict
+    verdict = document.judged
     # One that refutes a guarantee stands above all else.
     agreed = [verdict.words] if verdict and not verdict.refuted else []
     return Finding(
@@ -27,12 +27,11 @@ def of(document: ReplayDocument) -> Finding:
 
 
 def sentences(document: ReplayDocument) -> list[str]:
-    """What each seat learns; where several levels were played at the strictest, the widest, and without."""
+    """What is learnt: a sentence for each seat, or where several levels were played for each that is told."""
     if not document.several:
         return [sentence(own) for own in document.seats.values()]
-    told = [_at_levels(document, seat) for seat in document.seats]
-    price = _price(document)
-    return [*told, price] if price else told
+    told = list(reversed(levels.ends(document)))
+    return [_at_level(document, level, first=level == told[0]) for level in told]
 
 
 def sentence(attacks: Sequence[Attack]) -> str:
@@ -51,31 +50,25 @@ def sentence(attacks: Sequence[Attack]) -> str:
     )
 
 
-def _at_levels(document: ReplayDocument, seat: str) -> str:
-    """The strongest attack of one seat at each level that is told, the least private one first."""
-    said: list[str] = []
-    for level in reversed(levels.ends(document)):
-        own = document.cells.get((seat, level))
-        if not own:
-            continue
-        best = figures.strongest(own)
-        who = f"{figures.seat(seat)} tells members from non-members" if not said else "it reaches"
-        auc = f"AUC {figures.share(best.auc.value)} ({figures.ends(best.auc)}; {best.name})"
-        guess = "" if figures.from_guessing(best.auc) else ", which cannot be told from guessing"
-        bound = f"; {_bounded(best)}" if level is not None else ""
-        where = words.capital(levels.at(level))
-        said.append(f"{where} {who}{' with' if not said else ''} {auc}{guess}{bound}.")
-    return " ".join(said)
+def _at_level(document: ReplayDocument, level: float | None, *, first: bool) -> str:
+    """The strongest attack of every seat at one level, and what the model is worth there."""
+    cells = {seat: own for (seat, at), own in document.cells.items() if at == level}
+    strongest = map(figures.strongest, cells.values())
+    parts = [_reached(best, place if first else None) for place, best in enumerate(strongest)]
+    found = {one.model_accuracy.before for own in cells.values() for one in own} - {None}
+    # Attacks that began at other times attacked other models.
+    quality = f"; the model's accuracy is {words.accuracy(found.pop())}" if len(found) == 1 else ""
+    return f"{words.capital(levels.at(level))} {words.listed(parts)}{quality}."
 
 
-def _price(document: ReplayDocument) -> str:
-    """The accuracy of the attacked models, the least private one first."""
-    known = []
-    for level in reversed(levels.ends(document)):
-        found = {one.model_accuracy.before for one in document.attacks if one.epsilon == level} - {None}
-        if len(found) == 1:  # attacks that began at other times attacked other models
-            known.append(f"{words.accuracy(found.pop())} {levels.at(level)}")
-    return f"The attacked model's accuracy is {words.listed(known)}." if known else ""
+def _reached(best: Attack, place: int | None) -> str:
+    """What one seat reaches; the first words of all (place 0) say what that is."""
+    verbs = {None: "reaches", 0: "tells members from non-members with"}
+    verb, interval = verbs.get(place, "with"), "95 % interval " if place == 0 else ""
+    notes = [f"{interval}{figures.ends(best.auc)}"]
+    notes += [] if figures.from_guessing(best.auc) else ["not to be told from guessing"]
+    notes += [] if best.epsilon is None else [_bounded(best)]
+    return f"{figures.seat(best.seat)} {verb} AUC {figures.share(best.auc.value)} ({'; '.join(notes)})"
 
 
 def _bounded(attack: Attack) -> str:
@@ -87,32 +80,33 @@ def _bounded(attack: Attack) -> str:
 
 
 def _guaranteed(document: ReplayDocument) -> list[str]:
-    """What stands against each seat, at each level that is told."""
-    told = levels.ends(document)
+    """What stands against each seat, at each level that is told; seats of whom the same is true together."""
     said: list[str] = []
-    for seat, own in document.seats.items():
-        each = [one for level in told for one in document.cells.get((seat, level), [])[:1]]
-        private = [one for one in each if one.epsilon is not None] if document.several else own[:1]
-        said += dict.fromkeys(map(guaranteed, private))
+    told = levels.ends(document)
+    for level in (level for level in told if level is not None or not document.several):
+        same: dict[str, list[str]] = {}
+        for seat, own in ((seat, own) for (seat, at), own in document.cells.items() if at == level):
+            same.setdefault(_promised(own[0]), []).append(figures.seat(seat))
+        said += [f"Against {words.listed(who)}: {what}" for what, who in same.items()]
     if document.several and None in told:
         said.append("Without privacy: no guarantee against anyone.")
-    return said
+    return list(dict.fromkeys(said))
 
 
-def guaranteed(attack: Attack) -> str:
-    """What stands against a seat, or in words that nothing does."""
-    who, g = figures.seat(attack.seat), attack.guarantee
+def _promised(attack: Attack) -> str:
+    """What stands against the seat of an attack, or in words that nothing does."""
+    g = attack.guarantee
     if g is None:
-        return f"Against {who}: not stated."
+        return "not stated."
     if g.epsilon is None or not g.holds:
         why = f", since {g.assumptions[0]}" if g.assumptions else ""
-        return f"Against {who}: no guarantee{why}."
+        return f"no guarantee{why}."
     allowed = f"AUC at most {figures.at_most(attack.bound.auc)}" if attack.bound.auc is not None else ""
     rate = figures.allowed(attack.bound, "0.01")
     if rate is not None:
         allowed += f", TPR at 1 % FPR at most {figures.at_most(rate, rate=True)}"
     return (
-        f"Against {who}: epsilon {words.epsilon(g.epsilon)} at {words.terms([g])}"
+        f"epsilon {words.epsilon(g.epsilon)} at {words.terms([g])}"
         + (f", hence {allowed}, whatever the attack" if allowed else "")
         + "."
     )
@@ -130,10 +124,10 @@ def _untouched(accuracy: ModelAccuracy) -> str:
 def _terms(document: ReplayDocument) -> str:
     attacks = document.attacks
     several = len(attacks) > len(document.cells)
-    whose = (
-        "each seat's strongest attack at each epsilon" if document.several else "each seat's strongest attack"
-    )
-    best = f"Named is {whose} by its AUC, which flatters it a little." if several else ""
+    whose = "Told is each seat's strongest attack at each epsilon"
+    if not document.several:
+        whose = "Named is each seat's strongest attack"
+    best = f"{whose} by its AUC, which flatters it a little." if several else ""
     area = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
     intervals = "In brackets: 95 % intervals." if document.several else ""
     parts = (best, area, intervals, figures.covered(attacks), levels.terms(document))

@@ -61,10 +61,16 @@ def _seen(document: ReplayDocument, own: Points) -> str:
         else ""
     )
     return (
-        f"From {_where(document, attack)}: whoever looks at rounds {figures.observed(first)}, is right about "
-        f"{_told(early)} of the targets; whoever looks at rounds {figures.observed(last)}, about "
-        f"{_told(late)}: {differ}{chance}.{mixed} {_terms(document, attack)}"
+        f"From {_where(document, attack)}: who looks at {_rounds_of(first)} is right about {_told(early)} of "
+        f"the targets, who looks at {_rounds_of(last)} about {_told(late)}: {differ}"
+        f"{chance}.{mixed} {_terms(document, attack)}"
     ).strip()
+
+
+def _rounds_of(seen: Observed) -> str:
+    whole = seen.count == seen.last - seen.first + 1
+    of = "" if whole else f"{seen.count:,} of the "
+    return f"{of}rounds {seen.first:,} to {seen.last:,}"
 
 
 def _told(one: Measure) -> str:
@@ -87,8 +93,8 @@ def _picture(document: ReplayDocument, own: Points, name: str) -> Picture:
     known = [one.model_accuracy.after for one, _, _ in own if one.model_accuracy.after is not None]
     caption = (
         f"Passive attacks from {where}: how many targets they are right about (balanced accuracy, with its "
-        "95 % interval) by the last round that they observed, counted since training began; guessing is right "
-        "about 50 % (thin line)."
+        "95 % interval) by the last round that they observed, counted since training began; guessing is "
+        "right about 50 % (thin line)."
         + (" The dashed blue line is the most that the guarantee allows." if bounded else "")
         + (" Beside it the accuracy on held-out records of the attacked model at that time." if known else "")
     )

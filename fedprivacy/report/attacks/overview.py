@@ -124,14 +124,14 @@ def _rows(document: ReplayDocument, *, narrow: bool) -> Iterator[Row]:
     for (seat, level), own in document.cells.items():
         if document.several:
             said = f"{words.capital(figures.seat(seat))}, {levels.at(level)}"
-            yield Row(top, HEAD, None, [(said, HEAD - 12, MUTED)])
+            yield Row(top, HEAD, None, [(said, HEAD - 12, BOLD)])
             top += HEAD
         for one in own:
-            texts = [(marks.short(one.name, NAME[narrow]), ROW * (0.14 if narrow else 0.34), BOLD)]
+            font = PLAIN if document.several else BOLD
+            texts = [(marks.short(one.name, NAME[narrow]), ROW * (0.14 if narrow else 0.34), font)]
             height = ROW
             if document.several and not narrow:
-                height = CLOSE
-                texts = [(marks.short(one.name, NAME[narrow]), CLOSE / 2, PLAIN)]
+                height, texts = CLOSE, [(marks.short(one.name, NAME[narrow]), CLOSE / 2, PLAIN)]
             elif not narrow:
                 texts.append((marks.short(figures.described(one), 44), ROW * 0.34 + 17, MUTED))
             yield Row(top, height, one, texts)

@@ -99,13 +99,13 @@ class Verdict(Part):
     """Whether all attacks together agree with their bounds, once their number is reckoned with.
 
     Args:
-        words: The verdict as a sentence.
-        refuted: The attacks whose bound does not hold.
-        checks: How many figures were compared with their bounds.
+        words: The verdict in sentences, which name what is refuted.
+        refuted: What lies above its bound; here it matters only whether there is anything.
+        checks: How many figures were held against a bound; of 0 there is no verdict.
     """
 
     words: str
-    refuted: tuple[str, ...] = ()
+    refuted: tuple[Any, ...] = ()
     checks: Count | None = None
 
 

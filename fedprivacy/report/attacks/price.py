@@ -23,8 +23,8 @@ BOUND = keys.Entry("The most that the guarantee allows", keys.ALLOWED, keys.BOUN
 MODEL = keys.Entry("Accuracy of the attacked model", svg.INK, "-", "o")
 HOW_TO_READ = (
     "Above: AUC of each attack with its 95 % interval at each level of privacy; guessing gives 0.5 (thin "
-    "line). Below: the accuracy on held-out records of the model that was attacked. Epsilon has a logarithmic axis, "
-    "stricter to the left; the last place is without privacy."
+    "line). Below: the accuracy on held-out records of the model that was attacked. Epsilon has a "
+    "logarithmic axis, stricter to the left; the last place is without privacy."
 )
 
 
@@ -50,7 +50,10 @@ def sections(document: ReplayDocument) -> list[Section]:
     blocks: list[Block | Details] = []
     for number, (seat, own) in enumerate(document.seats.items(), start=1):
         if len({one.epsilon for one in own}) > 1:
-            blocks += [Text(_seen(document, own)), _picture(document, seat, f"price-{number}")]
+            blocks += [
+                Text(_seen(document, own, paid=number == 1)),
+                _picture(document, seat, f"price-{number}"),
+            ]
     heading = "What privacy takes from the attacker, and from the model"
     return [Section("price", heading, blocks)] if blocks else []
 
@@ -68,7 +71,7 @@ def _lines(attacks: Sequence[Attack]) -> list[Line]:
     ]
 
 
-def _seen(document: ReplayDocument, own: Sequence[Attack]) -> str:
+def _seen(document: ReplayDocument, own: Sequence[Attack], *, paid: bool) -> str:
     """What became of the attack that is strongest where least is guaranteed, where most is."""
     present = [level for level in document.levels if any(one.epsilon == level for one in own)]
     loose, strict = present[-1], present[0]
@@ -88,7 +91,7 @@ def _seen(document: ReplayDocument, own: Sequence[Attack]) -> str:
     return (
         f"{who}, {best.name}, the strongest attack {levels.at(loose)} with AUC "
         f"{figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {apart}{left}. "
-        f"{_paid(best, there)}{levels.terms(document)}"
+        f"{_paid(best, there) if paid else ''}{levels.terms(document)}"
     )
 
 

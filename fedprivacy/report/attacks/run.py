@@ -34,13 +34,13 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     if document.status != "finished":
         done = len(document.attacks)
         lead.append(common.status(document, done, document.planned, "attacks", error=error))
-    if document.verdict and document.verdict.refuted:
-        lead.append(Text(document.verdict.words, "status stopped"))
+    if (verdict := document.judged) and verdict.refuted:
+        lead.append(Text(f"{verdict.words} {levels.terms(document)}".strip(), "status stopped"))
     lead.append(finding.of(document))
     areas = [overview.picture(document)] if document.attacks else []
     lead += [] if document.several else areas
     lead.append(Tiles(_tiles(document)))
-    levels = [
+    compared = [
         *price.sections(document),
         Section("overview", "Every attack at each level of privacy", areas),
     ]
@@ -50,7 +50,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
         sections=[
-            *(levels if document.several else []),
+            *(compared if document.several else []),
             *observed.sections(document),
             *story.sections(document),
             *table.sections(document),

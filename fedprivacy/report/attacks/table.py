@@ -119,8 +119,8 @@ def _setting(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
     return Table(
         _with(
             "What each attack had, and what it did to the model. Targets are lost where the victim refuses "
-            "to answer any more. Accuracy is that of the attacked model on held-out records; training goes on "
-            "while it is attacked.",
+            "to answer any more. Accuracy is that of the attacked model on held-out records; training goes "
+            "on while it is attacked.",
             levels.terms(document),
         ),
         head,
