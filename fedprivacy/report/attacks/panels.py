@@ -25,7 +25,7 @@ MOST = 12  # pictures of one page
 
 def sections(document: ReplayDocument) -> list[Section]:
     """All attacks one below the other; where several levels were played one of each seat at each level."""
-    chosen = _followed(document) if document.several else [a for own in document.cells.values() for a in own]
+    chosen = followed(document) if document.several else [a for own in document.cells.values() for a in own]
     drawn = [(number, one) for number, one in enumerate(chosen, start=1) if one.roc or one.histograms]
     if not drawn:
         return []
@@ -50,7 +50,7 @@ def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
     )
 
 
-def _followed(document: ReplayDocument) -> list[Attack]:
+def followed(document: ReplayDocument) -> list[Attack]:
     """For each seat its strongest attack where least is guaranteed, and the same attack at other levels."""
     found: list[Attack] = []
     for seat, own in document.seats.items():

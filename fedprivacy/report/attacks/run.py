@@ -8,6 +8,7 @@ from fedprivacy.report import common, protection, words
 from fedprivacy.report.attacks import (
     figures,
     finding,
+    levels,
     observed,
     overview,
     panels,

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack_documents import ACCURACY, EPSILONS, at_levels, of_seeds
+from attack_documents import ACCURACY, EPSILONS, UNDRAWN, at_levels, of_seeds
 from pages import HOSTILE, MEASURE, OPENED, Page, check_epsilons, check_whole, poisoned, safe
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.report.attacks import figures, levels, panel
+from fedprivacy.report.attacks import figures, levels, panel, panels
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Histogram
 from fedprivacy.report.reading import read
@@ -37,6 +37,15 @@ def page(request: pytest.FixtureRequest, levelled: dict[str, dict[str, Any]]) ->
     return Page(report.render(levelled[request.param]))
 
 
+@pytest.fixture(scope="module")
+def plain(levelled: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The same without curves, histograms and stories."""
+    return {
+        trust: {**one, "attacks": [{**attack, **UNDRAWN} for attack in one["attacks"]]}
+        for trust, one in levelled.items()
+    }
+
+
 def text_of(document: dict[str, Any], part: str) -> str:
     return Page(report.render(document)).text(part).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -55,16 +64,17 @@ def test_of_one_epsilon_nothing_is_shown_that_older_documents_did_not_show(docum
     for one in old["attacks"]:
         for key in ("trust", "epsilon", "observed"):
             one.pop(key, None)
+    trust = old["scenario"]["privacy"]["trust"]
     for one in new["attacks"]:
-        one.update(trust="local", epsilon=4.0, observed=None)
+        one.update(trust=trust, epsilon=4.0 if trust == "local" else None, observed=None)
     assert report.render(new) == report.render(old)
 
 
 # --- several
 
 
-def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(levelled) -> None:
-    document = levelled["local"]
+def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(plain) -> None:
+    document = plain["local"]
     said = text_of(document, "sentence")
     bare, aside = attack(document, "raising", None)["auc"], attack(document, "listening-aside", None)["auc"]
     assert said.startswith(
@@ -82,8 +92,8 @@ def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(l
     assert "epsilon 8 " not in said
 
 
-def test_a_seat_without_a_guarantee_is_told_to_have_none_at_any_epsilon(levelled) -> None:
-    document = levelled["central"]
+def test_a_seat_without_a_guarantee_is_told_to_have_none_at_any_epsilon(plain) -> None:
+    document = plain["central"]
     said = text_of(document, "sentence")
     assert re.search(r"At epsilon 64 the server reaches [^)]*; no guarantee stands against it\)", said)
     assert re.search(r"a participant reaches [^)]*; the guarantee allows AUC", said)
@@ -95,8 +105,8 @@ def test_a_seat_without_a_guarantee_is_told_to_have_none_at_any_epsilon(levelled
     assert stands in text_of(document, "finding")
 
 
-def test_what_privacy_takes_stands_in_a_table_of_each_seat(levelled) -> None:
-    document = levelled["local"]
+def test_what_privacy_takes_stands_in_a_table_of_each_seat(plain) -> None:
+    document = plain["local"]
     rows = Page(report.render(document)).rows("price")
     for one in document["attacks"]:
         auc, rate = one["auc"], one["tpr_at_fpr"]["0.01"]
@@ -114,11 +124,11 @@ def test_what_privacy_takes_stands_in_a_table_of_each_seat(levelled) -> None:
     assert len(rows) == len(document["attacks"]) + 2
 
 
-def test_a_difference_is_told_only_where_the_intervals_are_apart(levelled) -> None:
-    far = text_of(levelled["local"], "price")
+def test_a_difference_is_told_only_where_the_intervals_are_apart(plain) -> None:
+    far = text_of(plain["local"], "price")
     assert "From the seat of the server, raising, the strongest attack without privacy with AUC 0.970" in far
     assert "at epsilon 1, which cannot be told from guessing." in far
-    near = copy.deepcopy(levelled["local"])
+    near = copy.deepcopy(plain["local"])
     for one in near["attacks"]:
         one["auc"] = {"value": 0.7, "low": 0.6, "high": 0.8, "covers": "targets"}
     assert "the intervals overlap, so that no difference can be told" in text_of(near, "price")
@@ -130,32 +140,35 @@ def test_every_attack_stands_at_every_epsilon(page: Page) -> None:
         assert all(f"{name}, epsilon {epsilon:g}" in said for epsilon in EPSILONS)
         assert f"{name}, no privacy" in said
     assert "From the seat of the server, at epsilon 8" in page.text("figures")
+    assert "<figcaption>raising, epsilon 1, from the seat of the server" in page.html
 
 
 def test_the_pictures_follow_one_attack_of_each_seat_and_are_a_dozen_at_most(levelled) -> None:
-    document = levelled["local"]
-    titles = re.findall(r"<figcaption>(\S+, [^,]+), from the seat", report.render(document))
+    def labels(attacks: list[dict[str, Any]]) -> list[str]:
+        result = read({**levelled["local"], "attacks": attacks})
+        assert isinstance(result, ReplayDocument)
+        return [levels.label(result, one) for one in panels.followed(result)]
+
+    attacks = levelled["local"]["attacks"]
     every = [f"epsilon {epsilon:g}" for epsilon in EPSILONS] + ["no privacy"]
-    assert titles == [f"{name}, {level}" for name in ("raising", "listening-aside") for level in every]
-    many = copy.deepcopy(document)
-    one = attack(document, "raising", 8.0)
-    many["attacks"] += [{**one, "epsilon": float(epsilon)} for epsilon in range(9, 29)]
-    titles = re.findall(r"<figcaption>(\S+, [^,]+), from the seat", report.render(many))
-    assert len(titles) <= 12
-    assert {"raising, epsilon 1", "raising, no privacy"} <= set(titles)
+    wanted = [f"{name}, {level}" for name in ("raising", "listening-aside") for level in every]
+    assert labels(attacks) == wanted
+    more = [{**attacks[1], "epsilon": float(epsilon)} for epsilon in range(9, 29)]
+    assert len(labels(attacks + more)) <= 12
+    assert {"raising, epsilon 1", "raising, no privacy"} <= set(labels(attacks + more))
 
 
-def test_a_refuted_verdict_stands_with_what_its_epsilons_stand_at(levelled) -> None:
+def test_a_refuted_verdict_stands_with_what_its_epsilons_stand_at(plain) -> None:
     verdict = {"words": "raising, epsilon 8, is above its bound.", "refuted": ["raising, epsilon 8"]}
-    said = text_of({**levelled["local"], "verdict": verdict}, "stopped")
+    said = text_of({**plain["local"], "verdict": verdict}, "stopped")
     assert said.startswith(verdict["words"])
     assert "delta 1e-5, unit client, adjacency replace-one, against the server and a participant." in said
     nothing = {"words": "There is nothing to check.", "refuted": [], "checks": 0}
-    assert nothing["words"] not in text_of({**levelled["local"], "verdict": nothing}, "main")
+    assert nothing["words"] not in text_of({**plain["local"], "verdict": nothing}, "main")
 
 
-def test_attacks_that_broke_off_are_counted_over_all_epsilons(levelled) -> None:
-    document = levelled["local"]
+def test_attacks_that_broke_off_are_counted_over_all_epsilons(plain) -> None:
+    document = plain["local"]
     broken = {**document, "status": "failed", "attacks": document["attacks"][:5]}
     assert "5 of 12 attacks" in text_of(broken, "main")
 
@@ -178,7 +191,9 @@ def test_examples_in_docstrings_are_true() -> None:
 
 
 def test_the_stories_of_all_seeds_are_drawn_and_an_older_single_one_too(levelled, documents) -> None:
-    document = levelled["local"]
+    document = copy.deepcopy(levelled["local"])
+    for one in document["attacks"]:
+        one.update(roc=[], histograms=[])
     told = attack(document, "raising", None)["story"]
     rows = Page(report.render(document)).rows("ascent")
     for number, story in enumerate(told, start=1):
@@ -186,6 +201,7 @@ def test_the_stories_of_all_seeds_are_drawn_and_an_older_single_one_too(levelled
         assert [f"Member, run {number} of 3", *losses] in rows
     single = copy.deepcopy(documents["bare"])
     for one in single["attacks"]:
+        one.update(roc=[], histograms=[])
         told = one["story"]
         one["story"] = told[0] if isinstance(told, list) else told
     listed = copy.deepcopy(single)
@@ -217,8 +233,8 @@ def test_the_page_is_whole_offline_and_accessible(page: Page) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_in_a_document_becomes_markup(levelled, name: str) -> None:
-    hostile = poisoned(levelled[name])
+def test_nothing_in_a_document_becomes_markup(plain, name: str) -> None:
+    hostile = poisoned(plain[name])
     assert HOSTILE in safe(report.render(hostile)).text("h1")
 
 
@@ -233,8 +249,8 @@ def test_nothing_in_a_document_becomes_markup(levelled, name: str) -> None:
         ({"story": [{"moments": ["a", "b"], "member": [1.0], "nonmember": [1.0]}]}, "attacks[0].story[0]"),
     ],
 )
-def test_a_damaged_attack_is_refused_in_words(levelled, change: dict[str, Any], message: str) -> None:
-    document = copy.deepcopy(levelled["local"])
+def test_a_damaged_attack_is_refused_in_words(plain, change: dict[str, Any], message: str) -> None:
+    document = copy.deepcopy(plain["local"])
     document["attacks"][0].update(change)
     with pytest.raises(InputError, match=re.escape(message)):
         report.render(document)
@@ -257,16 +273,16 @@ def test_the_page_shows_in_a_real_browser(
 
 
 def test_the_terminal_shows_each_epsilon_the_finding_and_the_verdict(
-    levelled, capsys: pytest.CaptureFixture[str]
+    plain, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verdict = {"words": "All attacks stay under their bounds.", "refuted": [], "checks": 27}
-    show_replay({**levelled["local"], "verdict": verdict})
+    show_replay({**plain["local"], "verdict": verdict})
     lines = capsys.readouterr().out.splitlines()
     for level in ("at epsilon 1", "at epsilon 8", "at epsilon 64", "without privacy"):
         assert sum(level in line and "│" in line for line in lines) == 2  # once for each seat
     assert verdict["words"] in lines
     assert any(line.startswith("Epsilon stands at delta 1e-5, unit client") for line in lines)
-    for one in levelled["local"]["attacks"]:
+    for one in plain["local"]["attacks"]:
         auc = one["auc"]
         figure = f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]"
         assert any(one["name"] in line and figure in line for line in lines)

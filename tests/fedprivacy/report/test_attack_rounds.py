@@ -69,7 +69,7 @@ def test_only_passive_attacks_of_one_seat_and_one_run_are_compared(documents) ->
 
 
 def test_each_epsilon_has_a_picture_of_its_own(documents) -> None:
-    over = over_time(documents["bare"], LECTURES)
+    over = over_time(documents["bare"], dict(list(LECTURES.items())[:2]))
     document = at_levels(over, {one["name"]: 0.8 for one in over["attacks"]})
     for one in document["attacks"]:
         first, last = one["name"].split("-")[1:]

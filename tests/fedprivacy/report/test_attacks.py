@@ -145,12 +145,12 @@ def test_a_verdict_stands_beside_the_finding_and_above_it_where_it_refutes_a_gua
     plain = Page(report.render(documents["private"]))
     agreed = {"words": "All 3 figures agree with their bounds.", "refuted": [], "checks": 3}
     page = Page(report.render({**documents["private"], "verdict": agreed}))
-    assert page.text("aside") == f"{plain.text('aside')} {agreed['words']}"
+    assert page.text("finding") == f"{plain.text('finding')} {agreed['words']}"
     assert not page.text("stopped")
     refuted = {"words": "The bound of listening does not hold.", "refuted": ["listening"], "checks": 3}
     page = Page(report.render({**documents["private"], "verdict": refuted}))
     assert page.text("stopped") == refuted["words"]
-    assert page.text("aside") == plain.text("aside")
+    assert page.text("finding") == plain.text("finding")
 
 
 def test_what_the_guesses_prove_is_told_or_why_they_prove_nothing(documents) -> None:
