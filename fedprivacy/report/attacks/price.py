@@ -1,31 +1,25 @@
-"""What privacy takes from the attacker, and what from the model: both against epsilon."""
+"""AUC of attacks and accuracy of the model against epsilon, one chart below the other."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from fedprivacy.report import marks, plots, svg, words
-from fedprivacy.report.attacks import figures, keys, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks import figures, keys
 from fedprivacy.report.attacks.parts import Attack
-from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 
 UPPER, LOWER, BETWEEN, BELOW = 260.0, 130.0, 50.0, 60.0  # pixels of both axes, between and below them
-APART, MOST_APART = 8.0, 36.0  # pixels between the points of two attacks at one level; of all of them
-ROOM = 46.0  # pixels that a label of the axis takes
+APART, SHARE = 8.0, 0.5  # pixels between two attacks at one level; how much of the way to the next all take
+ROOM, MARGIN = 46.0, 0.09  # pixels that a label of the axis takes; the share of the axis beyond both ends
 BOUND = keys.Entry("The most that the guarantee allows", keys.ALLOWED, keys.BOUND_LINE, "s")
 MODEL = keys.Entry("Accuracy of the attacked model", svg.INK, "-", "o")
-HOW_TO_READ = (
-    "Above: AUC of each attack with its 95 % interval at each level of privacy; guessing gives 0.5 (thin "
-    "line). Below: the accuracy on held-out records of the model that was attacked. Epsilon has a "
-    "logarithmic axis, stricter to the left; the last place is without privacy."
-)
 
 
 @dataclass(frozen=True)
@@ -43,22 +37,8 @@ class Line:
         return keys.Entry(marks.short(self.name, 40), color, line, marker)
 
 
-def sections(document: ReplayDocument) -> list[Section]:
-    """A picture for each seat that attacks; no section where all runs were of one level."""
-    if not document.several:
-        return []
-    blocks: list[Block | Details] = []
-    for number, (seat, own) in enumerate(document.seats.items(), start=1):
-        if len({one.epsilon for one in own}) > 1:
-            blocks += [
-                Text(_seen(document, own, paid=number == 1)),
-                _picture(document, seat, f"price-{number}"),
-            ]
-    heading = "What privacy takes from the attacker, and from the model"
-    return [Section("price", heading, blocks)] if blocks else []
-
-
-def _lines(attacks: Sequence[Attack]) -> list[Line]:
+def lines(attacks: Sequence[Attack]) -> list[Line]:
+    """A line for each name among the attacks of a seat; looks begin again beyond the last."""
     looks = ((svg.LOCAL, "o", "-"), (svg.DISTRIBUTED, "D", ":"), *plots.MORE)
     names = dict.fromkeys(one.name for one in attacks)
     return [
@@ -71,97 +51,28 @@ def _lines(attacks: Sequence[Attack]) -> list[Line]:
     ]
 
 
-def _seen(document: ReplayDocument, own: Sequence[Attack], *, paid: bool) -> str:
-    """What became of the attack that is strongest where least is guaranteed, where most is."""
-    present = [level for level in document.levels if any(one.epsilon == level for one in own)]
-    loose, strict = present[-1], present[0]
-    best = figures.strongest([one for one in own if one.epsilon == loose])
-    there = next((one for one in own if one.epsilon == strict and one.name == best.name), None)
-    who = f"From the seat of {figures.seat(best.seat)}"
-    if there is None:
-        return f"{who}, {best.name} was not played {levels.at(strict)}. {levels.terms(document)}"
-    fell = there.auc.high < best.auc.low
-    apart = (
-        f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}"
-        if figures.apart(best.auc, there.auc)
-        else f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}; the "
-        "intervals overlap, so that no difference can be told"
-    )
-    left = "" if figures.from_guessing(there.auc) or not fell else ", which cannot be told from guessing"
-    return (
-        f"{who}, {best.name}, the strongest attack {levels.at(loose)} with AUC "
-        f"{figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {apart}{left}. "
-        f"{_paid(best, there) if paid else ''}{levels.terms(document)}"
-    )
-
-
-def _paid(loose: Attack, strict: Attack) -> str:
-    before, after = loose.model_accuracy.before, strict.model_accuracy.before
-    if before is None or after is None:
-        return ""
-    return (
-        f"The model's accuracy is {words.accuracy(before)} {levels.at(loose.epsilon)} and "
-        f"{words.accuracy(after)} {levels.at(strict.epsilon)}. "
-    )
-
-
-def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
-    own = document.seats[seat]
-    lines, terms = _lines(own), levels.terms(document)
-    title = "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon"
-    said = " ".join(_said(one) for own in _by_level(document, seat) for one in own)
-    bounded = any(one.bound.auc is not None for one in own)
-    bound = (
-        "The dashed blue line is the most that the guarantee allows any attack."
-        if bounded
-        else f"Nothing is guaranteed against {figures.seat(seat)}, so no bound is drawn."
-    )
-    return Picture(
-        wide=_draw(document, lines, name, title, said, narrow=False),
-        narrow=_draw(document, lines, name, title, said, narrow=True),
-        caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ} {bound} {terms}",
-        tables=[_table(document, seat, terms)],
-    )
-
-
-def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
-    return [own for (who, _), own in document.cells.items() if who == seat]
-
-
-def _said(one: Attack) -> str:
-    return (
-        f"{words.capital(levels.name(one.epsilon))}, {one.name}: AUC {figures.share(one.auc.value)} "
-        f"({figures.ends(one.auc)}), bound {figures.at_most(one.bound.auc)}, accuracy "
-        f"{words.accuracy(one.model_accuracy.before)}."
-    )
-
-
-def _table(document: ReplayDocument, seat: str, terms: str) -> Table:
-    rows = []
-    for one in (one for own in _by_level(document, seat) for one in own):
-        rate = one.tpr_at_fpr.get("0.01")
-        rows.append(
-            (
-                words.capital(levels.name(one.epsilon)),
-                one.name,
-                f"{figures.share(one.auc.value)} ({figures.ends(one.auc)})",
-                figures.at_most(one.bound.auc),
-                figures.TOO_FEW if rate is None else figures.percent(rate.value),
-                figures.at_most(figures.allowed(one.bound, "0.01"), rate=True),
-                words.accuracy(one.model_accuracy.before),
-            )
-        )
-    head = (
-        "Privacy", "Attack", "AUC (95 % interval)", "AUC allowed", "TPR at 1 % FPR", "TPR allowed",
-        "Model accuracy",
-    )  # fmt: skip
-    caption = f"Attacks from the seat of {figures.seat(seat)}, what is allowed, and the price. {terms}"
-    return Table(caption, head, rows, numeric=frozenset(range(2, len(head))))
-
-
-def _draw(
-    document: ReplayDocument, lines: Sequence[Line], name: str, title: str, said: str, *, narrow: bool
+def draw(
+    levels: Sequence[float | None],
+    lines: Sequence[Line],
+    name: str,
+    title: str,
+    said: str,
+    *,
+    narrow: bool = False,
 ) -> str:
+    """The attacks of one seat above, the model that they attacked below, on one axis.
+
+    Args:
+        levels: Epsilons, the strictest first; None, without privacy, at the end.
+        lines: One for each attack; at two levels at least.
+        name: Unique on the page.
+        title: What kind of picture it is.
+        said: The picture in words.
+        narrow: Whether to draw it for a phone.
+
+    Returns:
+        Inline SVG.
+    """
     every = [one for line in lines for one in line.attacks.values()]
     bounds = {one.epsilon: one.bound.auc for one in every if one.bound.auc is not None}
     entries = [*(line.entry for line in lines), *([BOUND] if bounds else [])]
@@ -172,7 +83,7 @@ def _draw(
     width, left, right = (360.0, 52.0, 16.0) if narrow else (920.0, 56.0, 24.0)
     lower = BETWEEN + LOWER if paid else 0.0
     height = top + UPPER + lower + BELOW
-    places = _places([level for level in document.levels if any(one.epsilon == level for one in every)])
+    places = _places([level for level in levels if any(one.epsilon == level for one in every)])
     with svg.style():
         drawn = svg.figure(width, height)
         keys.write(drawn, entries, 4, 2)
@@ -185,7 +96,7 @@ def _draw(
         plots.heading(upper, "AUC of the attack (lower is better)", shift=-48)
         if bounds:
             _line(upper, places, bounds, (keys.ALLOWED, "s", keys.BOUND_LINE))
-        step = min(APART, MOST_APART / len(lines))
+        step = min(APART, SHARE * _gap(places) * _pixels(places, width - left - right) / len(lines))
         for place, line in enumerate(lines):
             shift = step * (place - (len(lines) - 1) / 2)
             areas = {level: one.auc.value for level, one in line.attacks.items()}
@@ -229,13 +140,23 @@ def _places(present: Sequence[float | None]) -> dict[float | None, float]:
     return places
 
 
+def _gap(places: Mapping[float | None, float]) -> float:
+    """The least distance between two levels."""
+    return min(later - earlier for earlier, later in pairwise(places.values()))
+
+
+def _pixels(places: Mapping[float | None, float], width: float) -> float:
+    """How many pixels of so wide an axis a power of two takes."""
+    return width / ((1 + 2 * MARGIN) * (max(places.values()) - min(places.values())))
+
+
 def _axis(axes: Axes, places: Mapping[float | None, float], width: float, *, named: bool) -> None:
     """The axis of both charts: a tick at each level, a name where there is room, a field without privacy."""
     first, last = min(places.values()), max(places.values())
-    margin = 0.09 * (last - first)
+    margin = MARGIN * (last - first)
     axes.set_xlim(first - margin, last + margin)
     axes.xaxis.set_major_locator(FixedLocator(list(places.values())))
-    pixels = width / (last - first + 2 * margin)
+    pixels = _pixels(places, width)
     shown: list[float] = []
     # From the right, for that without privacy must have its name.
     for place in sorted(places.values(), reverse=True):
@@ -249,7 +170,7 @@ def _axis(axes: Axes, places: Mapping[float | None, float], width: float, *, nam
         private = max(place for level, place in places.items() if level is not None)
         axes.axvspan((private + last) / 2, last + margin, color=svg.GRID, alpha=0.4, linewidth=0, zorder=0)
     if named:
-        axes.set_xlabel("Epsilon (none: without privacy)", labelpad=6)
+        axes.set_xlabel("Epsilon (none: without privacy)" if None in places else "Epsilon", labelpad=6)
 
 
 def _line(

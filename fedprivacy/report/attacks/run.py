@@ -12,7 +12,7 @@ from fedprivacy.report.attacks import (
     observed,
     overview,
     panels,
-    price,
+    prices,
     settings,
     story,
     table,
@@ -42,7 +42,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     lead += [] if document.several else areas
     lead.append(Tiles(_tiles(document)))
     compared = [
-        *price.sections(document),
+        *prices.sections(document),
         Section("overview", "Every attack at each level of privacy", areas),
     ]
     return Page(
