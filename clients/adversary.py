@@ -44,6 +44,7 @@ class Participant:
     boost: float = 1.0
     climbing: Ids | None = None
     watched: Ids | None = None
+    round: int = 0
     _before: Tensor | None = None
     _own: Tensor | None = None
 
@@ -51,7 +52,7 @@ class Participant:
         """Looks at what the last round has made of the global model, and answers this round.
 
         `climbing` names the targets whose loss is raised in this round; `watched` those of the last one,
-        or None where all are judged.
+        or None where all are judged, and `round` its number, which its observation bears.
         """
         arrays, _ = parts_of(message) if message.metadata.message_type == "train" else ({}, {})
         if len(arrays.get("clients", ())) != 1 or arrays["clients"][0] != self.attacker:
@@ -59,7 +60,7 @@ class Participant:
         weights = torch.from_numpy(arrays["weights"].copy())
         if self._before is not None and self._own is not None:
             others = weights - self._before - self.share * self._own
-            self.see(Sight(self._before, others, torch.empty(0, len(weights)), self.watched))
+            self.see(Sight(self._before, others, torch.empty(0, len(weights)), self.watched, self.round))
         self.forget()
         reply = call_next(message, context)
         if reply.has_error():

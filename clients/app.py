@@ -10,6 +10,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import Mod
+from numpy.typing import NDArray
 
 from clients.fleet import Budgets, Fleet
 from clients.messages import parts_of, reply_to
@@ -48,9 +49,9 @@ def _app(residents_of: Callable[[Context], Residents], mods: Sequence[Mod] = ())
         """Trains a chunk of clients and replies with what privacy lets out."""
         fleet = _of_kind(residents_of(context), Fleet)
         request = TrainRequest.of(*parts_of(message))
-        budgets = _load(context, fleet)
+        budgets = _load(context.state, fleet)
         reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config))
-        _store(context, budgets)
+        _store(context.state, budgets)
         if reply.faults != faults:
             _keep(context, request.round, faults)
         return reply_to(message, *reply.parts())
@@ -82,21 +83,35 @@ def _answered(context: Context, respondents: Respondents) -> Answered:
     return context.state.array_records["answered"]["answered"].numpy()
 
 
-def _load(context: Context, fleet: Fleet) -> Budgets | None:
+def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
+    """Charges clients for answers that they gave elsewhere: on other branches of an attacked run.
+
+    Args:
+        state: The state of a node.
+        fleet: Its clients; where their plan has no budgets nothing is charged.
+        answers: How many, shape (population,).
+    """
+    budgets = _load(state, fleet)
+    if budgets is not None and answers.any():
+        counts = np.minimum(budgets.counts + answers, budgets.cap, dtype=np.int32)
+        _store(state, Budgets(counts, budgets.last, budgets.cap))
+
+
+def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
     if fleet.plan.trust != "local":
         return None
     # What the noise was made for, even where the scenario allows more answers than it has rounds.
     cap = fleet.plan.answers
-    if "budgets" not in context.state:
+    if "budgets" not in state:
         return Budgets.fresh(fleet.plan.population, cap)
-    record = context.state.array_records["budgets"]
+    record = state.array_records["budgets"]
     return Budgets(record["counts"].numpy(), record["last"].numpy(), cap)
 
 
-def _store(context: Context, budgets: Budgets | None) -> None:
+def _store(state: RecordDict, budgets: Budgets | None) -> None:
     if budgets is not None:
-        context.state["budgets"] = ArrayRecord(
+        state["budgets"] = ArrayRecord(
             {"counts": Array(budgets.counts), "last": Array(np.asarray(budgets.last))}
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,15 @@ def _check_cell(cell: Mapping[str, Any], where: str) -> None:
 
 def _check_attacks(document: Mapping[str, Any], where: str) -> None:
     """That each attack states what the ledger guarantees against its seat, and the bound that follows."""
-    ledger, attacks = document["ledger"], document["attacks"]
-    spent = {one.observer: one.to_json() for one in guarantees(ledger)}
+    ledgers, attacks = document["ledgers"], document["attacks"]
+    claims = [{one.observer: one.to_json() for one in guarantees(ledger)} for ledger in ledgers]
     bounds = {
-        seat: bound_of_ledger(ledger, seat).to_json() for seat in {attack["seat"] for attack in attacks}
+        at: bound_of_ledger(ledgers[at[0]], at[1]).to_json()
+        for at in {(attack["ledger"], attack["seat"]) for attack in attacks}
     }
     for number, attack in enumerate(attacks):
-        again = {"guarantee": spent[attack["seat"]], "bound": bounds[attack["seat"]]}
+        at, seat = attack["ledger"], attack["seat"]
+        again = {"guarantee": claims[at][seat], "bound": bounds[at, seat]}
         for part, key in ((part, key) for part, found in again.items() for key in found):
             said, found = attack[part].get(key), again[part][key]
             if not same(said, found):
@@ -103,9 +105,25 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
                     f"{where}: attacks[{number}].{part} says {key} = {_brief(said)}, its ledger implies "
                     f"{_brief(found)}. The record was changed, or made with another accountant: attack again."
                 )
-    stated = document["scenario"]["privacy"]["trust"]
-    if stated != ledger["trust"]:
-        raise InputError(f"{where}: the scenario says trust {stated!r}, the ledger {ledger['trust']!r}.")
+        said = (attack["trust"], attack["epsilon"])
+        if attack["trust"] != ledgers[at]["trust"] or not _keeps_to(attack["epsilon"], claims[at].values()):
+            raise InputError(
+                f"{where}: attacks[{number}] says trust and epsilon {said}, and not those of "
+                f"its ledger ({ledgers[at]['trust']!r}). The record was changed: attack again."
+            )
+    asked = document["scenario"]
+    allowed = {asked["privacy"]["trust"], *["none"] * bool(asked["game"].get("unprotected"))}
+    if not {ledger["trust"] for ledger in ledgers} <= allowed:
+        raise InputError(
+            f"{where}: the scenario says trust {asked['privacy']['trust']!r}, the ledgers "
+            f"{', '.join(repr(ledger['trust']) for ledger in ledgers)}."
+        )
+
+
+def _keeps_to(budget: float | None, claims: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether what is guaranteed, if anything is, is within a budget."""
+    spent = [claim["epsilon"] for claim in claims if claim["epsilon"] is not None]
+    return budget is None or (bool(spent) and max(spent) <= budget * (1 + 1e-9))
 
 
 def _brief(value: Any) -> str:

@@ -92,11 +92,13 @@ class Listener:
         victim: The client that it is after; every client has a message of its own.
         see: Takes each round's observation.
         targets: Those that are attacked in the round under way; None where all are judged.
+        round: Its number, which its observation bears.
     """
 
     victim: int
     see: See
     targets: Ids | None = None
+    round: int = 0
     _sent: Tensor | None = None
     _update: Tensor | None = None
     _others: list[Tensor] = field(default_factory=list)
@@ -124,14 +126,14 @@ class Listener:
         answered = self._sent is not None and self._update is not None
         if self._sent is not None and self._update is not None:
             others = torch.stack(self._others) if self._others else torch.empty(0, len(self._sent))
-            self.see(Sight(self._sent, self._update, others, self.targets))
+            self.see(Sight(self._sent, self._update, others, self.targets, self.round))
         self._sent, self._update, self._others = None, None, []
         return answered
 
 
 @dataclass(kw_only=True)
 class Climber(Listener):
-    """A malicious server: it sends the victim weights on which the loss of some targets was raised.
+    """A malicious server: it sends weights on which the loss of some targets was raised.
 
     The honest code adds up the differences from what each client got, so the ascent does not enter the
     global model.
@@ -139,22 +141,34 @@ class Climber(Listener):
     Args:
         probe: Asks the model about all targets.
         ascent: How the loss is raised.
+        everybody: Whether all clients get them, or the victim alone.
     """
 
     probe: Probe
     ascent: Ascent
+    everybody: bool = False
+    _raised: Tensor | None = None
 
     def act(self, request: Message) -> Message:
-        """Replaces the weights that are sent to the victim."""
-        if _client_of(request) != self.victim:
+        """Replaces the weights that are sent."""
+        client = _client_of(request)
+        if client is None or not (self.everybody or client == self.victim):
             return request
-        assert self.targets is not None
-        weights = torch.from_numpy(parts_of(request)[0]["weights"])
-        self._sent = self.ascent.climb(self.probe.at(self.targets), weights)
+        if self._raised is None:  # the same for all: the round has one global model
+            assert self.targets is not None
+            weights = torch.from_numpy(parts_of(request)[0]["weights"])
+            self._raised = self.ascent.climb(self.probe.at(self.targets), weights)
+        if client == self.victim:
+            self._sent = self._raised
         request.content.array_records["arrays"] = ArrayRecord(
-            {**request.content.array_records["arrays"], "weights": Array(self._sent.numpy())}
+            {**request.content.array_records["arrays"], "weights": Array(self._raised.numpy())}
         )
         return request
+
+    def close(self) -> bool:
+        """Ends a round."""
+        self._raised = None
+        return super().close()
 
 
 @dataclass

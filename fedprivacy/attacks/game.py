@@ -28,6 +28,9 @@ class Game:
         targets: The records to be judged, shape (targets,).
         members: Which of them the victim trains on, shape (targets,).
         calibration: The half on which thresholds are fitted; the other half is measured, shape (targets,).
+        fair: Which of them were drawn blind to membership, so that their coins are still fair and
+            independent, as an empirical epsilon needs them; the others were added to have so many of each
+            kind, shape (targets,).
         duplicates: How many records of the pool are no targets, since there is another one like them.
     """
 
@@ -36,6 +39,7 @@ class Game:
     targets: Ids
     members: Flags
     calibration: Flags
+    fair: Flags
     duplicates: int
 
 
@@ -43,10 +47,11 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     """Draws who is a member.
 
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
-    from the same data. Each of them is a member by a fair coin of its own. Targets are then drawn from both
-    kinds, and half of all calibrates. Of records that stand twice in the data, in the pool or with another
-    client, none is a target: whether one is trained on is no longer its own coin, and a record that is known
-    to be one of two would tell something of its membership without any model.
+    from the same data. Each of them is a member by a fair coin of its own. Of the targets as many as the
+    rarer kind counts are drawn blind to these coins, the others from either kind, until there are as many as
+    were asked for; half of all calibrates. Of records that stand twice in the data, in the pool or with
+    another client, none is a target: whether one is trained on is no longer its own coin, and a record that
+    is known to be one of two would tell something of its membership without any model.
 
     Args:
         people: The data as the scenario deals them; dealt at random, with a public part.
@@ -78,18 +83,24 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
                 f"{len(partition.public)} public ones there are {found}, each without a duplicate. "
                 "Ask for fewer, or make data.public_fraction larger."
             )
-    targets = np.concatenate(
-        [
-            stream.choice(alone, members, replace=False),
-            stream.choice(clear, nonmembers, replace=False),
-        ]
-    )
-    order = stream.permutation(len(targets))
-    flags = order < members
+    blind = stream.choice(pool[single], min(members, nonmembers), replace=False)
+    added = []
+    for kind, wanted in ((alone, members), (clear, nonmembers)):
+        more = wanted - int(np.isin(blind, kind).sum())
+        added.append(stream.choice(np.setdiff1d(kind, blind), more, replace=False))
+    targets = stream.permutation(np.concatenate([blind, *added]))
     calibration = draw_calibration(len(targets), stream)
     duplicates = int((~single).sum())
     dealt = _dealt(partition, victim, joined, left)
-    return Game(replace(people, partition=dealt), victim, targets[order], flags, calibration, duplicates)
+    return Game(
+        replace(people, partition=dealt),
+        victim,
+        targets,
+        np.isin(targets, joined),
+        calibration,
+        np.isin(targets, blind),
+        duplicates,
+    )
 
 
 def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partition:

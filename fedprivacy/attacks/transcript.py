@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,12 +24,14 @@ class Sight:
         update: What the victim made of them, or in a participant's seat all the others, shape (parameters,).
         others: The updates of other clients, each from what it was sent, shape (others, parameters).
         targets: The numbers of the targets that were attacked, or None where all are judged.
+        round: In which round of the attack, the first being 0.
     """
 
     sent: Tensor
     update: Tensor
     others: Tensor
     targets: NDArray[np.int64] | None = None
+    round: int = 0
 
 
 def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
@@ -70,31 +73,41 @@ class Judgement:
     """
 
     probe: Probe
-    passes: list[dict[str, Vector]] = field(default_factory=list)
+    passes: dict[int, dict[str, Vector]] = field(default_factory=dict)
     attacked: dict[str, Vector] = field(default_factory=dict)
 
     def see(self, sight: Sight) -> None:
         """Takes in an observation; one that was made of some targets judges these alone."""
         if sight.targets is None:
-            self.passes.append(features(self.probe, sight))
+            self.passes[sight.round] = features(self.probe, sight)
             return
         for name, values in features(self.probe.at(sight.targets), sight).items():
             held = self.attacked.setdefault(name, np.full(len(self.probe.y), np.nan))
             held[sight.targets] = values
 
-    def features(self, rounds: int | None = None) -> dict[str, Vector]:
+    def features(self, rounds: Iterable[int] | None = None) -> dict[str, Vector]:
         """Each feature of each target, shape (targets,); NaN of targets that were not reached.
 
-        Those of a passive attacker are means over the observed rounds, and of the last quarter of them,
-        where training in isolation has gone furthest.
+        Those of a passive attacker tell of the trajectory over the observed rounds: means over all of them,
+        `late` means over the last quarter, where training in isolation has gone furthest, and the `rise` from
+        the first half to the second.
 
         Args:
-            rounds: Only the first so many observations.
+            rounds: Only the observations of these rounds.
         """
         if not self.passes:
             return dict(self.attacked)
-        seen = self.passes[:rounds]
-        late = seen[-max(1, len(seen) // 4) :]
-        means = {name: np.mean([one[name] for one in seen], axis=0) for name in seen[0]}
-        ends = {f"late-{name}": np.mean([one[name] for one in late], axis=0) for name in seen[0]}
-        return {**means, **ends}
+        asked = self.passes if rounds is None else rounds
+        seen = [self.passes[number] for number in sorted(asked) if number in self.passes]
+        if not seen:
+            return {}
+        series = {name: np.stack([one[name] for one in seen]) for name in seen[0]}
+        late, half = max(1, len(seen) // 4), len(seen) // 2
+        found = {name: values.mean(axis=0) for name, values in series.items()}
+        if half:
+            found |= {f"late-{name}": values[-late:].mean(axis=0) for name, values in series.items()}
+            found |= {
+                f"rise-{name}": values[-half:].mean(axis=0) - values[:half].mean(axis=0)
+                for name, values in series.items()
+            }
+        return found

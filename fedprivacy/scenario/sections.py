@@ -29,6 +29,7 @@ def no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
 
 
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+Epsilon = Annotated[float, Field(gt=0, le=10**6)]
 
 
 class Head(Section):
@@ -132,10 +133,8 @@ class Compare(Section):
         min_length=1,
         description='The trust models to compare, such as ["none", "local"].',
     )
-    epsilons: Annotated[tuple[Annotated[float, Field(gt=0, le=10**6)], ...], AfterValidator(no_repeats)] = (
-        Field(
-            (1.0, 2.0, 4.0, 8.0), strict=False, min_length=1, description="The epsilons, such as [1.0, 8.0]."
-        )
+    epsilons: Annotated[tuple[Epsilon, ...], AfterValidator(no_repeats)] = Field(
+        (1.0, 2.0, 4.0, 8.0), strict=False, min_length=1, description="The epsilons, such as [1.0, 8.0]."
     )
     seeds: Annotated[tuple[Seed, ...], AfterValidator(no_repeats)] = Field(
         strict=False,

@@ -6,7 +6,7 @@ asked about at once, the level is that of all together (Bonferroni), and stated.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -21,12 +21,17 @@ from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.fitted import clustered, supervised
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe
+from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.data.partition import Partition
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.loading import loads
 from scenarios import arena as arena_module
-from scenarios.arena import Arena, Outcome, ascent_of
+from scenarios.arena import Arena
+from scenarios.seats import Outcome, ascent_of
+from scenarios.seats import play as play_branch
+from scenarios.spending import Spent
 
 TEXT = """name = "attacked"
 seed = 1
@@ -86,13 +91,13 @@ tries = 20
 """
 SERVER = ("passive", "ascent", "isolating", "isolating-ascent")
 LOCAL = (
-    'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3, max_participations=24}',
-    "server.rounds=24",
+    'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
+    "server.rounds=60",
     "game.warm_up=2",
 )
 CENTRAL = (
     'privacy={trust="central", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
-    "server.rounds=24",
+    "server.rounds=60",
     "game.warm_up=6",
 )
 
@@ -103,9 +108,31 @@ def scenario(*overrides: str) -> AttackScenario:
     return found
 
 
-def play(arena: Arena, *names: str) -> dict[str, Outcome]:
-    tensors = arena.warm_up()
-    return {name: arena.attack(name, tensors) for name in names or arena.scenario.attacks}
+@dataclass(frozen=True)
+class Attacked:
+    """What one attack saw, played by itself."""
+
+    branch: Branch
+    judgement: Judgement
+    outcome: Outcome
+
+    @property
+    def before(self) -> float:
+        return self.outcome.before
+
+    @property
+    def after(self) -> float:
+        return self.outcome.after[max(self.outcome.after)]
+
+
+def play(arena: Arena, *names: str) -> dict[str, Attacked]:
+    tensors, found = arena.warm_up(), {}
+    for name in names or arena.scenario.attacks:
+        [branch] = branches_of({name: arena.scenario.attacks[name]}, len(arena.game.targets))
+        judgement = Judgement(arena.probe)
+        outcome = play_branch(arena, branch, tensors, judgement.see)
+        found[name] = Attacked(branch, judgement, outcome)
+    return found
 
 
 def at_chance(scores: np.ndarray, members: np.ndarray) -> float:
@@ -113,7 +140,7 @@ def at_chance(scores: np.ndarray, members: np.ndarray) -> float:
     return float(mannwhitneyu(scores[members], scores[~members]).pvalue)
 
 
-def all_scores(arena: Arena, outcome: Outcome) -> dict[str, np.ndarray]:
+def all_scores(arena: Arena, outcome: Attacked) -> dict[str, np.ndarray]:
     """Every score of an attack, with those that are made of all; on the evaluation half these are blind."""
     found, game = outcome.judgement.features(), arena.game
     made = {
@@ -124,7 +151,7 @@ def all_scores(arena: Arena, outcome: Outcome) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def honest() -> tuple[Arena, dict[str, Outcome]]:
+def honest() -> tuple[Arena, dict[str, Attacked]]:
     arena = Arena(scenario())
     return arena, play(arena)
 
@@ -132,7 +159,7 @@ def honest() -> tuple[Arena, dict[str, Outcome]]:
 def test_every_attack_reaches_every_target_in_the_rounds_that_it_said(honest) -> None:
     arena, outcomes = honest
     for name, outcome in outcomes.items():
-        assert outcome.rounds == arena.scenario.attacks[name].played(120)
+        assert max(outcome.outcome.after) == outcome.branch.rounds == arena.scenario.attacks[name].played(120)
         for values in outcome.judgement.features().values():
             assert values.shape == (120,)
             assert np.isfinite(values).all()
@@ -153,7 +180,7 @@ def test_attacks_find_something_on_a_model_that_learns_by_heart(honest) -> None:
 def test_under_server_attacks_the_global_model_stays_as_good(honest) -> None:
     _, outcomes = honest
     for name in SERVER:
-        assert outcomes[name].after.accuracy > outcomes[name].before.accuracy - 0.03
+        assert outcomes[name].after > outcomes[name].before - 0.03
 
 
 def test_an_isolated_victim_leaves_the_global_model_as_it_was(honest) -> None:
@@ -280,25 +307,42 @@ def test_under_local_noise_at_epsilon_one_every_attack_is_within_its_bound() -> 
                 assert auc(values[members], values[~members]).low < bound.curve.auc
 
 
-def test_a_victim_refuses_when_its_answers_are_spent_and_the_targets_are_not_judged() -> None:
+ONE_A_ROUND = 'kind="active-gradient-ascent", targets_per_round=1, tries=3'
+FEW = (*LOCAL, "server.rounds=24", "game.members=20", "game.nonmembers=20")
+
+
+@pytest.mark.parametrize(
+    ("attack", "reached"),
+    [
+        ("", 22),
+        (", isolating=true", 22),
+        # A participant needs two rounds for each target: one to ascend, one to watch.
+        (', seat="participant"', 11),
+    ],
+)
+def test_a_victim_refuses_when_its_answers_are_spent_and_the_targets_are_not_judged(attack, reached) -> None:
     """24 answers, two in the warm-up: one target a round reaches 22 of 40, from whichever seat it comes."""
-    tight = scenario(
-        *LOCAL,
-        "game.members=20",
-        "game.nonmembers=20",
-        "attacks.ascent.targets_per_round=1",
-        "attacks.isolating-ascent.targets_per_round=1",
-        "attacks.participant-ascent.targets_per_round=1",
-        *(f"attacks.{name}.tries=3" for name in ("ascent", "isolating-ascent", "participant-ascent")),
-    )
-    arena = Arena(tight)
-    outcomes = play(arena, "ascent", "isolating-ascent", "participant-ascent")
-    reached = {
-        name: int(np.isfinite(outcome.judgement.features()["cosine"]).sum())
-        for name, outcome in outcomes.items()
-    }
-    # A participant needs two rounds for each target: one to ascend, one to watch.
-    assert reached == {"ascent": 22, "isolating-ascent": 22, "participant-ascent": 11}
+    arena = Arena(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}{attack}}}}}"))
+    [played] = play(arena).values()
+    assert int(np.isfinite(played.judgement.features()["cosine"]).sum()) == reached
+
+
+def test_what_one_attack_was_answered_is_spent_for_the_next() -> None:
+    """24 answers, two in the warm-up; five rounds with all clients, and seven with the victim alone."""
+    arena = Arena(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}}}}}"))
+    [branch] = branches_of(arena.scenario.attacks, 40)
+    tensors, judgement = arena.warm_up(), Judgement(arena.probe)
+    play_branch(arena, branch, tensors, judgement.see, Spent(everybody=5, victim=7))
+    assert int(np.isfinite(judgement.features()["cosine"]).sum()) == 24 - 2 - 5 - 7
+    assert judgement.attacked.keys() > {"fedmia"}  # the others were asked
+
+
+def test_budgets_are_charged_too_where_nobody_has_answered_yet() -> None:
+    arena = Arena(scenario(*FEW, "game.warm_up=0", f"attacks={{one={{{ONE_A_ROUND}}}}}"))
+    [branch] = branches_of(arena.scenario.attacks, 40)
+    tensors, judgement = arena.warm_up(), Judgement(arena.probe)
+    play_branch(arena, branch, tensors, judgement.see, Spent(everybody=20))
+    assert int(np.isfinite(judgement.features()["cosine"]).sum()) == 4
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -313,13 +357,13 @@ def test_branches_of_one_run_share_the_training_but_not_the_noise(noisy: bool) -
 
 
 def test_nor_do_they_share_the_central_noise() -> None:
-    """Two participants of two branches see the same round; that one goes on longer changes its noise."""
+    """Two branches from a participant's seat see the same round; that one goes on longer changes its noise."""
     branches = (
         "attacks={a={kind='passive', seat='participant', rounds=1}, "
         "b={kind='passive', seat='participant', rounds=2}}"
     )
     outcomes = play(Arena(scenario(*CENTRAL, branches)))
-    first, second = (outcome.judgement.features(1)["cosine"] for outcome in outcomes.values())
+    first, second = (outcome.judgement.features([0])["cosine"] for outcome in outcomes.values())
     assert np.abs(first - second).max() > np.abs(first).max() / 2
 
 
@@ -335,6 +379,15 @@ def test_attacks_do_not_change_the_run_that_they_are_played_on() -> None:
 def test_a_game_that_the_coins_do_not_give_is_refused() -> None:
     with pytest.raises(InputError, match=r"game\.members = 120: by fair coins"):
         Arena(scenario("game.members=120", "seed=3"))
+
+
+def test_an_ascent_can_be_sent_to_everybody() -> None:
+    """Then the others' updates begin where the victim's does, and it still gives the victim away."""
+    arena = Arena(scenario("attacks.ascent.everybody=true"))
+    [played] = play(arena, "ascent").values()
+    cosine = played.judgement.features()["cosine"]
+    assert auc(cosine[arena.game.members], cosine[~arena.game.members]).low > 0.5
+    assert played.after > played.before - 0.05
 
 
 def test_the_raw_step_is_a_mode_of_the_scenario() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.kinds import Kind
+from fedprivacy.scenario.sections import Epsilon, no_repeats
 
 
 class GameSettings(Section):
@@ -29,6 +30,16 @@ class GameSettings(Section):
     repeats: int = Field(
         1, ge=1, le=1000, description="How many runs are attacked, each with a seed of its own, such as 3."
     )
+    epsilons: Annotated[tuple[Epsilon, ...], AfterValidator(no_repeats)] = Field(
+        (),
+        strict=False,
+        description="The game is played at each of these epsilons, such as [1.0, 8.0]; without any at "
+        "privacy.epsilon.",
+    )
+    unprotected: bool = Field(False, description="Whether it is played without any privacy too.")
+    transcripts: bool = Field(
+        True, description="Whether what passive attackers see is stored, to be scored again without training."
+    )
 
 
 class _Attack(Section):
@@ -48,17 +59,25 @@ class Passive(_Attack):
 
     kind: Literal["passive"]
     rounds: int = Field(20, ge=1, le=10**5, description="How many rounds are observed, such as 20.")
+    skip: int = Field(
+        0, ge=0, le=10**6, description="How many rounds go by before the first that is observed."
+    )
+    every: int = Field(1, ge=1, le=10**5, description="Of how many rounds one is observed, such as 5.")
+
+    @property
+    def watched(self) -> range:
+        """The rounds that are observed; 0 is the first after the warm-up."""
+        return range(self.skip, self.skip + self.rounds * self.every, self.every)
 
     def played(self, targets: int) -> int:
         """How many rounds it takes; from a participant's seat one more shows what the last has made."""
-        return self.rounds + (self.seat == "participant")
+        return self.watched[-1] + 1 + (self.seat == "participant")
 
 
 class Ascent(_Attack):
     """Raises the loss on targets and watches it being corrected."""
 
     kind: Literal["active-gradient-ascent"]
-    rounds: ClassVar[None] = None
     targets_per_round: int = Field(
         1, ge=1, le=10**5, description="How many targets are attacked at once, such as 1."
     )
@@ -70,6 +89,10 @@ class Ascent(_Attack):
         0.1, gt=0, le=10**6, description="The length of a step; of a raw one the gradient's factor."
     )
     tries: int = Field(60, ge=1, le=10**5, description="The most steps to a level, such as 60.")
+    everybody: bool = Field(
+        False,
+        description="Whether the server sends the raised weights to all clients, not to one.",
+    )
     boost: float | None = Field(
         None,
         gt=0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -64,16 +66,22 @@ def test_a_silent_victim_tells_nothing(probe: Probe) -> None:
         assert (found[name] == 0).all()
 
 
-def test_passive_observations_are_averaged_and_the_last_quarter_by_itself(probe: Probe) -> None:
+def test_passive_observations_tell_of_the_trajectory_over_the_rounds(probe: Probe) -> None:
     judged = Judgement(probe)
-    each = [sight(probe, [number % 6]) for number in range(8)]
+    each = [replace(sight(probe, [number % 6]), round=10 * number) for number in range(8)]
     for seen in each:
         judged.see(seen)
     single = [features(probe, seen)["cosine"] for seen in each]
     found = judged.features()
     assert found["cosine"] == pytest.approx(np.mean(single, axis=0))
     assert found["late-cosine"] == pytest.approx(np.mean(single[6:], axis=0))
-    assert judged.features(3)["cosine"] == pytest.approx(np.mean(single[:3], axis=0))
+    rise = np.mean(single[4:], axis=0) - np.mean(single[:4], axis=0)
+    assert found["rise-cosine"] == pytest.approx(rise)
+    first = judged.features([20, 0, 10])
+    assert first["cosine"] == pytest.approx(np.mean(single[:3], axis=0))
+    assert first["rise-cosine"] == pytest.approx(single[2] - single[0])
+    assert set(judged.features([30])) == {"cosine", "loss", "gradient", "recovery", "relief"} & set(found)
+    assert judged.features([5]) == {}  # the victim refused that round
 
 
 def test_attacked_targets_are_judged_by_their_own_round_and_the_others_not_at_all(probe: Probe) -> None:

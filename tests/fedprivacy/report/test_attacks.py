@@ -154,7 +154,12 @@ def test_a_verdict_stands_beside_the_finding_and_above_it_where_it_refutes_a_gua
 
 
 def test_what_the_guesses_prove_is_told_or_why_they_prove_nothing(documents) -> None:
-    assert "no coin is fair any more" in Page(report.render(documents["private"])).text("figures")
+    told = Page(report.render(documents["private"])).text("figures")
+    assert re.search(
+        r"At least [\d.]+ with confidence 95.0 %; so many guesses can prove at most [\d.]+", told
+    )
+    none = changed(documents["private"], empirical_epsilon={"reason": "no coin is fair any more"})
+    assert "no coin is fair any more" in Page(report.render(none)).text("figures")
     proved = {"epsilon": 1.25, "ceiling": 3.5, "confidence": 0.95, "method": "one run"}
     said = Page(report.render(changed(documents["private"], empirical_epsilon=proved))).text("figures")
     assert "At least 1.25 with confidence 95.0 %; so many guesses can prove at most 3.5 (one run)." in said
@@ -308,11 +313,16 @@ def test_a_guarantee_that_the_ledger_does_not_give_is_refused(documents, tmp_pat
 def test_another_trust_model_than_the_ledgers_or_no_seat_is_refused(documents, tmp_path: Path) -> None:
     document = copy.deepcopy(documents["private"])
     document["scenario"]["privacy"]["trust"] = "central"
-    with pytest.raises(InputError, match="the scenario says trust 'central', the ledger 'local'"):
+    with pytest.raises(InputError, match="the scenario says trust 'central', the ledgers 'local'"):
         checked_document(rewritten(document, tmp_path))
+    for change in ({"trust": "none"}, {"epsilon": 0.5}):
+        with pytest.raises(
+            InputError, match=r"attacks\[0\] says trust and epsilon .* not those of its ledger"
+        ):
+            checked_document(rewritten(changed(documents["private"], **change), tmp_path))
     with pytest.raises(InputError, match="seat"):
         checked_document(rewritten(changed(documents["private"], seat="nobody"), tmp_path))
-    del document["ledger"]
+    del document["ledgers"]
     with pytest.raises(InputError, match="damaged"):
         checked_document(rewritten(document, tmp_path))
 

@@ -80,6 +80,9 @@ def test_how_many_rounds_an_attack_takes() -> None:
     assert attacks["climb"].played(90) == 3
     assert attacks["inside"].played(90) == 2 * 90 + 1
     assert loads(GOOD).attacks["inside"].played(90) == 21
+    late = loads(GOOD, overrides=["attacks.look.skip=4", "attacks.look.every=5", "attacks.look.rounds=5"])
+    assert list(late.attacks["look"].watched) == [4, 9, 14, 19, 24]
+    assert late.attacks["look"].played(90) == 25
 
 
 # One mistake each: what is replaced in the good file, by what, and all that is said.
@@ -139,6 +142,7 @@ ONE_MISTAKE = {
     "noise for sums": (
         [
             ('trust = "none"', LOCAL + '\nnoise_draw = "sum"'),
+            ("rounds = 5", "rounds = 200"),
             ("victim = 3", "victim = 3\nwarm_up = 1"),
         ],
         [
@@ -169,10 +173,42 @@ ONE_MISTAKE = {
             ("victim = 3", "victim = 3\nwarm_up = 92"),
         ],
         [
-            "my.toml:32: attacks.inside: takes 21 rounds after a warm-up of 92, and the noise of the global "
-            "models is made for server.rounds = 112. Set game.warm_up, and server.rounds to at least 21 more.",
-            "my.toml:29: attacks.climb: takes 90 rounds after a warm-up of 92, and the noise of the global "
-            "models is made for server.rounds = 112. Set game.warm_up, and server.rounds to at least 90 more.",
+            "my.toml:32: attacks.inside: with this one the attacks take 131 rounds after a warm-up of 92, and "
+            "the noise of the global models is made for server.rounds = 112. Set game.warm_up, and "
+            "server.rounds to at least 131 more.",
+        ],
+    ),
+    "an attack for which no answer is left": (
+        [
+            ('trust = "none"', LOCAL),
+            ("rounds = 5", "rounds = 95"),
+            ("victim = 3", "victim = 3\nwarm_up = 1"),
+        ],
+        [
+            "my.toml:32: attacks.inside: clients answer 95 times, which is what their noise is made for, and "
+            "the warm-up and the attacks before this one take all of them. Set server.rounds higher, with "
+            "fewer targets, or play this attack in a run of its own."
+        ],
+    ),
+    "epsilons without noise": (
+        [("victim = 3", "victim = 3\nepsilons = [1.0]")],
+        [
+            'my.toml:21: game.epsilons: has no effect with privacy.trust = "none". Remove it, or set '
+            'privacy.trust = "local" or "central".'
+        ],
+    ),
+    "no privacy anyway": (
+        [("victim = 3", "victim = 3\nunprotected = true")],
+        [
+            'my.toml:21: game.unprotected: has no effect with privacy.trust = "none". Remove it, or set '
+            'privacy.trust = "local" or "central".'
+        ],
+    ),
+    "an ascent that is sent to everybody and to one": (
+        [('seat = "server"', "isolating = true\neverybody = true")],
+        [
+            "my.toml:28: attacks.climb.everybody: only a server that does not isolate the victim sends to all. "
+            "Remove it."
         ],
     ),
     "an attacker that is the victim": (
@@ -297,9 +333,27 @@ def test_overrides_reach_the_game_and_the_attacks_and_are_named_when_wrong() -> 
 
 
 def test_central_noise_bears_an_attack_within_the_rounds_that_it_is_made_for() -> None:
-    asked = ["attacks.climb.isolating=true", "game.warm_up=1", "server.rounds=22"]
+    asked = ["attacks.climb.isolating=true", "game.warm_up=1", "server.rounds=42"]
     scenario = loads(change(('trust = "none"', CENTRAL)), overrides=asked)  # isolated, nothing is released
-    assert scenario.warm_up + scenario.attacks["inside"].played(90) == scenario.server.rounds
+    assert 1 + sum(scenario.attacks[name].played(90) for name in ("look", "inside")) == scenario.server.rounds
+
+
+def test_every_epsilon_and_no_privacy_are_scenarios_of_their_own() -> None:
+    text = change(
+        ('trust = "none"', CENTRAL.replace("noise_multiplier = 2.0", "epsilon = 3.0")),
+        ("rounds = 5", "rounds = 200"),
+        ("victim = 3", "victim = 3\nwarm_up = 1\nepsilons = [1.0, 8.0]\nunprotected = true"),
+    )
+    scenario = loads(text)
+    found = [(one.privacy.trust, one.privacy.epsilon) for one in scenario.variants]
+    assert found == [("central", 1.0), ("central", 8.0), ("none", None)]
+    for one in scenario.variants:
+        assert (one.game.epsilons, one.game.unprotected) == ((), False)
+        assert one.model_copy(update={"privacy": scenario.privacy, "game": scenario.game}) == scenario
+        assert one.variants == [one]
+    assert loads(GOOD).variants == [loads(GOOD)]
+    alone = scenario.model_copy(update={"game": scenario.game.model_copy(update={"epsilons": ()})})
+    assert [one.privacy.epsilon for one in alone.variants] == [3.0, None]
 
 
 def test_what_is_saved_is_read_again_as_the_same_scenario() -> None:
@@ -317,7 +371,7 @@ def test_what_is_saved_is_read_again_as_the_same_scenario() -> None:
     assert again == scenario
     assert again.to_toml() == saved
     stored, written = tomllib.loads(saved), tomllib.loads(text)
-    assert stored["game"] == written["game"]
+    assert stored["game"] == {**written["game"], "unprotected": False, "transcripts": True}
     for name, attack in written["attacks"].items():
         assert {key: stored["attacks"][name][key] for key in attack} == attack
     assert list(stored["attacks"]) == ["look", "climb", "inside"]

@@ -1,0 +1,64 @@
+"""What is played on from a trained run, once each: an active attack, or all that looks at the same rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fedprivacy.scenario.attack.sections import Attack, Passive
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Rounds that are played once, and the attacks that are judged by them.
+
+    Args:
+        names: The attacks: a single active one, or the passive ones that see the same rounds.
+        attack: What is played: that attack, or the passive one of them that takes most rounds.
+        rounds: How many rounds it takes, by each of which clients have answered once more.
+        watched: Of passive ones the rounds that any of them observes, rising from 0 or more; else none.
+        key: What tells it from other branches of the same run: equal keys ask the same in the same rounds.
+    """
+
+    names: tuple[str, ...]
+    attack: Attack
+    rounds: int
+    watched: tuple[int, ...]
+    key: str
+
+    @property
+    def active(self) -> bool:
+        """Whether it changes what is sent."""
+        return not isinstance(self.attack, Passive)
+
+
+def branches_of(attacks: Mapping[str, Attack], targets: int) -> list[Branch]:
+    """The branches of a scenario, in the order of its attacks.
+
+    Passive attacks of one seat share theirs: they look at rounds of one and the same training.
+
+    Args:
+        attacks: By name.
+        targets: How many records each attack judges.
+    """
+    groups: dict[str, list[str]] = {}
+    for name, attack in attacks.items():
+        groups.setdefault(seat_of(attack) if isinstance(attack, Passive) else name, []).append(name)
+    return [_branch({name: attacks[name] for name in names}, targets) for names in groups.values()]
+
+
+def seat_of(attack: Passive) -> str:
+    """Which rounds a passive attack can look at: from which seat, and of which stream."""
+    parts = ["passive", attack.seat, *["isolating"] * attack.isolating]
+    return "-".join([*parts, *([] if attack.attacker is None else [str(attack.attacker)])])
+
+
+def _branch(attacks: Mapping[str, Attack], targets: int) -> Branch:
+    longest = max(attacks.values(), key=lambda attack: attack.played(targets))
+    rounds = longest.played(targets)
+    watched = {number for one in attacks.values() if isinstance(one, Passive) for number in one.watched}
+    if isinstance(longest, Passive):
+        key = f"{seat_of(longest)}/{rounds}"
+    else:
+        key = longest.model_dump_json(exclude_none=True)
+    return Branch(tuple(attacks), longest, rounds, tuple(sorted(watched)), key)

@@ -1,0 +1,155 @@
+"""From what an attack saw on one run to what it amounts to: scores, figures, pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedprivacy.attacks.empirical import Guesses, guesses_of
+from fedprivacy.attacks.fitted import choose_score, clustered, supervised
+from fedprivacy.attacks.game import Game
+from fedprivacy.attacks.metrics import Measured, measure
+from fedprivacy.attacks.signals import Probe, Vector
+from fedprivacy.attacks.targets import Targets
+from fedprivacy.errors import InputError
+
+BASE = "cosine"  # of a feature that members have more of, whatever the attack
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one attack on one run amounts to.
+
+    Args:
+        score: The name of the score that did best on the calibration half.
+        measured: Its figures.
+        scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
+        blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
+        guesses: How the score guesses the coins of targets that were drawn blind to membership; in words why
+            it cannot.
+        lost: How many targets were not reached: the victim refused, or the model could not be asked.
+        spread: How the scores of the evaluation half lie: `histogram`.
+        story: Of an ascent, the losses of a typical member and non-member: `story`.
+        accuracy: Of the attacked model on held-out records, before and after.
+        seconds: How long it took.
+    """
+
+    score: str
+    measured: Measured
+    scores: dict[str, dict[str, float]]
+    blind: dict[str, float]
+    guesses: Guesses | str
+    lost: int
+    spread: dict[str, Any]
+    story: dict[str, Any] | None
+    accuracy: tuple[float, float]
+    seconds: float
+
+
+def judge(
+    features: dict[str, Vector],
+    game: Game,
+    probe: Probe,
+    *,
+    delta: float,
+    ascended: Tensor | None,
+    accuracy: tuple[float, float],
+    seconds: float,
+) -> Judged:
+    """Turns the features of the targets into figures.
+
+    Args:
+        features: By name, shape (targets,); NaN of targets that were not reached.
+        game: The truth.
+        probe: The targets.
+        delta: That of the guarantee that the guesses are held against.
+        ascended: The attacked model, from which an ascent started; None for passive attacks.
+        accuracy: See `Judged`.
+        seconds: See `Judged`.
+
+    Raises:
+        InputError: too few targets were reached.
+    """
+    if not features:
+        raise InputError("the victim refused every round, so that no target was reached.")
+    reached = np.asarray(np.isfinite(np.stack(list(features.values()))).all(axis=0))
+    scores = {name: values[reached] for name, values in features.items()}
+    members, calibration = game.members[reached], game.calibration[reached]
+    classes, fair = probe.y.numpy()[reached], game.fair[reached]
+    chosen = choose_score(scores, members, calibration)
+    made = {
+        "supervised": supervised(scores, members, calibration),
+        "clustered": clustered(scores, BASE),
+    }
+
+    def figures(values: Vector, *, fitted: bool = True) -> Measured:
+        return measure(Targets(values, members, calibration, classes), fitted=fitted)
+
+    best = scores[chosen]
+    blind = probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
+    every = {name: figures(values).auc.to_json() for name, values in {**scores, **made}.items()}
+    return Judged(
+        score=chosen,
+        measured=figures(best),
+        scores=every,
+        blind=figures(blind, fitted=False).auc.to_json(),
+        guesses=_guesses(best[fair], members[fair], calibration[fair], delta),
+        lost=int((~reached).sum()),
+        spread=histogram(best[~calibration], members[~calibration]),
+        story=None if ascended is None else story(probe, ascended, scores, members, reached),
+        accuracy=accuracy,
+        seconds=seconds,
+    )
+
+
+def _guesses(
+    scores: Vector, members: NDArray[np.bool_], calibration: NDArray[np.bool_], delta: float
+) -> Guesses | str:
+    try:
+        return guesses_of(Targets(scores, members, calibration), delta)
+    except InputError as error:
+        return f"of the targets that were drawn blind to membership too few were reached: {error}"
+
+
+def histogram(scores: NDArray[np.float64], members: NDArray[np.bool_], bins: int = 30) -> dict[str, Any]:
+    """How many members and non-members have a score between two edges, those beyond the ends with the last.
+
+    Args:
+        scores: Shape (targets,).
+        members: Which of them are members.
+        bins: How many intervals.
+    """
+    low, high = np.quantile(scores, [0.005, 0.995])
+    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
+    inside = np.clip(scores, edges[0], edges[-1])
+    counts = {
+        name: np.histogram(inside[kind], edges)[0].tolist()
+        for name, kind in (("members", members), ("nonmembers", ~members))
+    }
+    return {"edges": edges.tolist(), **counts}
+
+
+def story(
+    probe: Probe,
+    weights: Tensor,
+    scores: dict[str, NDArray[np.float64]],
+    members: NDArray[np.bool_],
+    reached: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """The loss of a typical member and a typical non-member: before, raised, and after training.
+
+    Typical is who has the middle `recovery` of its kind.
+    """
+    before = probe.losses(weights).double().numpy()[reached]
+    after = np.exp(-scores["loss"])
+    raised = after * np.exp(scores["recovery"])
+    told = {}
+    for name, kind in (("member", members), ("nonmember", ~members)):
+        places = np.flatnonzero(kind)
+        typical = places[np.argsort(scores["recovery"][places])[len(places) // 2]]
+        told[name] = [float(losses[typical]) for losses in (before, raised, after)]
+    return {"moments": ["before", "raised", "after the victim has trained"], **told}

@@ -1,0 +1,110 @@
+"""The part of a replay's document that says what was found: attacks, ledgers, the verdict on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.document import attack_document
+from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.audit import LowerBound
+from fedprivacy.plan import Plan
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.sections import Ascent, Passive
+from scenarios.judging import Judged
+
+Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
+GAME = (
+    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
+    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
+    "targets and measured on the other. An empirical epsilon is of the targets alone that were drawn blind "
+    "to membership, whose coins are still fair; it holds at its confidence for each attack by itself."
+)
+BRANCHES = (
+    "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
+    "answered to one attack is spent for those after it, so that the guarantee of a run covers all attacks "
+    "on it together. Several runs (seeds, epsilons) are several releases."
+)
+TRANSCRIPTS = (
+    "The folders `seen` hold what the attackers saw, raw updates among it: they are as sensitive as the data."
+)
+
+
+def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> dict[str, Any]:
+    """What the document says of the attacks that all seeds have finished.
+
+    Args:
+        scenario: What was asked for.
+        plans: Of each variant.
+        played: What has finished.
+    """
+    seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
+    ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
+    attacks = [
+        _attack(variant, name, number, [played[number, seed, name] for seed in seeds], ledgers[number])
+        for number, variant in enumerate(scenario.variants)
+        for name in scenario.attacks
+        if all((number, seed, name) in played for seed in seeds)
+    ]
+    stored = [TRANSCRIPTS] * scenario.game.transcripts
+    return {"attacks": attacks, "ledgers": ledgers, "notes": [GAME, BRANCHES, *stored]}
+
+
+def _attack(
+    variant: AttackScenario, name: str, number: int, runs: Sequence[Judged], ledger: Mapping[str, Any]
+) -> dict[str, Any]:
+    attack = variant.attacks[name]
+    guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
+    figures = attack_document(
+        [run.measured for run in runs],
+        bound=bound_of_ledger(ledger, attack.seat),
+        empirical=_empirical(runs, variant.privacy.delta or 0.0),
+    )
+    accuracies = np.array([run.accuracy for run in runs])
+    return {
+        "name": name,
+        "attack": attack.kind,
+        "seat": attack.seat,
+        "isolating": attack.isolating,
+        "trust": variant.privacy.trust,
+        "epsilon": variant.privacy.epsilon,
+        "ledger": number,
+        "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
+        "rounds": attack.played(variant.game.members + variant.game.nonmembers),
+        "observed": _observed(variant, attack) if isinstance(attack, Passive) else None,
+        "targets_lost": sum(run.lost for run in runs),
+        **figures,
+        "score": [run.score for run in runs],
+        "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
+        "histograms": [run.spread for run in runs],
+        "story": runs[0].story,
+        "blind": _mean_of([run.blind for run in runs]),
+        "model_accuracy": {"before": float(accuracies[:, 0].mean()), "after": float(accuracies[:, 1].mean())},
+        "guarantee": guarantee.to_json(),
+        "seconds": round(sum(run.seconds for run in runs), 3),
+    }
+
+
+def _observed(variant: AttackScenario, attack: Passive) -> dict[str, int]:
+    """The rounds that a passive attack looked at; 1 is the first of training."""
+    first, last = (variant.warm_up + 1 + number for number in (attack.watched[0], attack.watched[-1]))
+    return {"first": first, "last": last, "count": attack.rounds}
+
+
+def _empirical(runs: Sequence[Judged], delta: float) -> LowerBound | str:
+    """What the guesses of all runs prove together, or why they cannot."""
+    total = Guesses(0, 0, 0)
+    for run in runs:
+        if isinstance(run.guesses, str):
+            return run.guesses
+        total += run.guesses
+    return lower_bound(total, delta)
+
+
+def _mean_of(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([one[key] for one in figures])) for key in ("value", "low", "high")}
