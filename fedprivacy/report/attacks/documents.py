@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import model_validator
+
 from fedprivacy.report.attacks.parts import Attack, Verdict
 from fedprivacy.report.documents import Document
 from fedprivacy.report.parts import Guarantee
@@ -15,6 +17,17 @@ class ReplayDocument(Document):
 
     attacks: tuple[Attack, ...] = ()
     verdict: Verdict | None = None
+
+    @model_validator(mode="after")
+    def _every_private_run_has_an_epsilon(self) -> ReplayDocument:
+        """Runs that were given their noise, not an epsilon, have the largest that is guaranteed."""
+        given = [one for one in self.attacks if one.lacks_epsilon]
+        held = [g.epsilon for one in given if (g := one.guarantee) is not None and g.holds and g.epsilon]
+        if not held:
+            return self
+        found = {"epsilon": max(held)}
+        attacks = (one.model_copy(update=found) if one.lacks_epsilon else one for one in self.attacks)
+        return self.model_copy(update={"attacks": tuple(attacks)})
 
     @property
     def trust(self) -> str:

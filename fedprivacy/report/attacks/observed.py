@@ -57,7 +57,7 @@ def _seen(document: ReplayDocument, own: Points) -> str:
     chance = "" if late.low > figures.GUESSING else "; the last cannot be told from guessing, 50 %"
     mixed = (
         " The number of rounds differs too, so that time and number cannot be told apart."
-        if first.count != last.count
+        if first.count != last.count and figures.apart(early, late)
         else ""
     )
     return (
@@ -97,6 +97,7 @@ def _picture(document: ReplayDocument, own: Points, name: str) -> Picture:
         "right about 50 % (thin line)."
         + (" The dashed blue line is the most that the guarantee allows." if bounded else "")
         + (" Beside it the accuracy on held-out records of the attacked model at that time." if known else "")
+        + (words.cut_axis(plots.accuracy_range(known)[0]) if known else "")
     )
     rows = [
         (

@@ -181,3 +181,8 @@ class Attack(Part):
     guarantee: Guarantee | None = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
     empirical_epsilon: Empirical | None = None
+
+    @property
+    def lacks_epsilon(self) -> bool:
+        """Whether the attacked run has privacy, but no epsilon that was asked for."""
+        return self.epsilon is None and self.trust not in (None, "none")

@@ -76,7 +76,7 @@ def draw(
     every = [one for line in lines for one in line.attacks.values()]
     bounds = {one.epsilon: one.bound.auc for one in every if one.bound.auc is not None}
     entries = [*(line.entry for line in lines), *([BOUND] if bounds else [])]
-    paid = _paid_lines(lines)
+    paid = paid_lines(lines)
     if len(paid) == 1:
         entries.append(MODEL)
     top = keys.LINE * len(entries) + 46
@@ -112,7 +112,7 @@ def draw(
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
 
 
-def _paid_lines(lines: Sequence[Line]) -> list[tuple[dict[float | None, float], plots.Look]]:
+def paid_lines(lines: Sequence[Line]) -> list[tuple[dict[float | None, float], plots.Look]]:
     """The accuracy of the attacked models: one line, or one for each attack where these models differ."""
     found: list[tuple[dict[float | None, float], plots.Look]] = []
     shared: dict[float | None, set[float]] = {}

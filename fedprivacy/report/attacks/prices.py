@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.report import words
+from fedprivacy.report import plots, words
 from fedprivacy.report.attacks import figures, levels, price
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
@@ -78,10 +78,12 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
         else f"Nothing is guaranteed against {figures.seat(seat)}, so no bound is drawn."
     )
     aside = " The grey field is without privacy." if None in document.levels else ""
+    accuracies = [y for of, _ in price.paid_lines(lines) for y in of.values()]
+    cut = words.cut_axis(plots.accuracy_range(accuracies)[0]) if accuracies else ""
     return Picture(
         wide=price.draw(document.levels, lines, name, title, said, narrow=False),
         narrow=price.draw(document.levels, lines, name, title, said, narrow=True),
-        caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside} {bound} {terms}",
+        caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
         tables=[_table(document, seat, terms)],
     )
 

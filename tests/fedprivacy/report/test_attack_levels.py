@@ -183,6 +183,17 @@ def test_labels_are_names_where_one_level_was_played() -> None:
         Page(report.render({"schema": 1, "kind": "replay", "attacks": attacks}))
 
 
+def test_a_run_that_was_given_its_noise_is_not_taken_for_one_without_privacy(plain) -> None:
+    document = copy.deepcopy(plain["local"])
+    document["attacks"] = [one for one in document["attacks"] if one["epsilon"] in (8.0, None)]
+    for one in document["attacks"]:
+        one["epsilon"] = None
+    result = read(document)
+    assert isinstance(result, ReplayDocument)
+    assert result.levels == (8.0, None)
+    assert [one.epsilon for one in result.attacks] == [8.0] * 3 + [None] * 3
+
+
 def test_examples_in_docstrings_are_true() -> None:
     assert doctest.testmod(levels).failed == 0
 
