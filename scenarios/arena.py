@@ -17,7 +17,7 @@ from clients.fleet import Fleet
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.attacks.game import Game, draw_game
 from fedprivacy.attacks.signals import Probe
-from fedprivacy.data.population import population
+from fedprivacy.data.population import Population, population
 from fedprivacy.models import Evaluation, evaluate
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
@@ -50,17 +50,20 @@ class Arena:
     Args:
         scenario: The attack scenario, with the seed of this run.
         plan: Its plan, where it has been calibrated before.
+        people: Replaces the data that the scenario names; as many clients.
 
     Raises:
         InputError: the game cannot be drawn.
     """
 
-    def __init__(self, scenario: AttackScenario, plan: Plan | None = None) -> None:
+    def __init__(
+        self, scenario: AttackScenario, plan: Plan | None = None, people: Population | None = None
+    ) -> None:
         torch.set_num_threads(1)
         settings = scenario.game
         self.scenario = scenario
         self.game: Game = draw_game(
-            population(scenario.data),
+            people or population(scenario.data),
             settings.victim,
             settings.members,
             settings.nonmembers,

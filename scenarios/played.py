@@ -12,6 +12,8 @@ from fedprivacy.accounting.statement import guarantees
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.attacks.metrics import points_of
+from fedprivacy.attacks.verdict import Case, Verdict, verdict
 from fedprivacy.audit import LowerBound
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
@@ -52,7 +54,32 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
         if all((number, seed, name) in played for seed in seeds)
     ]
     stored = [TRANSCRIPTS] * scenario.game.transcripts
-    return {"attacks": attacks, "ledgers": ledgers, "notes": [GAME, BRANCHES, *stored]}
+    return {
+        "attacks": attacks,
+        "ledgers": ledgers,
+        "verdict": _verdict(scenario, attacks, ledgers, played).to_json(),
+        "notes": [GAME, BRANCHES, *stored],
+    }
+
+
+def _verdict(
+    scenario: AttackScenario,
+    attacks: Sequence[Mapping[str, Any]],
+    ledgers: Sequence[Mapping[str, Any]],
+    played: Played,
+) -> Verdict:
+    """All attacks together against their bounds."""
+    several = len(ledgers) > 1
+    cases = []
+    for attack in attacks:
+        runs = [
+            one for (at, _, name), one in played.items() if (at, name) == (attack["ledger"], attack["name"])
+        ]
+        kept = "no privacy" if attack["epsilon"] is None else f"epsilon {attack['epsilon']:g}"
+        label = f"{attack['name']}, {kept}" if several else str(attack["name"])
+        bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
+        cases.append(Case(label, bound, points_of([run.measured for run in runs])))
+    return verdict(cases)
 
 
 def _attack(

@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from fedprivacy.attacks.bounds import Bound
 from fedprivacy.attacks.intervals import CONFIDENCE, SEEDS, Figure
-from fedprivacy.attacks.metrics import Measured
+from fedprivacy.attacks.metrics import Measured, points_of
 from fedprivacy.audit import LowerBound
 from fedprivacy.errors import InputError
 
@@ -76,6 +76,7 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
         "balanced_accuracy": _figure([run.balanced_accuracy for run in runs]),
         "advantage": _figure([run.advantage for run in runs], least=-1.0),
         "tpr_at_fpr": {rate: _rate(runs, rate) for rate in runs[0].tpr_at_fpr},
+        "points": {name: [counts.to_json() for counts in found] for name, found in points_of(runs).items()},
         "per_class": {str(label): _class(runs, label) for label in sorted(_labels(runs))},
         "thresholds": [run.threshold for run in runs],
         "roc": [run.roc.to_json() for run in runs],

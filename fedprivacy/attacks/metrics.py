@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedprivacy.attacks.bounds import RATES
+from fedprivacy.attacks.counts import Counts, count
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.roc import Roc, auc, roc
 from fedprivacy.attacks.targets import Targets
 from fedprivacy.attacks.thresholds import RateAt, advantage, balanced_accuracy, tpr_at
 
+BALANCED = "balanced"  # the name of the operating point of the largest balanced accuracy
 LEAST_OF_A_CLASS = 10  # members, and as many non-members, in the evaluation half
 
 
@@ -37,6 +40,7 @@ class Measured:
         half; above it is called a member. advantage: TPR - FPR at that threshold. balanced_accuracy: (1 +
         advantage) / 2.
         tpr_at_fpr: By FPR ("0.1"); None where too few non-members were scored.
+        points: The counts at each threshold, by "balanced" and by FPR ("0.1") where there is a threshold.
         per_class: By class.
         members: Members scored, in both halves.
         nonmembers: Non-members scored, in both halves.
@@ -50,6 +54,7 @@ class Measured:
     advantage: Figure
     balanced_accuracy: Figure
     tpr_at_fpr: dict[str, RateAt | None]
+    points: dict[str, Counts]
     per_class: dict[int, ClassFigure]
     members: int
     nonmembers: int
@@ -67,19 +72,35 @@ def measure(targets: Targets, *, fitted: bool = False) -> Measured:
     """
     members, others = (targets.of(member=member, calibration=False) for member in (True, False))
     threshold, gain = advantage(targets)
+    rates = {f"{rate:g}": tpr_at(targets, rate, fitted=fitted) for rate in RATES}
+    fixed = {name: found.threshold for name, found in rates.items() if found is not None}
     return Measured(
         auc=auc(members, others),
         roc=roc(members, others),
         threshold=threshold,
         advantage=gain,
         balanced_accuracy=balanced_accuracy(gain),
-        tpr_at_fpr={f"{rate:g}": tpr_at(targets, rate, fitted=fitted) for rate in RATES},
+        tpr_at_fpr=rates,
+        points={name: count(targets, at) for name, at in {BALANCED: threshold, **fixed}.items()},
         per_class=_per_class(targets),
         members=int(targets.members.sum()),
         nonmembers=int((~targets.members).sum()),
         measured=int((~targets.calibration).sum()),
         fitted=fitted,
     )
+
+
+def points_of(runs: Sequence[Measured]) -> dict[str, list[Counts]]:
+    """The operating points that every run has, by name, with the counts of each run.
+
+    Args:
+        runs: One for each training seed.
+    """
+    return {
+        name: [run.points[name] for run in runs]
+        for name in runs[0].points
+        if all(name in run.points for run in runs)
+    }
 
 
 def _per_class(targets: Targets) -> dict[int, ClassFigure]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from fedprivacy.attacks.counts import count
 from fedprivacy.attacks.intervals import (
     CONFIDENCE,
     Figure,
@@ -57,10 +58,8 @@ def advantage(targets: Targets) -> tuple[float, Figure]:
     threshold = balanced_threshold(
         targets.of(member=True, calibration=True), targets.of(member=False, calibration=True)
     )
-    members = targets.of(member=True, calibration=False)
-    others = targets.of(member=False, calibration=False)
-    hits, alarms = int((members > threshold).sum()), int((others > threshold).sum())
-    return threshold, difference(hits, len(members), alarms, len(others))
+    found = count(targets, threshold)
+    return threshold, difference(found.hits, found.members, found.alarms, found.nonmembers)
 
 
 def balanced_accuracy(advantage: Figure) -> Figure:
@@ -112,18 +111,17 @@ def tpr_at(targets: Targets, fpr: float, *, fitted: bool) -> RateAt | None:
     if (len(calibration) + len(others)) * fpr < NONMEMBERS_PER_RATE - 1e-9 or k == 0:
         return None
     threshold = float(np.sort(calibration)[-k])
-    members = targets.of(member=True, calibration=False)
-    hits, alarms = int((members > threshold).sum()), int((others > threshold).sum())
+    members, found = targets.of(member=True, calibration=False), count(targets, threshold)
     error = (1 - CONFIDENCE) / 2
     low, high = _tpr_interval(members, others if fitted else np.append(calibration, others), fpr)
-    value = hits / len(members)
+    value = found.hits / found.members
     return RateAt(
         Figure(value, min(low, value), max(high, value)),
         threshold,
         Figure(
-            alarms / len(others),
-            proportion_low(alarms, len(others), error),
-            proportion_high(alarms, len(others), error),
+            found.alarms / found.nonmembers,
+            proportion_low(found.alarms, found.nonmembers, error),
+            proportion_high(found.alarms, found.nonmembers, error),
         ),
     )
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fedprivacy.attacks.signals import Probe, Vector
 
+TREND = "rise-"  # begins the names of features that say how another one changed over the rounds
 TINY = 1e-12  # below it a loss or a norm tells nothing more
 
 
@@ -107,7 +108,7 @@ class Judgement:
         if half:
             found |= {f"late-{name}": values[-late:].mean(axis=0) for name, values in series.items()}
             found |= {
-                f"rise-{name}": values[-half:].mean(axis=0) - values[:half].mean(axis=0)
+                f"{TREND}{name}": values[-half:].mean(axis=0) - values[:half].mean(axis=0)
                 for name, values in series.items()
             }
         return found

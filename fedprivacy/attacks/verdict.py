@@ -1,0 +1,201 @@
+"""Whether all attacks of a replay, taken together and corrected for their number, stay under their bounds.
+
+One interval above its bound says little where many attacks were played: one of twenty is expected to be. That
+none is above its bound proves no guarantee: the attacks may be weak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.attacks.bounds import Bound
+from fedprivacy.attacks.counts import Counts
+from fedprivacy.attacks.intervals import proportion_high, proportion_low
+from fedprivacy.attacks.tradeoff import TradeOff
+from fedprivacy.errors import InputError
+
+ERROR = 0.05  # the probability of a false alarm, of all checks together
+_LARGEST_ERROR = 0.5  # `_refuted` needs ends at 1/4 at most
+
+
+@dataclass(frozen=True)
+class Case:
+    """One attack before the court.
+
+    Args:
+        name: The attack.
+        bound: The most that is allowed at its seat.
+        points: Its operating points, with the counts of each run: `fedprivacy.attacks.metrics.points_of`.
+    """
+
+    name: str
+    bound: Bound
+    points: Mapping[str, Sequence[Counts]]
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """An operating point above the bound.
+
+    Args:
+        attack: Whose.
+        at: Which: "balanced", or the FPR that its threshold aims at.
+        tpr: The TPR is at least this.
+        fpr: And the FPR at most this.
+        allowed: The largest TPR that the bound allows at this FPR.
+    """
+
+    attack: str
+    at: str
+    tpr: float
+    fpr: float
+    allowed: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The refutation as a JSON object."""
+        return {
+            "attack": self.attack,
+            "at": self.at,
+            "tpr": self.tpr,
+            "fpr": self.fpr,
+            "allowed": self.allowed,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all attacks together say of the guarantees.
+
+    Args:
+        checked: The attacks with a bound.
+        unbounded: Those without: nothing is guaranteed against them, and nothing was checked.
+        checks: How many operating points were held against a bound.
+        error: The probability of a false alarm, of all checks together.
+        refuted: The points above their bound, those furthest above first.
+    """
+
+    checked: tuple[str, ...]
+    unbounded: tuple[str, ...]
+    checks: int
+    error: float
+    refuted: tuple[Refutation, ...]
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all attacks stay under their bounds; None where there was nothing to check."""
+        return not self.refuted if self.checks else None
+
+    @property
+    def words(self) -> str:
+        """The verdict in plain sentences."""
+        if not self.checks:
+            return "There is nothing to check: no attack has a bound to stay under."
+        basis = (
+            f"({_counted(self.checks, 'check')}, at most {100 * self.error:.3g} % chance of a false alarm)"
+        )
+        rest = ""
+        if self.unbounded:
+            it = "it" if len(self.unbounded) == 1 else "them"
+            rest = f" Not checked, since nothing is guaranteed against {it}: {_listed(self.unbounded)}."
+        if not self.refuted:
+            one = len(self.checked) == 1
+            several = f"All {len(self.checked)} attacks together stay under their bounds"
+            stays = f"The attack {self.checked[0]} stays under its bound" if one else several
+            return f"{stays} {basis}.{rest}"
+        names, worst = list(dict.fromkeys(one.attack for one in self.refuted)), self.refuted[0]
+        return (
+            f"{_listed(names)} {'is' if len(names) == 1 else 'are'} above what the guarantee allows: "
+            f"{worst.attack} finds at least {_percent(worst.tpr)} of the members at an FPR of at most "
+            f"{_percent(worst.fpr)}, where at most {_percent(worst.allowed)} are allowed {basis}. "
+            "An assumption of the guarantee does not hold, or there is a mistake in noise, accounting or "
+            f"game: do not rely on it before this is explained.{rest}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as a JSON object."""
+        return {
+            "holds": self.holds,
+            "checks": self.checks,
+            "error": self.error,
+            "checked": list(self.checked),
+            "unbounded": list(self.unbounded),
+            "refuted": [one.to_json() for one in self.refuted],
+            "words": self.words,
+        }
+
+
+def verdict(cases: Sequence[Case], error: float = ERROR) -> Verdict:
+    """Holds every operating point of every attack against its bound, all at once.
+
+    A point refutes its bound if the lower end of its TPR is above what the curve allows at the upper end of
+    its FPR, both exact (Clopper and Pearson 1934). With k points each end is given error/(2k) (Bonferroni),
+    so that all of them together are wrong with probability `error` at most, whatever they share.
+
+    *Mirror images need no check of their own.* The curve is symmetric: neighbours may be exchanged. Calling
+    those below the threshold non-members has TPR 1 - FPR and FPR 1 - TPR, and its check is this one. An
+    attack that is right less often than chance is not turned round: its score was to be larger for members.
+
+    *What the targets of a run share* is its noise, and the ends take each target as judged by chance of its
+    own. Under a guarantee for whole clients this does no harm. Let a0 be the chance that a run refutes under
+    memberships drawn anew, which its scores do not depend on. All targets of the victim are one step of the
+    guarantee, so that a false alarm has probability TPR(a0) at most on the bound's own curve, and with ten
+    members and as many non-members or more this is far below its share of `error`. Under guarantees for
+    single records it is proved for pure epsilon-DP and fair coins (Steinke, Nasr and Jagielski 2023: right
+    guesses are at most as many as independent ones give); where much hangs for all targets on one event, such
+    as a rare participation, that event alone can raise a false alarm.
+
+    Args:
+        cases: The attacks.
+        error: The probability of a false alarm, above 0 and at most 0.5.
+
+    Raises:
+        InputError: the error is out of range.
+    """
+    if not 0 < error <= _LARGEST_ERROR:
+        raise InputError(f"error = {error}: must be above 0 and at most {_LARGEST_ERROR}; 0.05 is usual.")
+    bounded = [(case, case.bound.curve) for case in cases if case.bound.curve is not None]
+    checks = sum(len(case.points) for case, _ in bounded)
+    refuted = [one for case, curve in bounded for one in _refuted(case, curve, error / max(1, 2 * checks))]
+    return Verdict(
+        checked=tuple(case.name for case, _ in bounded),
+        unbounded=tuple(case.name for case in cases if case.bound.curve is None),
+        checks=checks,
+        error=error,
+        refuted=tuple(sorted(refuted, key=lambda one: one.allowed - one.tpr)),
+    )
+
+
+def _refuted(case: Case, curve: TradeOff, error: float) -> Iterator[Refutation]:
+    """The points of an attack above its curve, each end at `error`.
+
+    The counts of several runs are added up. Each run has a TPR and an FPR of its own, and a sum of binomials
+    of different chances is less spread than the binomial of their mean: the ends hold for the mean all the
+    more (Hoeffding 1956; from two successes on, for ends at 1/4 at most). A TPR is a mean over
+    members and an FPR over non-members, though, and the curve bounds the first by the second only if both
+    weigh the runs alike. An FPR weighed by members is at most the other one times the largest ratio of a
+    run's share of the members to its share of the non-members.
+    """
+    for at, runs in case.points.items():
+        members, others = sum(run.members for run in runs), sum(run.nonmembers for run in runs)
+        hits, alarms = sum(run.hits for run in runs), sum(run.alarms for run in runs)
+        tpr = proportion_low(hits, members, error) if hits > 1 else 0.0
+        fpr = proportion_high(alarms, others, error) if others - alarms > 1 else 1.0
+        weight = max(run.members * others / (members * run.nonmembers) for run in runs)
+        fpr = min(1.0, weight * fpr)
+        allowed = float(curve.tpr(fpr))
+        if tpr > allowed:
+            yield Refutation(case.name, at, tpr, fpr, allowed)
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.2f} %"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
