@@ -159,7 +159,10 @@ def test_the_pictures_follow_one_attack_of_each_seat_and_are_a_dozen_at_most(lev
 
 
 def test_a_refuted_verdict_stands_with_what_its_epsilons_stand_at(plain) -> None:
-    verdict = {"words": "raising, epsilon 8, is above its bound.", "refuted": ["raising, epsilon 8"]}
+    verdict = {
+        "words": "raising, epsilon 8, is above its bound.",
+        "refuted": [{"attack": "raising, epsilon 8"}],
+    }
     said = text_of({**plain["local"], "verdict": verdict}, "stopped")
     assert said.startswith(verdict["words"])
     assert "delta 1e-5, unit client, adjacency replace-one, against the server and a participant." in said

@@ -142,12 +142,16 @@ def _short(loss: float) -> str:
 
 
 def test_a_verdict_stands_beside_the_finding_and_above_it_where_it_refutes_a_guarantee(documents) -> None:
-    plain = Page(report.render(documents["private"]))
+    plain = Page(report.render({**documents["private"], "verdict": None}))
     agreed = {"words": "All 3 figures agree with their bounds.", "refuted": [], "checks": 3}
     page = Page(report.render({**documents["private"], "verdict": agreed}))
     assert page.text("finding") == f"{plain.text('finding')} {agreed['words']}"
     assert not page.text("stopped")
-    refuted = {"words": "The bound of listening does not hold.", "refuted": ["listening"], "checks": 3}
+    refuted = {
+        "words": "The bound of listening does not hold.",
+        "refuted": [{"attack": "listening"}],
+        "checks": 3,
+    }
     page = Page(report.render({**documents["private"], "verdict": refuted}))
     assert page.text("stopped") == refuted["words"]
     assert page.text("finding") == plain.text("finding")
