@@ -9,28 +9,34 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedprivacy.report.attacks import figures, finding
+from fedprivacy.report.attacks import figures, finding, levels
 from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.reading import read
 
 
 def show_replay(document: Mapping[str, Any]) -> None:
-    """The attacks with their intervals and bounds, the finding, every seat's guarantee in words."""
+    """The attacks with their intervals and bounds, finding and verdict, every seat's guarantee in words."""
     console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    result = read(document)
+    assert isinstance(result, ReplayDocument)
     table = Table(title=escape(document["name"]), title_justify="left")
     for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
         left = name in ("attack", "seat")
         table.add_column(name, overflow="fold", justify="left" if left else "right", no_wrap=not left)
-    for attack in document["attacks"]:
-        table.add_row(*map(escape, _row(attack)))
+    for (_, level), attacks in result.cells.items():
+        if result.several:
+            table.add_section()
+            table.add_row(levels.at(level), style="bold")
+        for attack in attacks:
+            table.add_row(*map(escape, _row(attack)))
     console.print(table)
-    result = read(document)
-    assert isinstance(result, ReplayDocument)
-    for seat in result.seats.values():
-        plain.print(finding.sentence(seat), markup=False)
-    exceeded = finding.exceeded(result.attacks)
-    if exceeded:
-        plain.print(exceeded, markup=False)
+    for sentence in finding.sentences(result):
+        plain.print(sentence, markup=False)
+    if result.several:
+        plain.print(levels.terms(result), markup=False)
+    if result.judged:
+        plain.print(result.judged.words, markup=False)
     for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
         plain.print(f"- {words}", markup=False)
     lost = sum(attack["targets_lost"] for attack in document["attacks"])
@@ -41,12 +47,12 @@ def show_replay(document: Mapping[str, Any]) -> None:
     plain.print(f"report: {document['path']}/report.html", markup=False)
 
 
-def _row(attack: Mapping[str, Any]) -> tuple[str, ...]:
-    auc, rate, bound = attack["auc"], attack["tpr_at_fpr"]["0.01"], attack["bound"]["auc"]
+def _row(attack: Attack) -> tuple[str, ...]:
+    auc, rate = attack.auc, attack.tpr_at_fpr.get("0.01")
     return (
-        attack["name"],
-        attack["seat"],
-        f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]",
-        "too few" if rate is None else figures.percent(rate["value"]),
-        "none" if bound is None else figures.at_most(bound),
+        attack.name,
+        attack.seat,
+        f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
+        "too few" if rate is None else figures.percent(rate.value),
+        "none" if attack.bound.auc is None else figures.at_most(attack.bound.auc),
     )

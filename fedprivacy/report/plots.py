@@ -249,9 +249,11 @@ def _label_font(one: Series, index: int) -> dict[str, Any]:
     return {"color": svg.MUTED, "fontsize": 12}
 
 
-def heading(axes: Axes, text: str, shift: float, color: str = svg.MUTED, *, bold: bool = False) -> None:
-    """What the vertical axis shows, set level above it."""
+def heading(
+    axes: Axes, text: str, shift: float, color: str = svg.MUTED, *, bold: bool = False, up: float = 0.0
+) -> None:
+    """What the vertical axis shows, set level above it; `up` pixels higher where another line is below."""
     axes.annotate(
-        text, xy=(0, 1), xycoords="axes fraction", xytext=(shift, 16), textcoords="offset pixels",
+        text, xy=(0, 1), xycoords="axes fraction", xytext=(shift, 16 + up), textcoords="offset pixels",
         color=color, fontsize=13, fontweight="bold" if bold else "normal", annotation_clip=False,
     )  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedprivacy.report.attacks.parts import Attack
+from pydantic import model_validator
+
+from fedprivacy.report.attacks.parts import Attack, Verdict
 from fedprivacy.report.documents import Document
 from fedprivacy.report.parts import Guarantee
 
@@ -14,6 +16,18 @@ class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
     attacks: tuple[Attack, ...] = ()
+    verdict: Verdict | None = None
+
+    @model_validator(mode="after")
+    def _every_private_run_has_an_epsilon(self) -> ReplayDocument:
+        """Runs that were given their noise, not an epsilon, have the largest that is guaranteed."""
+        given = [one for one in self.attacks if one.lacks_epsilon]
+        held = [g.epsilon for one in given if (g := one.guarantee) is not None and g.holds and g.epsilon]
+        if not held:
+            return self
+        found = {"epsilon": max(held)}
+        attacks = (one.model_copy(update=found) if one.lacks_epsilon else one for one in self.attacks)
+        return self.model_copy(update={"attacks": tuple(attacks)})
 
     @property
     def trust(self) -> str:
@@ -33,7 +47,48 @@ class ReplayDocument(Document):
         return {seat: [one for one in self.attacks if one.seat == seat] for seat in order}
 
     @property
-    def guarantees(self) -> list[Guarantee]:
-        """What is guaranteed against each seat that attacks, once."""
-        found = {g.observer: g for one in self.attacks if (g := one.guarantee) is not None}
+    def judged(self) -> Verdict | None:
+        """The verdict, where anything could be held against a bound."""
+        return None if self.verdict is None or self.verdict.checks == 0 else self.verdict
+
+    @property
+    def levels(self) -> tuple[float | None, ...]:
+        """The epsilons of the attacked runs, the strictest first; None, without privacy, at the end."""
+        found = {one.epsilon for one in self.attacks}
+        private = sorted(epsilon for epsilon in found if epsilon is not None)
+        return (*private, None) if None in found else tuple(private)
+
+    @property
+    def several(self) -> bool:
+        """Whether the attacked runs differ in their epsilon, so that an attack's name is not enough."""
+        return len(self.levels) > 1
+
+    @property
+    def cells(self) -> dict[tuple[str, float | None], list[Attack]]:
+        """The attacks of each seat at each level, the server's first, the strictest level first."""
+        found = {
+            (seat, level): [one for one in own if one.epsilon == level]
+            for seat, own in self.seats.items()
+            for level in self.levels
+        }
+        return {key: own for key, own in found.items() if own}
+
+    @property
+    def planned(self) -> int | None:
+        """How many attacks the scenario asks for, over all its levels; None where it does not say."""
+        epsilons = self.setting("game", "epsilons")
+        asked = len(epsilons) if isinstance(epsilons, list) and epsilons else 1
+        return len(self.asked) * (asked + (self.setting("game", "unprotected") is True)) or None
+
+    def trust_at(self, level: float | None) -> str:
+        """The trust model of the runs at a level; that of the scenario where the attacks do not say."""
+        return next((one.trust for one in self.attacks if one.epsilon == level and one.trust), self.trust)
+
+    def guarantees(self, level: float | None) -> list[Guarantee]:
+        """What is guaranteed at a level against each seat that attacks, once."""
+        found = {
+            one.guarantee.observer: one.guarantee
+            for one in self.attacks
+            if one.epsilon == level and one.guarantee is not None
+        }
         return list(found.values())

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from fedprivacy.report import words
-from fedprivacy.report.attacks.parts import Attack, Bound, Measure
+from fedprivacy.report.attacks.parts import Attack, Bound, Measure, Observed
 
+GUESSING = 0.5  # the area, and the share of right guesses, of who knows nothing
 TOO_FEW = "too few non-members"
 RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are told
 KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent"}
@@ -104,9 +105,23 @@ def described(attack: Attack) -> str:
         parts.insert(0, "isolating")
     if attack.targets_per_round is not None:
         parts.append(f"{words.counted(attack.targets_per_round, 'target')} a round")
+    elif attack.observed is not None:
+        parts.append(f"rounds {observed(attack.observed)}")
     elif attack.rounds is not None:
         parts.append(f"over {words.counted(attack.rounds, 'round')}")
     return ", ".join(part for part in parts if part)
+
+
+def observed(rounds: Observed) -> str:
+    """Which rounds of training were looked at.
+
+    >>> observed(Observed(first=5, last=25, count=5)), observed(Observed(first=3, last=5, count=3))
+    ('5 to 25, 5 of them', '3 to 5')
+    """
+    if rounds.first == rounds.last:
+        return f"{rounds.first:,}"
+    whole = rounds.count == rounds.last - rounds.first + 1
+    return f"{rounds.first:,} to {rounds.last:,}" + ("" if whole else f", {rounds.count:,} of them")
 
 
 def score(name: str) -> str:
@@ -127,6 +142,11 @@ def strongest(attacks: Sequence[Attack]) -> Attack:
     return max(attacks, key=lambda one: one.auc.value)
 
 
-def above(attack: Attack) -> bool:
-    """Whether the whole interval of the area lies above what the guarantee allows."""
-    return attack.bound.auc is not None and attack.auc.low > attack.bound.auc
+def from_guessing(one: Measure) -> bool:
+    """Whether an area can be told from guessing: its whole interval lies above 0.5."""
+    return one.low > GUESSING
+
+
+def apart(one: Measure, other: Measure) -> bool:
+    """Whether two figures can be told apart: their intervals share no value."""
+    return one.high < other.low or other.high < one.low

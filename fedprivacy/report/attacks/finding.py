@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures
+from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack, ModelAccuracy
 from fedprivacy.report.blocks import Finding
 
 
 def of(document: ReplayDocument) -> Finding:
-    """The strongest attack of each seat, and the guarantee against that seat."""
-    seats = document.seats
-    if not seats:
+    """The strongest attack of each seat, the guarantee against that seat, and the verdict on all attacks."""
+    if not document.attacks:
         return Finding("No attack was played to its end.", "", "", "")
+    verdict = document.judged
+    # One that refutes a guarantee stands above all else.
+    agreed = [verdict.words] if verdict and not verdict.refuted else []
     return Finding(
-        text=" ".join(map(sentence, seats.values())),
-        terms=_terms(document.attacks),
+        text=" ".join(sentences(document)),
+        terms=_terms(document),
         heading="What is guaranteed",
-        caution=" ".join(guaranteed(own[0]) for own in seats.values()),
+        caution=" ".join([*_guaranteed(document), *agreed]),
     )
+
+
+def sentences(document: ReplayDocument) -> list[str]:
+    """What is learnt: a sentence for each seat, or where several levels were played for each that is told."""
+    if not document.several:
+        return [sentence(own) for own in document.seats.values()]
+    told = list(reversed(levels.ends(document)))
+    return [_at_level(document, level, first=level == told[0]) for level in told]
 
 
 def sentence(attacks: Sequence[Attack]) -> str:
@@ -40,6 +50,27 @@ def sentence(attacks: Sequence[Attack]) -> str:
     )
 
 
+def _at_level(document: ReplayDocument, level: float | None, *, first: bool) -> str:
+    """The strongest attack of every seat at one level, and what the model is worth there."""
+    cells = {seat: own for (seat, at), own in document.cells.items() if at == level}
+    strongest = map(figures.strongest, cells.values())
+    parts = [_reached(best, place if first else None) for place, best in enumerate(strongest)]
+    found = {one.model_accuracy.before for own in cells.values() for one in own} - {None}
+    # Attacks that began at other times attacked other models.
+    quality = f"; the model's accuracy is {words.accuracy(found.pop())}" if len(found) == 1 else ""
+    return f"{words.capital(levels.at(level))} {words.listed(parts)}{quality}."
+
+
+def _reached(best: Attack, place: int | None) -> str:
+    """What one seat reaches; the first words of all (place 0) say what that is."""
+    verbs = {None: "reaches", 0: "tells members from non-members with"}
+    verb, interval = verbs.get(place, "with"), "95 % interval " if place == 0 else ""
+    notes = [f"{interval}{figures.ends(best.auc)}"]
+    notes += [] if figures.from_guessing(best.auc) else ["not to be told from guessing"]
+    notes += [] if best.epsilon is None else [_bounded(best)]
+    return f"{figures.seat(best.seat)} {verb} AUC {figures.share(best.auc.value)} ({'; '.join(notes)})"
+
+
 def _bounded(attack: Attack) -> str:
     if attack.guarantee is None or not attack.guarantee.holds:
         return "no guarantee stands against it"
@@ -48,34 +79,36 @@ def _bounded(attack: Attack) -> str:
     return f"the guarantee allows AUC {figures.at_most(attack.bound.auc)} at most"
 
 
-def guaranteed(attack: Attack) -> str:
-    """What stands against a seat, or in words that nothing does."""
-    who, g = figures.seat(attack.seat), attack.guarantee
+def _guaranteed(document: ReplayDocument) -> list[str]:
+    """What stands against each seat, at each level that is told; seats of whom the same is true together."""
+    said: list[str] = []
+    told = levels.ends(document)
+    for level in (level for level in told if level is not None or not document.several):
+        same: dict[str, list[str]] = {}
+        for seat, own in ((seat, own) for (seat, at), own in document.cells.items() if at == level):
+            same.setdefault(_promised(own[0]), []).append(figures.seat(seat))
+        said += [f"Against {words.listed(who)}: {what}" for what, who in same.items()]
+    if document.several and None in told:
+        said.append("Without privacy: no guarantee against anyone.")
+    return list(dict.fromkeys(said))
+
+
+def _promised(attack: Attack) -> str:
+    """What stands against the seat of an attack, or in words that nothing does."""
+    g = attack.guarantee
     if g is None:
-        return f"Against {who}: not stated."
+        return "not stated."
     if g.epsilon is None or not g.holds:
         why = f", since {g.assumptions[0]}" if g.assumptions else ""
-        return f"Against {who}: no guarantee{why}."
+        return f"no guarantee{why}."
     allowed = f"AUC at most {figures.at_most(attack.bound.auc)}" if attack.bound.auc is not None else ""
     rate = figures.allowed(attack.bound, "0.01")
     if rate is not None:
         allowed += f", TPR at 1 % FPR at most {figures.at_most(rate, rate=True)}"
     return (
-        f"Against {who}: epsilon {words.epsilon(g.epsilon)} at {words.terms([g])}"
+        f"epsilon {words.epsilon(g.epsilon)} at {words.terms([g])}"
         + (f", hence {allowed}, whatever the attack" if allowed else "")
         + "."
-    )
-
-
-def exceeded(attacks: Sequence[Attack]) -> str:
-    """The attacks that beat their bound by more than chance explains; empty where there is none."""
-    found = [one.name for one in attacks if figures.above(one)]
-    if not found:
-        return ""
-    return (
-        f"Above the bound: the whole interval of {words.listed(found)} lies above what the guarantee allows. "
-        "Of many attacks one may by chance; else an assumption of the guarantee does not hold, or there is a "
-        "mistake in noise, accounting or game. Do not rely on the guarantee before this is explained."
     )
 
 
@@ -88,12 +121,14 @@ def _untouched(accuracy: ModelAccuracy) -> str:
     return f"meanwhile the model's accuracy goes from {before} to {after}"
 
 
-def _terms(attacks: Sequence[Attack]) -> str:
-    covered = figures.covered(attacks)
-    chance = f" {covered}" if covered else ""
-    several = len(attacks) > len({one.seat for one in attacks})
-    best = "Named is each seat's strongest attack by its AUC, which flatters it a little. " if several else ""
-    return (
-        f"{best}AUC is the share of pairs of a member and a non-member that are told apart; guessing gives "
-        f"0.5.{chance}"
-    )
+def _terms(document: ReplayDocument) -> str:
+    attacks = document.attacks
+    several = len(attacks) > len(document.cells)
+    whose = "Told is each seat's strongest attack at each epsilon"
+    if not document.several:
+        whose = "Named is each seat's strongest attack"
+    best = f"{whose} by its AUC, which flatters it a little." if several else ""
+    area = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
+    intervals = "In brackets: 95 % intervals." if document.several else ""
+    parts = (best, area, intervals, figures.covered(attacks), levels.terms(document))
+    return " ".join(part for part in parts if part)

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedprivacy.report import marks, svg, words
-from fedprivacy.report.attacks import figures, keys
+from fedprivacy.report.attacks import figures, keys, levels
+from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Picture, Table
 
-ROW, BELOW, GUESSING = 46.0, 54.0, 0.5
+ROW, CLOSE, HEAD, BELOW = 46.0, 26.0, 36.0, 54.0  # pixels of a row, alone and in a group, and of its heading
 LOOKS = {"server": (svg.LOCAL, "o"), "participant": (svg.DISTRIBUTED, "D")}
 OTHER = (svg.SECOND, "v")
 NAME = {False: 34, True: 40}  # characters of an attack's name, wide and narrow
+LEFT = {False: 280.0, True: 14.0}  # pixels left of the axes, wide and narrow
+BOLD: dict[str, Any] = {"color": svg.INK, "fontsize": 13, "fontweight": "bold"}
+PLAIN: dict[str, Any] = {"color": svg.INK, "fontsize": 13}
+MUTED: dict[str, Any] = {"color": svg.MUTED, "fontsize": 12}
 
 
-def picture(seats: dict[str, list[Attack]]) -> Picture:
-    """A row for each attack, those of one seat together; the bound is an upright line."""
-    attacks = [one for own in seats.values() for one in own]
+@dataclass(frozen=True)
+class Row:
+    """An attack, or the heading of those below it where there is none; lengths are pixels.
+
+    Args:
+        top: From the top of the axes.
+        height: To the next row.
+        attack: Whose area is drawn.
+        texts: What stands left of it (on a phone above it): text, pixels down from `top`, font.
+    """
+
+    top: float
+    height: float
+    attack: Attack | None
+    texts: Sequence[tuple[str, float, dict[str, Any]]]
+
+
+def picture(document: ReplayDocument) -> Picture:
+    """A row for each attack, those of one seat (and one level) together; the bound is an upright line."""
+    attacks = [one for own in document.cells.values() for one in own]
     title = "AUC of each attack with its 95 % interval and its bound"
-    said = " ".join(map(_said, attacks))
+    said = " ".join(_said(document, one) for one in attacks)
     rows = [
         (
-            one.name,
+            levels.label(document, one),
             words.capital(figures.seat(one.seat)),
             figures.share(one.auc.value),
             figures.ends(one.auc),
@@ -35,74 +59,92 @@ def picture(seats: dict[str, list[Attack]]) -> Picture:
     ]
     head = ("Attack", "Seat", "AUC", "95 % interval", "Bound")
     bounded = any(one.bound.auc is not None for one in attacks)
-    return Picture(
-        wide=_draw(attacks, seats, title, said, narrow=False),
-        narrow=_draw(attacks, seats, title, said, narrow=True),
-        caption="How well each attack tells members from non-members: AUC with its 95 % interval. "
-        "Guessing gives 0.5 (thin line), 1 is certainty. "
-        + (
+    terms = levels.terms(document)
+    caption = " ".join(
+        [
+            "How well each attack tells members from non-members: AUC with its 95 % interval. Guessing gives "
+            "0.5 (thin line), 1 is certainty.",
             "The upright blue line is the most that the guarantee against that seat allows; where none is "
             "drawn there is no guarantee."
             if bounded
-            else "No bound is drawn, since nothing is guaranteed against these seats."
-        ),
-        tables=[Table("AUC of each attack.", head, rows, numeric=frozenset({2, 3, 4}))],
+            else "No bound is drawn, since nothing is guaranteed against these seats.",
+        ]
+    )
+    return Picture(
+        wide=_draw(document, attacks, title, said, narrow=False),
+        narrow=_draw(document, attacks, title, said, narrow=True),
+        caption=f"{caption} {terms}".strip(),
+        tables=[Table(f"AUC of each attack. {terms}".strip(), head, rows, numeric=frozenset({2, 3, 4}))],
     )
 
 
-def _said(one: Attack) -> str:
+def _said(document: ReplayDocument, one: Attack) -> str:
     return (
-        f"{one.name}, seat of {figures.seat(one.seat)}: {figures.share(one.auc.value)} "
+        f"{levels.label(document, one)}, seat of {figures.seat(one.seat)}: {figures.share(one.auc.value)} "
         f"({figures.ends(one.auc)}), bound {figures.at_most(one.bound.auc)}."
     )
 
 
-def _draw(
-    attacks: Sequence[Attack], seats: dict[str, list[Attack]], title: str, said: str, *, narrow: bool
-) -> str:
+def _draw(document: ReplayDocument, attacks: Sequence[Attack], title: str, said: str, *, narrow: bool) -> str:
     entries = []
-    for seat in seats:
+    for seat in document.seats:
         color, marker = _look(seat)
         entries.append(keys.Entry(f"From the seat of {figures.seat(seat)}", color, "-", marker))
     if any(one.bound.auc is not None for one in attacks):
         entries.append(keys.Entry("The most that the guarantee allows", keys.ALLOWED, "-", "|"))
     top = keys.LINE * len(entries) + 16
-    height = top + ROW * len(attacks) + BELOW
+    rows = list(_rows(document, narrow=narrow))
+    tall = sum(row.height for row in rows)
+    height, width = top + tall + BELOW, 360.0 if narrow else 920.0
     with svg.style():
-        drawn = svg.figure(360.0 if narrow else 920.0, height)
-        left = 14.0 if narrow else 280.0
-        axes = svg.place(drawn, left, top, 46, BELOW)
-        low = min(GUESSING, *(one.auc.low for one in attacks))
+        drawn = svg.figure(width, height)
+        axes = svg.place(drawn, LEFT[narrow], top, 46, BELOW)
+        low = min(figures.GUESSING, *(one.auc.low for one in attacks))
         axes.set_xlim(max(0.0, low - 0.03), 1.0)
-        axes.set_ylim(len(attacks) - 0.5, -0.5)
+        axes.set_ylim(tall, 0)  # in pixels
         axes.grid(visible=False, axis="y")
         axes.grid(visible=not narrow, axis="x")
         axes.yaxis.set_major_locator(NullLocator())
         axes.xaxis.set_major_locator(FixedLocator(_ticks(axes.get_xlim()[0])))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: words.number(round(x, 6))))
         axes.set_xlabel("AUC (0.5: guessing, 1: certain)", labelpad=6)
-        for place, one in enumerate(attacks):
-            _row(axes, place, one, narrow=narrow)
-            y = 1 - (top + ROW * (place + (0.14 if narrow else 0.34))) / height
-            drawn.text(
-                4 / drawn.get_size_inches()[0] / 72, y, marks.short(one.name, NAME[narrow]),
-                va="center", color=svg.INK, fontsize=13, fontweight="bold",
-            )  # fmt: skip
-            if not narrow:
-                drawn.text(
-                    4 / drawn.get_size_inches()[0] / 72, y - 17 / height,
-                    marks.short(figures.described(one), 44), va="center", color=svg.MUTED, fontsize=12,
-                )  # fmt: skip
+        for row in rows:
+            if row.attack is not None:
+                _row(axes, row, row.attack, narrow=narrow)
+            for text, down, font in row.texts:
+                y = 1 - (top + row.top + down) / height
+                drawn.text(4 / width, y, text, va="center", **font)
         keys.write(drawn, entries, 4, 2)
         return svg.write(drawn, f"overview-{'narrow' if narrow else 'wide'}", title, said)
 
 
-def _row(axes: Axes, place: int, one: Attack, *, narrow: bool) -> None:
+def _rows(document: ReplayDocument, *, narrow: bool) -> Iterator[Row]:
+    """The rows from the top down; where several levels were played each level of a seat has a heading."""
+    top = 0.0
+    for (seat, level), own in document.cells.items():
+        if document.several:
+            said = f"{words.capital(figures.seat(seat))}, {levels.at(level)}"
+            yield Row(top, HEAD, None, [(said, HEAD - 12, BOLD)])
+            top += HEAD
+        for one in own:
+            font = PLAIN if document.several else BOLD
+            texts = [(marks.short(one.name, NAME[narrow]), ROW * (0.14 if narrow else 0.34), font)]
+            height = ROW
+            if document.several and not narrow:
+                height, texts = CLOSE, [(marks.short(one.name, NAME[narrow]), CLOSE / 2, PLAIN)]
+            elif not narrow:
+                texts.append((marks.short(figures.described(one), 44), ROW * 0.34 + 17, MUTED))
+            yield Row(top, height, one, texts)
+            top += height
+
+
+def _row(axes: Axes, row: Row, one: Attack, *, narrow: bool) -> None:
     color, marker = _look(one.seat)
-    y = place + (0.2 if narrow else 0.0)
-    ends = [one.auc.low, one.auc.high]
     # On a phone the names stand between the rows, and no line runs through them.
-    axes.vlines(GUESSING, place - (0.1 if narrow else 0.5), place + 0.5, color=svg.MUTED, linewidth=1.25)
+    y = row.top + row.height * (0.7 if narrow else 0.5)
+    above = row.top + row.height * (0.4 if narrow else 0.0)
+    ends = [one.auc.low, one.auc.high]
+    axes.vlines(figures.GUESSING, above, row.top + row.height, color=svg.MUTED, linewidth=1.25)
     axes.plot(ends, [y, y], color=color, linewidth=2.25, solid_capstyle="butt")
     axes.plot(ends, [y, y], color=color, linestyle="", marker="|", markersize=9, markeredgewidth=1.75)
     axes.plot(

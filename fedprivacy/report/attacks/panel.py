@@ -22,11 +22,12 @@ SIDE, PHONE = 320.0, 280.0  # pixels of the ROC curve's axes
 TITLE = 24.0  # pixels of the attack's name
 
 
-def draw(attack: Attack, name: str, title: str, said: str, *, narrow: bool = False) -> str:
+def draw(attack: Attack, label: str, name: str, title: str, said: str, *, narrow: bool = False) -> str:
     """The ROC curve on logarithmic axes, and the histograms beside it (on a phone below it).
 
     Args:
         attack: With at least one ROC curve or histogram.
+        label: What it is called.
         name: Unique on the page.
         title: What kind of picture it is.
         said: The picture in words.
@@ -36,7 +37,7 @@ def draw(attack: Attack, name: str, title: str, said: str, *, narrow: bool = Fal
         Inline SVG.
     """
     with svg.style():
-        entries, scores = _entries(attack), _scores(attack)
+        entries, (scores, runs) = _entries(attack), pooled(attack.histograms)
         above = TITLE + 40 + keys.LINE * max(len(entries), 2)
         side = PHONE if narrow else SIDE
         one = above + side + 54
@@ -46,15 +47,31 @@ def draw(attack: Attack, name: str, title: str, said: str, *, narrow: bool = Fal
         right = 360 - left - side if narrow else 920 - left - side
         _roc(svg.place(drawn, left, above, right, whole - above - side), attack)
         keys.write(drawn, entries, 4, TITLE + 4)
-        named = marks.short(f"{attack.name}, by {figures.seat(attack.seat)}", 40 if narrow else 100)
+        named = marks.short(f"{label}, by {figures.seat(attack.seat)}", 40 if narrow else 100)
         drawn.text(0, 1 - 10 / whole, named, va="center", color=svg.INK, fontsize=14, fontweight="bold")
         if scores:
             x, top = (left, one + above) if narrow else (506.0, above)
             axes = svg.place(drawn, x, top, 18, whole - top - side)
-            _histogram(axes, scores, "Score" if len(attack.histograms) < 2 else "Score, in the first run")
+            _histogram(axes, scores, f"Score{runs and f', {runs}'}")
             fields = [keys.Entry("Members", keys.MEMBERS, ""), keys.Entry("Non-members", keys.OTHERS, "")]
             keys.write(drawn, fields, x - 58, top - above + TITLE + 4)
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
+
+
+def pooled(histograms: Sequence[Histogram]) -> tuple[Histogram | None, str]:
+    """The scores of all runs in one histogram where their edges agree, else those of the first run.
+
+    Returns:
+        The histogram, None where there is none; and of which runs, empty where there is one run alone.
+    """
+    if len(histograms) < 2:
+        return (histograms[0], "") if histograms else (None, "")
+    first, many = histograms[0], len(histograms)
+    if any(one.edges != first.edges for one in histograms):
+        return first, f"in run 1 of {many}"
+    members = tuple(sum(counts) for counts in zip(*(one.members for one in histograms), strict=True))
+    others = tuple(sum(counts) for counts in zip(*(one.nonmembers for one in histograms), strict=True))
+    return Histogram(edges=first.edges, members=members, nonmembers=others), f"{many} runs together"
 
 
 def blind_below(attack: Attack) -> float:
@@ -94,10 +111,6 @@ def _entries(attack: Attack) -> list[keys.Entry]:
         keys.Entry("Guessing" + ("" if bound else "; no guarantee, so no bound"), svg.MUTED, width=1.0)
     )
     return entries
-
-
-def _scores(attack: Attack) -> Histogram | None:
-    return attack.histograms[0] if attack.histograms else None
 
 
 def _roc(axes: Axes, attack: Attack) -> None:

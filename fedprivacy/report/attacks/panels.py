@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fedprivacy.report import common, words
-from fedprivacy.report.attacks import figures, panel
+from fedprivacy.report.attacks import figures, levels, panel
+from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 
@@ -17,35 +16,58 @@ HOW_TO_READ = (
     "may pass the dashed line by more than chance. In the grey field too few non-members were scored to "
     "tell a rate. Bars: the scores themselves; the less the two kinds overlap, the more is given away."
 )
+FOLLOWED = (
+    "Drawn is for each seat the attack that is strongest where least is guaranteed, at each level of "
+    "privacy, so that the pictures compare. The table above has the figures of all attacks."
+)
+MOST = 12  # pictures of one page
 
 
-def sections(attacks: Sequence[Attack]) -> list[Section]:
-    """All attacks one below the other."""
-    drawn = [(number, one) for number, one in enumerate(attacks, start=1) if one.roc or one.histograms]
+def sections(document: ReplayDocument) -> list[Section]:
+    """All attacks one below the other; where several levels were played one of each seat at each level."""
+    chosen = followed(document) if document.several else [a for own in document.cells.values() for a in own]
+    drawn = [(number, one) for number, one in enumerate(chosen, start=1) if one.roc or one.histograms]
     if not drawn:
         return []
     blocks: list[Block | Details] = [Text(HOW_TO_READ)]
-    blocks += [picture(one, f"attack-{number}") for number, one in drawn]
-    return [Section("attacks", "Each attack", blocks)]
+    blocks += [Text(FOLLOWED)] if document.several else []
+    blocks += [picture(document, one, f"attack-{number}") for number, one in drawn]
+    heading = "One attack of each seat, closer" if document.several else "Each attack"
+    return [Section("attacks", heading, blocks)]
 
 
-def picture(attack: Attack, name: str) -> Picture:
+def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
     """The ROC curve and the histograms of one attack."""
-    title = "ROC curve on logarithmic axes, and histograms of scores"
-    said = _said(attack)
+    title, label = "ROC curve on logarithmic axes, and histograms of scores", levels.label(document, attack)
+    terms = levels.terms(document) if attack.epsilon is not None else ""
+    caption = f"{_caption(attack, label)} {terms}".strip()
+    said = _said(attack, caption)
     return Picture(
-        wide=panel.draw(attack, name, title, said),
-        narrow=panel.draw(attack, name, title, said, narrow=True),
-        caption=_caption(attack),
+        wide=panel.draw(attack, label, name, title, said),
+        narrow=panel.draw(attack, label, name, title, said, narrow=True),
+        caption=caption,
         tables=[*_curve(attack), *_histogram(attack)],
     )
 
 
-def _caption(attack: Attack) -> str:
+def followed(document: ReplayDocument) -> list[Attack]:
+    """For each seat its strongest attack where least is guaranteed, and the same attack at other levels."""
+    found: list[Attack] = []
+    for seat, own in document.seats.items():
+        loosest = [level for level in document.levels if (seat, level) in document.cells][-1]
+        name = figures.strongest(document.cells[seat, loosest]).name
+        same = sorted(
+            (one for one in own if one.name == name), key=lambda a: document.levels.index(a.epsilon)
+        )
+        found += common.spaced(same, max(2, MOST // len(document.seats)))
+    return found
+
+
+def _caption(attack: Attack, label: str) -> str:
     scores = dict.fromkeys(map(figures.score, attack.score))
     by = f" Score: {words.listed(scores, 'or')}." if scores else ""
     return (
-        f"{attack.name}, from the seat of {figures.seat(attack.seat)} ({figures.described(attack)}): AUC "
+        f"{label}, from the seat of {figures.seat(attack.seat)} ({figures.described(attack)}): AUC "
         f"{figures.share(attack.auc.value)}, 95 % interval {figures.ends(attack.auc)}; the guarantee allows "
         f"{_allowed(attack)}.{by}"
     )
@@ -56,9 +78,9 @@ def _allowed(attack: Attack) -> str:
     return "anything, for there is none" if bound is None else f"at most {figures.at_most(bound)}"
 
 
-def _said(attack: Attack) -> str:
+def _said(attack: Attack, caption: str) -> str:
     rates = " ".join(f"At {figures.at(f'{rate:g}')} {_found(attack, rate)}." for rate in (0.01, 0.1))
-    return f"{_caption(attack)} {rates}"
+    return f"{caption} {rates}"
 
 
 def _found(attack: Attack, rate: float) -> str:
@@ -92,15 +114,15 @@ def _curve(attack: Attack) -> list[Table]:
 
 
 def _histogram(attack: Attack) -> list[Table]:
-    if not attack.histograms:
+    one, runs = panel.pooled(attack.histograms)
+    if one is None:
         return []
-    one = attack.histograms[0]
     rows = [
         (f"{words.number(low)} to {words.number(high)}", f"{members:,}", f"{others:,}")
         for low, high, members, others in zip(
             one.edges, one.edges[1:], one.members, one.nonmembers, strict=False
         )
     ]
-    which = " in the first run" if len(attack.histograms) > 1 else ""
+    which = f" {runs}" if runs else ""
     caption = f"Targets of the evaluation half by score{which}; scores beyond the ends count with the last."
     return [common.sampled(caption, ("Score", "Members", "Non-members"), rows)]

@@ -1,12 +1,12 @@
-"""The pieces of a replay document: figures, curves, histograms, stories, bounds, attacks."""
+"""The pieces of a replay document: figures, curves, histograms, stories, bounds, verdict, attacks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.report.parts import Guarantee, Part
 
@@ -74,6 +74,41 @@ class Story(Part):
         return {"Member": self.member, "Non-member": self.nonmember}
 
 
+def _by_seed(value: Any) -> Any:
+    """A list of stories, one for each seed: null, and the one alone of older documents, are lists too."""
+    if value is None:
+        return ()
+    return [value] if isinstance(value, dict) else value
+
+
+class Observed(Part):
+    """Which rounds of training a passive attack looked at, counted from 1 since training began."""
+
+    first: int = Field(ge=1, le=10**9)
+    last: int = Field(ge=1, le=10**9)
+    count: int = Field(ge=1, le=10**9)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Observed:
+        if self.last < self.first:
+            raise ValueError("last must not be before first")
+        return self
+
+
+class Verdict(Part):
+    """Whether all attacks together agree with their bounds, once their number is reckoned with.
+
+    Args:
+        words: The verdict in sentences, which name what is refuted.
+        refuted: What lies above its bound; here it matters only whether there is anything.
+        checks: How many figures were held against a bound; of 0 there is no verdict.
+    """
+
+    words: str
+    refuted: tuple[Any, ...] = ()
+    checks: Count | None = None
+
+
 class Bound(Part):
     """The most that any attack at one seat can reach; all null where nothing is guaranteed."""
 
@@ -112,11 +147,17 @@ class Empirical(Part):
 
 
 class Attack(Part):
-    """One attack: who sat where, what it did, and what it amounts to."""
+    """One attack: who sat where, what it did, and what it amounts to.
+
+    The same name stands once for each epsilon (None: without privacy) of the attacked runs.
+    """
 
     name: str = "attack"
     attack: str = ""
     seat: str
+    trust: str | None = None
+    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
+    observed: Observed | None = None
     isolating: bool = False
     targets_per_round: int | None = None
     rounds: int | None = None
@@ -132,7 +173,7 @@ class Attack(Part):
     per_class: dict[str, ClassMeasure] = Field(default_factory=dict)
     roc: tuple[Curve, ...] = ()
     histograms: tuple[Histogram, ...] = ()
-    story: Story | None = None
+    stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
     score: tuple[str, ...] = ()
     scores: dict[str, Measure] = Field(default_factory=dict)
     blind: Measure | None = None
@@ -140,3 +181,8 @@ class Attack(Part):
     guarantee: Guarantee | None = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
     empirical_epsilon: Empirical | None = None
+
+    @property
+    def lacks_epsilon(self) -> bool:
+        """Whether the attacked run has privacy, but no epsilon that was asked for."""
+        return self.epsilon is None and self.trust not in (None, "none")

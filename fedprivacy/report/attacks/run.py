@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.attacks import figures, finding, overview, panels, settings, story, table
+from fedprivacy.report.attacks import (
+    figures,
+    finding,
+    levels,
+    observed,
+    overview,
+    panels,
+    prices,
+    settings,
+    story,
+    table,
+)
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
@@ -20,22 +33,29 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        done, planned = len(document.attacks), len(document.asked)
-        lead.append(common.status(document, done, planned or None, "attacks", error=error))
-    exceeded = finding.exceeded(document.attacks)
-    lead += [Text(exceeded, "status stopped")] if exceeded else []
+        done = len(document.attacks)
+        lead.append(common.status(document, done, document.planned, "attacks", error=error))
+    if (verdict := document.judged) and verdict.refuted:
+        lead.append(Text(f"{verdict.words} {levels.terms(document)}".strip(), "status stopped"))
     lead.append(finding.of(document))
-    lead += [overview.picture(document.seats)] if document.attacks else []
+    areas = [overview.picture(document)] if document.attacks else []
+    lead += [] if document.several else areas
     lead.append(Tiles(_tiles(document)))
+    compared = [
+        *prices.sections(document),
+        Section("overview", "Every attack at each level of privacy", areas),
+    ]
     return Page(
         title=document.name,
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
         sections=[
-            *story.sections(document.attacks),
-            *table.sections(document.seats),
-            *panels.sections([one for own in document.seats.values() for one in own]),
+            *(compared if document.several else []),
+            *observed.sections(document),
+            *story.sections(document),
+            *table.sections(document),
+            *panels.sections(document),
             Section("guarantees", "Who is protected from whom", _guarantees(document)),
             *settings.sections(document),
             *common.closing(document, command=command),
@@ -44,29 +64,43 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
 
 
 def _guarantees(document: ReplayDocument) -> list[Block | Details]:
-    cells = [protection.Protected(Arm(document.trust), None, document.guarantees)]
+    cells = [
+        protection.Protected(
+            Arm(document.trust_at(level)), level if document.several else None, document.guarantees(level)
+        )
+        for level in document.levels
+    ]
     # Whose records count as public is no matter here: the game makes members of them, too.
     shown = protection.blocks(cells, "")
-    follows = dict.fromkeys(text for one in document.attacks if (text := _follows(one)))
-    return [*shown, *map(Text, follows)]
+    return [*shown, *(Text(text) for seat in document.seats.values() if (text := _follows(seat)))]
 
 
-def _follows(attack: Attack) -> str:
-    """How the bound follows from the guarantee; empty where there is none."""
-    if attack.bound.auc is None or attack.guarantee is None:
+def _follows(attacks: Sequence[Attack]) -> str:
+    """How the bound of a seat follows from its guarantee, at every level; empty where there is none."""
+    bounded = [one for one in attacks if one.bound.auc is not None and one.guarantee is not None]
+    if not bounded:
         return ""
-    steps = [text for text in attack.bound.assumptions if text not in attack.guarantee.assumptions]
-    basis = f" ({attack.bound.basis})" if attack.bound.basis else ""
+    known = {text for one in bounded if one.guarantee for text in one.guarantee.assumptions}
+    steps = dict.fromkeys(text for one in bounded for text in one.bound.assumptions if text not in known)
+    bases = dict.fromkeys(one.bound.basis for one in bounded if one.bound.basis)
+    basis = f" ({'; '.join(bases)})" if bases else ""
     because = f", and {'; '.join(steps)}" if steps else ""
-    return f"The bound on attacks of {figures.seat(attack.seat)} follows from its guarantee{basis}{because}."
+    return (
+        f"The bound on attacks of {figures.seat(bounded[0].seat)} follows from its guarantee{basis}{because}."
+    )
 
 
 def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
-    tiles = [("Attacks", f"{len(document.attacks):,}", "played")]
+    names = {(one.seat, one.name) for one in document.attacks}
+    played = f"each played at {len(document.levels)} levels of privacy" if document.several else "played"
+    tiles = [("Attacks", f"{len(names):,}", played)]
     if document.attacks:
         first = document.attacks[0]
         tiles.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))
         tiles.append(("Non-members", f"{first.nonmembers or 0:,}", "that nobody trains on, judged"))
-        tiles.append(("Training runs", f"{first.seeds:,}", "attacked, each with a seed of its own"))
-    tiles.append(("Trust model", words.trust(document.trust), words.WHO_ADDS_NOISE.get(document.trust, "")))
+        each = " at each level" if document.several else ""
+        tiles.append(("Training runs", f"{first.seeds:,}", f"attacked{each}, each with a seed of its own"))
+    adds = words.WHO_ADDS_NOISE.get(document.trust, "")
+    beside = " Beside it: runs without noise." if document.several and None in document.levels else ""
+    tiles.append(("Trust model", words.trust(document.trust), adds + beside))
     return tiles

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from fedprivacy.report import marks, plots, svg, words
-from fedprivacy.report.attacks import keys
+from fedprivacy.report.attacks import keys, levels
+from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack, Story
 from fedprivacy.report.blocks import Picture, Section, Table
 
-ACROSS = 3  # panels beside each other
+ACROSS, MOST = 3, 9  # panels beside each other, and in all
+LEVEL, THIN = 17.0, 0.9  # pixels of the line that names a level of privacy; the width of other runs' lines
 TOP, HEIGHT, BELOW = 34.0, 210.0, 62.0  # pixels above, of, and below the axes of a panel
 LOOKS = {"Member": (keys.MEMBERS, "o", "-"), "Non-member": (keys.OTHERS, "s", "--")}
 EXPLAINED = (
@@ -25,68 +27,120 @@ EXPLAINED = (
     "down. Whoever sees the update sees the difference. Drawn are one typical member and one typical "
     "non-member: those whose loss recovered by the middle amount of their kind."
 )
+OTHERS = "The thin lines are the typical records of the other runs, each trained with a seed of its own."
+LEVELS = "Shown are the attacks on the run of the least and on that of the most privacy."
 
 
-def sections(attacks: Sequence[Attack]) -> list[Section]:
-    """A panel for each ascent; no section where there was none."""
-    told = [(one.name, one.story) for one in attacks if one.story]
-    if not told:
+@dataclass(frozen=True)
+class Told:
+    """The stories of one attack: that of the first run, and those of the others beside it."""
+
+    attack: Attack
+    label: str
+    first: Story
+    others: tuple[Story, ...]
+
+
+def sections(document: ReplayDocument) -> list[Section]:
+    """A panel for each ascent (at the least and the most privacy, where there are levels of it)."""
+    every = _told(document)
+    if not every:
         return []
     title = "Line charts of the loss of a typical member and non-member before, during and after an ascent"
-    said = " ".join(map(_said, told))
+    said = " ".join(map(_said, every))
+    private = any(told.attack.epsilon is not None for told in every)
+    caption = " ".join(
+        [
+            EXPLAINED,
+            *([OTHERS] if any(told.others for told in every) else []),
+            *([LEVELS, levels.terms(document)] if document.several and private else []),
+        ]
+    )
+    terms = levels.terms(document)
     picture = Picture(
-        wide=_draw(told, title, said, ACROSS, 920.0),
-        narrow=_draw(told, title, said, 1, 360.0),
-        caption=EXPLAINED,
-        tables=[
-            Table(
-                f"{name}: the loss (cross-entropy) of each record.",
-                ("", *map(words.capital, story.moments)),
-                [
-                    (kind, *(words.number(loss, 3) for loss in losses))
-                    for kind, losses in story.records.items()
-                ],
-                numeric=frozenset(range(1, 1 + len(story.moments))),
-            )
-            for name, story in told
-        ],
+        wide=_draw(document, every, title, said, ACROSS, 920.0),
+        narrow=_draw(document, every, title, said, 1, 360.0),
+        caption=caption,
+        tables=[_table(told, terms if told.attack.epsilon is not None else "") for told in every],
     )
     return [Section("ascent", "How an ascent gives a member away", [picture])]
 
 
-def _said(told: tuple[str, Story]) -> str:
-    name, story = told
+def _told(document: ReplayDocument) -> list[Told]:
+    shown = dict.fromkeys([document.levels[-1], document.levels[0]]) if document.levels else ()
+    attacks = [one for level in shown for one in document.attacks if one.epsilon == level and one.stories]
+    return [
+        Told(
+            one,
+            levels.label(document, one),
+            one.stories[0],
+            tuple(other for other in one.stories[1:] if other.moments == one.stories[0].moments),
+        )
+        for one in attacks[:MOST]
+    ]
+
+
+def _table(told: Told, terms: str) -> Table:
+    runs = (told.first, *told.others)
+    rows = [
+        (
+            kind if len(runs) == 1 else f"{kind}, run {number} of {len(runs)}",
+            *(words.number(loss, 3) for loss in story.records[kind]),
+        )
+        for number, story in enumerate(runs, start=1)
+        for kind in story.records
+    ]
+    head = ("", *map(words.capital, told.first.moments))
+    caption = f"{told.label}: the loss (cross-entropy) of each record. {terms}".strip()
+    return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
+
+
+def _said(told: Told) -> str:
     each = (
         f"{kind}: {', '.join(words.number(loss, 3) for loss in losses)}"
-        for kind, losses in story.records.items()
+        for kind, losses in told.first.records.items()
     )
-    return f"{name}: the loss {', '.join(story.moments)}. {'; '.join(each)}."
+    return f"{told.label}: the loss {', '.join(told.first.moments)}. {'; '.join(each)}."
 
 
-def _draw(told: Sequence[tuple[str, Story]], title: str, said: str, across: int, width: float) -> str:
-    across = min(across, len(told))
-    each, tall = width / across if across > 1 else min(width, 460.0), TOP + HEIGHT + BELOW
-    head = 2 * keys.LINE + 12
-    height = head + tall * math.ceil(len(told) / across)
+def _draw(
+    document: ReplayDocument, every: Sequence[Told], title: str, said: str, across: int, width: float
+) -> str:
+    across = min(across, len(every))
+    above = TOP + LEVEL * document.several
+    each, tall = width / across if across > 1 else min(width, 460.0), above + HEIGHT + BELOW
+    entries = [
+        keys.Entry(f"A typical {kind.lower()}", color, line, marker)
+        for kind, (color, marker, line) in LOOKS.items()
+    ]
+    if any(told.others for told in every):
+        entries = [
+            *(replace(entry, label=f"{entry.label} of the first run") for entry in entries),
+            *(keys.Entry(f"Of the other runs: {kind.lower()}s", color, line, width=THIN)
+              for kind, (color, _, line) in LOOKS.items()),
+        ]  # fmt: skip
+    head = len(entries) * keys.LINE + 12
+    height = head + tall * math.ceil(len(every) / across)
     with svg.style():
         drawn = svg.figure(width, height)
-        entries = [
-            keys.Entry(f"A typical {kind.lower()}", color, line, marker)
-            for kind, (color, marker, line) in LOOKS.items()
-        ]
         keys.write(drawn, entries, 4, 2)
-        for place, (name, story) in enumerate(told):
+        for place, told in enumerate(every):
             row, column = divmod(place, across)
-            top, left = head + tall * row + TOP, each * column
+            top, left = head + tall * row + above, each * column
             axes = svg.place(drawn, left + 40, top, width - left - each + 58, height - top - HEIGHT)
-            _panel(drawn, axes, story)
-            plots.heading(axes, marks.short(name, 28), shift=-36, color=svg.INK, bold=True)
+            _panel(axes, told)
+            name = marks.short(told.attack.name, 28)
+            if document.several:
+                plots.heading(axes, words.capital(levels.name(told.attack.epsilon)), shift=-36)
+            plots.heading(axes, name, shift=-36, up=LEVEL * document.several, color=svg.INK, bold=True)
         return svg.write(drawn, f"story-{'narrow' if width < 600 else 'wide'}", title, said)
 
 
-def _panel(drawn: Figure, axes: Axes, story: Story) -> None:
+def _panel(axes: Axes, told: Told) -> None:
+    story = told.first
     places = range(len(story.moments))
-    every = [loss for losses in story.records.values() for loss in losses]
+    runs = (story, *told.others)
+    every = [loss for one in runs for losses in one.records.values() for loss in losses]
     low, high = min(0.0, *every), max(every)
     axes.set_ylim(low, 1.08 * high if high > low else low + 1.0)
     axes.set_xlim(-0.15, len(places) - 0.85)
@@ -98,6 +152,8 @@ def _panel(drawn: Figure, axes: Axes, story: Story) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: words.number(float(f"{y:.4g}"))))
     for kind, losses in story.records.items():
         color, marker, line = LOOKS[kind]
+        for other in told.others:
+            axes.plot(list(places), other.records[kind], color=color, linestyle=line, linewidth=THIN)
         axes.plot(
             list(places), losses, color=color, linestyle=line, marker=marker,
             markeredgecolor=svg.PAPER, clip_on=False,

@@ -5,46 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures
+from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack, Measure
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Group, Section, Table, Text, Value
 
 MOST_CLASSES = 400
 
 
-def sections(seats: dict[str, list[Attack]]) -> list[Section]:
+def sections(document: ReplayDocument) -> list[Section]:
     """The table of all attacks; folded the scores, the empirical epsilon and the classes."""
-    attacks = [one for own in seats.values() for one in own]
+    attacks = [one for own in document.cells.values() for one in own]
     if not attacks:
         return []
-    blocks: list[Block | Details] = [_figures(seats), _setting(seats)]
-    proved = [(one.name, found) for one in attacks if (found := _empirical(one))]
+    blocks: list[Block | Details] = [_figures(document), _setting(document, attacks)]
+    proved = [(levels.label(document, one), found) for one in attacks if (found := _empirical(one))]
     if proved:
         blocks.append(Details("The epsilon that each attack proves", [Facts(proved)]))
-    scored = [one for one in attacks if one.scores or one.blind]
-    if scored:
-        blocks.append(Details("Every score by itself, and a look at the record alone", [_scores(scored)]))
+    scores = [
+        _scores(document, scored)
+        for level in document.levels
+        if (scored := [one for one in attacks if one.epsilon == level and (one.scores or one.blind)])
+    ]
+    if scores:
+        blocks.append(Details("Every score by itself, and a look at the record alone", scores))
     classed = [one for one in attacks if one.per_class]
     if classed:
-        blocks.append(Details("Each class by itself", [_classes(one) for one in classed]))
+        blocks.append(Details("Each class by itself", [_classes(document, one) for one in classed]))
     return [Section("figures", "Every attack in figures", blocks)]
 
 
-def _figures(seats: dict[str, list[Attack]]) -> Table:
+def _figures(document: ReplayDocument) -> Table:
     rows: list[Sequence[Value] | Group] = []
-    for seat, attacks in seats.items():
-        rows.append(Group(f"From the seat of {figures.seat(seat)}", _bound(attacks[0])))
+    for (seat, level), attacks in document.cells.items():
+        where = f", {levels.at(level)}" if document.several else ""
+        rows.append(Group(f"From the seat of {figures.seat(seat)}{where}", _bound(attacks[0])))
         rows += [_row(one) for one in attacks]
     rates = [f"TPR at {figures.at(rate)}" for rate in figures.RATES]
     head = ("Attack", "AUC", "Balanced accuracy", *rates, "Advantage")
     return Table(
         "Below each figure its 95 % interval. All are measured on targets that neither a score nor a "
         f"threshold was chosen on. A TPR stands only where at least 5/FPR non-members were scored. "
-        f"{figures.covered(one for own in seats.values() for one in own)}",
+        f"{_with(figures.covered(document.attacks), levels.terms(document))}",
         head,
         rows,
         stacked=True,
     )
+
+
+def _with(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
 
 
 def _row(one: Attack) -> Sequence[Value]:
@@ -86,21 +96,20 @@ def _bound(one: Attack) -> str:
     )
 
 
-def _setting(seats: dict[str, list[Attack]]) -> Table:
+def _setting(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
     """What each attack had to work with, and what it cost."""
     rows = [
         (
-            one.name,
-            words.capital(figures.seat(seat).removeprefix("the ").removeprefix("a ").removeprefix("an ")),
+            levels.label(document, one),
+            words.capital(figures.seat(one.seat).removeprefix("the ").removeprefix("a ").removeprefix("an ")),
             "yes" if one.isolating else "no",
             "—" if one.targets_per_round is None else f"{one.targets_per_round:,}",
-            "—" if one.rounds is None else f"{one.rounds:,}",
+            "—" if one.rounds is None else Entry(f"{one.rounds:,}", _observed(one)),
             f"{one.members or 0:,} and {one.nonmembers or 0:,}",
             f"{one.targets_lost:,}",
             words.accuracy(one.model_accuracy.before),
             words.accuracy(one.model_accuracy.after),
         )
-        for seat, attacks in seats.items()
         for one in attacks
     ]
     head = (
@@ -108,16 +117,23 @@ def _setting(seats: dict[str, list[Attack]]) -> Table:
         "Targets lost", "Model accuracy before", "after",
     )  # fmt: skip
     return Table(
-        "What each attack had, and what it did to the model. Targets are lost where the victim refuses to "
-        "answer any more. Accuracy is that of the attacked model on held-out records; training goes on while "
-        "it is attacked.",
+        _with(
+            "What each attack had, and what it did to the model. Targets are lost where the victim refuses "
+            "to answer any more. Accuracy is that of the attacked model on held-out records; training goes "
+            "on while it is attacked.",
+            levels.terms(document),
+        ),
         head,
         rows,
         stacked=True,
     )
 
 
-def _scores(attacks: Sequence[Attack]) -> Table:
+def _observed(one: Attack) -> str:
+    return f"of training: {figures.observed(one.observed)}" if one.observed else ""
+
+
+def _scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
     names = list(dict.fromkeys(name for one in attacks for name in one.scores))
     rows: list[Sequence[Value]] = [
         (figures.score(name), *(_score(one, name) for one in attacks)) for name in names
@@ -128,10 +144,15 @@ def _scores(attacks: Sequence[Attack]) -> Table:
             *(_measure(one.blind) for one in attacks),
         )
     )
+    level = attacks[0].epsilon
     return Table(
-        "AUC of each score with its 95 % interval over targets (of several runs their means). The one marked "
-        "as chosen did best on the calibration half, and is the one told above; a larger one here was not "
-        "known to be larger before.",
+        _with(
+            f"{words.capital(levels.at(level))}:" if document.several else "",
+            "AUC of each score with its 95 % interval over targets (of several runs their means). The one "
+            "marked as chosen did best on the calibration half, and is the one told above; a larger one here "
+            "was not known to be larger before.",
+            levels.terms(document) if level is not None else "",
+        ),
         ("Score", *(one.name for one in attacks)),
         rows,
         stacked=True,
@@ -164,7 +185,7 @@ def _empirical(one: Attack) -> str:
     return f"At least {words.number(found.epsilon)}{sure}{most}{by}."
 
 
-def _classes(one: Attack) -> Table | Text:
+def _classes(document: ReplayDocument, one: Attack) -> Table | Text:
     told = [(label, found) for label, found in one.per_class.items() if found.auc is not None]
     missing = len(one.per_class) - len(told)
     rows = [
@@ -177,7 +198,8 @@ def _classes(one: Attack) -> Table | Text:
         )
         for label, found in told[:MOST_CLASSES]
     ]
-    caption = f"{one.name}: AUC within each class."
+    terms = levels.terms(document) if one.epsilon is not None else ""
+    caption = _with(f"{levels.label(document, one)}: AUC within each class.", terms)
     if missing:
         caption += f" Of {len(one.per_class):,} classes {missing:,} have too few targets."
     if not rows:

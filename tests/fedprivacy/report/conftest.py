@@ -1,4 +1,4 @@
-"""A real headless Chromium, driven over a pipe: no dependency, no network port."""
+"""A real headless Chromium, driven over a pipe (no dependency, no network port), and attacks that were played."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attack_documents import BARE, GAME, PRIVATE
+
+from fedprivacy.scenario.attack import AttackScenario
+from scenarios.replay import replay
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60.0  # seconds for one answer
@@ -126,3 +130,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
     finally:
         started.close()
+
+
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Attacks on two runs without noise, and on one with; their folders hold the pages."""
+    folder = tmp_path_factory.mktemp("attacked")
+    bare = AttackScenario.from_text(GAME + BARE, overrides=["game.repeats=2"])
+    private = AttackScenario.from_text(GAME + PRIVATE)
+    return {
+        "bare": replay(bare, folder, workers=1, command="fedprivacy attack --seed 3"),
+        "private": replay(private, folder, workers=1),
+    }

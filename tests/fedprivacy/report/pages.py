@@ -125,3 +125,13 @@ def check_whole(page: Page) -> None:
         assert figure.all("table")
     for table in re.findall(r"<table.*?</table>", page.html, re.DOTALL):
         assert Page(table).text("caption")
+
+
+def check_epsilons(page: Page, delta: str = "1e-5") -> None:
+    """That every epsilon of a page stands with its delta, unit, adjacency and an observer."""
+    block = r"<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>|<table.*?</table>"
+    found = re.findall(block, page.html, re.DOTALL)
+    plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<(title|desc).*?</\1>", "", text)) for text in found]
+    for text in (text for text in plain if re.search(r"[Ee]psilon \d", text)):
+        assert all(term in text for term in (f"delta {delta}", "unit client", "adjacency replace-one")), text
+        assert re.search(r"server|participant|outsider|observer", text), text

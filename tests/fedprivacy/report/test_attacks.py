@@ -11,7 +11,7 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from pages import HOSTILE, MEASURE, OPENED, Page, check_whole, poisoned, safe
+from pages import HOSTILE, MEASURE, OPENED, Page, check_epsilons, check_whole, poisoned, safe
 
 from fedprivacy import report, sameness
 from fedprivacy.errors import InputError
@@ -20,75 +20,9 @@ from fedprivacy.report.attacks import figures, finding, panel
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Curve
 from fedprivacy.report.reading import read
-from fedprivacy.scenario.attack import AttackScenario
 from scenarios.display_attacks import show_replay
-from scenarios.replay import replay
 
-GAME = """
-name = "who-was-in"
-description = "Whose record was it?"
-seed = 3
-[data]
-name = "purchase-like"
-partition = "iid"
-clients = 3
-records = 400
-test_records = 200
-public_fraction = 0.4
-features = 100
-classes = 4
-[model]
-name = "mlp"
-hidden = [16]
-activation = "tanh"
-[training]
-batch_size = 16
-learning_rate = 0.1
-[server]
-rounds = 4
-[sampling]
-name = "all"
-[federation]
-chunk_size = 1
-[game]
-warm_up = 2
-members = 30
-nonmembers = 60
-[attacks.listening]
-kind = "passive"
-rounds = 2
-"""
-BARE = """
-[attacks.raising]
-kind = "active-gradient-ascent"
-targets_per_round = 45
-[attacks.listening-aside]
-kind = "passive"
-seat = "participant"
-rounds = 2
-[privacy]
-trust = "none"
-"""
-PRIVATE = """
-[privacy]
-trust = "local"
-epsilon = 4.0
-delta = 1e-5
-clipping_norm = 1.0
-"""
 NAMES = ("bare", "private")
-
-
-@pytest.fixture(scope="session")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Attacks on two runs without noise, and on one with; their folders hold the pages."""
-    folder = tmp_path_factory.mktemp("attacked")
-    bare = AttackScenario.from_text(GAME + BARE, overrides=["game.repeats=2"])
-    private = AttackScenario.from_text(GAME + PRIVATE)
-    return {
-        "bare": replay(bare, folder, workers=1, command="fedprivacy attack --seed 3"),
-        "private": replay(private, folder, workers=1),
-    }
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -207,13 +141,20 @@ def _short(loss: float) -> str:
     return figures.words.number(loss, 3)
 
 
-def test_an_attack_whose_whole_interval_is_above_its_bound_is_told_on_top(documents) -> None:
-    document = documents["private"]
-    assert "Above the bound" not in report.render(document)
-    broken = Page(report.render(changed(document, auc=_interval(0.99, 0.97, 1.0))))
-    assert "the whole interval of listening lies above what the guarantee allows" in broken.text("stopped")
-    bare = changed(documents["bare"], auc=_interval(0.99, 0.97, 1.0))
-    assert "Above the bound" not in report.render(bare)
+def test_a_verdict_stands_beside_the_finding_and_above_it_where_it_refutes_a_guarantee(documents) -> None:
+    plain = Page(report.render({**documents["private"], "verdict": None}))
+    agreed = {"words": "All 3 figures agree with their bounds.", "refuted": [], "checks": 3}
+    page = Page(report.render({**documents["private"], "verdict": agreed}))
+    assert page.text("finding") == f"{plain.text('finding')} {agreed['words']}"
+    assert not page.text("stopped")
+    refuted = {
+        "words": "The bound of listening does not hold.",
+        "refuted": [{"attack": "listening"}],
+        "checks": 3,
+    }
+    page = Page(report.render({**documents["private"], "verdict": refuted}))
+    assert page.text("stopped") == refuted["words"]
+    assert page.text("finding") == plain.text("finding")
 
 
 def test_what_the_guesses_prove_is_told_or_why_they_prove_nothing(documents) -> None:
@@ -278,12 +219,7 @@ def test_examples_in_docstrings_are_true() -> None:
 
 
 def test_no_epsilon_is_bare(page: Page) -> None:
-    block = r"<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>|<table.*?</table>"
-    found = re.findall(block, page.html, re.DOTALL)
-    plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<(title|desc).*?</\1>", "", text)) for text in found]
-    for text in (text for text in plain if re.search(r"[Ee]psilon \d", text)):
-        assert all(term in text for term in ("delta 1e-5", "unit client", "adjacency replace-one")), text
-        assert re.search(r"server|participant|outsider|observer", text), text
+    check_epsilons(page)
 
 
 def test_operator_only_fields_stand_in_their_section_alone(documents) -> None:

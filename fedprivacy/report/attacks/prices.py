@@ -1,0 +1,123 @@
+"""What privacy takes from the attacker, and what from the model: a picture and a table for each seat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.report import plots, words
+from fedprivacy.report.attacks import figures, levels, price
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Attack
+from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
+
+HOW_TO_READ = (
+    "Above: AUC of each attack with its 95 % interval at each level of privacy; guessing gives 0.5 (thin "
+    "line). Below: the accuracy on held-out records of the model that was attacked. Epsilon has a "
+    "logarithmic axis, stricter to the left."
+)
+
+
+def sections(document: ReplayDocument) -> list[Section]:
+    """A picture for each seat that attacks; no section where all runs were of one level."""
+    if not document.several:
+        return []
+    blocks: list[Block | Details] = []
+    for number, (seat, own) in enumerate(document.seats.items(), start=1):
+        if len({one.epsilon for one in own}) > 1:
+            blocks += [
+                Text(_seen(document, own, paid=number == 1)),
+                _picture(document, seat, f"price-{number}"),
+            ]
+    heading = "What privacy takes from the attacker, and from the model"
+    return [Section("price", heading, blocks)] if blocks else []
+
+
+def _seen(document: ReplayDocument, own: Sequence[Attack], *, paid: bool) -> str:
+    """What became of the attack that is strongest where least is guaranteed, where most is."""
+    present = [level for level in document.levels if any(one.epsilon == level for one in own)]
+    loose, strict = present[-1], present[0]
+    best = figures.strongest([one for one in own if one.epsilon == loose])
+    there = next((one for one in own if one.epsilon == strict and one.name == best.name), None)
+    who = f"From the seat of {figures.seat(best.seat)}"
+    if there is None:
+        return f"{who}, {best.name} was not played {levels.at(strict)}. {levels.terms(document)}"
+    fell = there.auc.high < best.auc.low
+    apart = (
+        f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}"
+        if figures.apart(best.auc, there.auc)
+        else f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}; the "
+        "intervals overlap, so that no difference can be told"
+    )
+    left = "" if figures.from_guessing(there.auc) or not fell else ", which cannot be told from guessing"
+    return (
+        f"{who}, {best.name}, the strongest attack {levels.at(loose)} with AUC "
+        f"{figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {apart}{left}. "
+        f"{_paid(best, there) if paid else ''}{levels.terms(document)}"
+    )
+
+
+def _paid(loose: Attack, strict: Attack) -> str:
+    before, after = loose.model_accuracy.before, strict.model_accuracy.before
+    if before is None or after is None:
+        return ""
+    return (
+        f"The model's accuracy is {words.accuracy(before)} {levels.at(loose.epsilon)} and "
+        f"{words.accuracy(after)} {levels.at(strict.epsilon)}. "
+    )
+
+
+def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
+    own = document.seats[seat]
+    lines, terms = price.lines(own), levels.terms(document)
+    title = "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon"
+    said = " ".join(_said(one) for own in _by_level(document, seat) for one in own)
+    bounded = any(one.bound.auc is not None for one in own)
+    bound = (
+        "The dashed blue line is the most that the guarantee allows any attack."
+        if bounded
+        else f"Nothing is guaranteed against {figures.seat(seat)}, so no bound is drawn."
+    )
+    aside = " The grey field is without privacy." if None in document.levels else ""
+    accuracies = [y for of, _ in price.paid_lines(lines) for y in of.values()]
+    cut = words.cut_axis(plots.accuracy_range(accuracies)[0]) if accuracies else ""
+    return Picture(
+        wide=price.draw(document.levels, lines, name, title, said, narrow=False),
+        narrow=price.draw(document.levels, lines, name, title, said, narrow=True),
+        caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
+        tables=[_table(document, seat, terms)],
+    )
+
+
+def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
+    return [own for (who, _), own in document.cells.items() if who == seat]
+
+
+def _said(one: Attack) -> str:
+    return (
+        f"{words.capital(levels.name(one.epsilon))}, {one.name}: AUC {figures.share(one.auc.value)} "
+        f"({figures.ends(one.auc)}), bound {figures.at_most(one.bound.auc)}, accuracy "
+        f"{words.accuracy(one.model_accuracy.before)}."
+    )
+
+
+def _table(document: ReplayDocument, seat: str, terms: str) -> Table:
+    rows = []
+    for one in (one for own in _by_level(document, seat) for one in own):
+        rate = one.tpr_at_fpr.get("0.01")
+        rows.append(
+            (
+                words.capital(levels.name(one.epsilon)),
+                one.name,
+                f"{figures.share(one.auc.value)} ({figures.ends(one.auc)})",
+                figures.at_most(one.bound.auc),
+                figures.TOO_FEW if rate is None else figures.percent(rate.value),
+                figures.at_most(figures.allowed(one.bound, "0.01"), rate=True),
+                words.accuracy(one.model_accuracy.before),
+            )
+        )
+    head = (
+        "Privacy", "Attack", "AUC (95 % interval)", "AUC allowed", "TPR at 1 % FPR", "TPR allowed",
+        "Model accuracy",
+    )  # fmt: skip
+    caption = f"Attacks from the seat of {figures.seat(seat)}, what is allowed, and the price. {terms}"
+    return Table(caption, head, rows, numeric=frozenset(range(2, len(head))))
