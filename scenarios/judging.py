@@ -33,7 +33,7 @@ class Judged:
         guesses: How the score guesses the coins of targets that were drawn blind to membership; in words why
             it cannot.
         lost: How many targets were not reached: the victim refused, or the model could not be asked.
-        spread: How the scores of the evaluation half lie: `histogram`.
+        scores_of: The scores of the evaluation half, of "members" and "nonmembers".
         story: Of an ascent, the losses of a typical member and non-member: `story`.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
@@ -45,7 +45,7 @@ class Judged:
     blind: dict[str, float]
     guesses: Guesses | str
     lost: int
-    spread: dict[str, Any]
+    scores_of: dict[str, Vector]
     story: dict[str, Any] | None
     accuracy: tuple[float, float]
     seconds: float
@@ -102,7 +102,10 @@ def judge(
         blind=figures(blind, fitted=False).auc.to_json(),
         guesses=_guesses(best[fair], members[fair], calibration[fair], delta),
         lost=int((~reached).sum()),
-        spread=histogram(best[~calibration], members[~calibration]),
+        scores_of={
+            "members": best[~calibration & members],
+            "nonmembers": best[~calibration & ~members],
+        },
         story=None if ascended is None else story(probe, ascended, scores, members, reached),
         accuracy=accuracy,
         seconds=seconds,
@@ -118,20 +121,20 @@ def _guesses(
         return f"of the targets that were drawn blind to membership too few were reached: {error}"
 
 
-def histogram(scores: NDArray[np.float64], members: NDArray[np.bool_], bins: int = 30) -> dict[str, Any]:
+def histogram(scores: dict[str, Vector], among: Vector | None = None, bins: int = 30) -> dict[str, Any]:
     """How many members and non-members have a score between two edges, those beyond the ends with the last.
 
     Args:
-        scores: Shape (targets,).
-        members: Which of them are members.
+        scores: Of "members" and "nonmembers", each of shape (targets,).
+        among: The scores that the edges are made for; None: these.
         bins: How many intervals.
     """
-    low, high = np.quantile(scores, [0.005, 0.995])
+    every = np.concatenate(list(scores.values())) if among is None else among
+    low, high = np.quantile(every, [0.005, 0.995])
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
-    inside = np.clip(scores, edges[0], edges[-1])
     counts = {
-        name: np.histogram(inside[kind], edges)[0].tolist()
-        for name, kind in (("members", members), ("nonmembers", ~members))
+        kind: np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].tolist()
+        for kind, values in scores.items()
     }
     return {"edges": edges.tolist(), **counts}
 

@@ -18,7 +18,7 @@ from fedprivacy.audit import LowerBound
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Ascent, Passive
-from scenarios.judging import Judged
+from scenarios.judging import Judged, histogram
 
 Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
 GAME = (
@@ -48,7 +48,14 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
     seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
     ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
     attacks = [
-        _attack(variant, name, number, [played[number, seed, name] for seed in seeds], ledgers[number])
+        _attack(
+            variant,
+            name,
+            number,
+            [played[number, seed, name] for seed in seeds],
+            ledgers[number],
+            budget(variant, plans[number]),
+        )
         for number, variant in enumerate(scenario.variants)
         for name in scenario.attacks
         if all((number, seed, name) in played for seed in seeds)
@@ -76,14 +83,19 @@ def _verdict(
             one for (at, _, name), one in played.items() if (at, name) == (attack["ledger"], attack["name"])
         ]
         kept = "no privacy" if attack["epsilon"] is None else f"epsilon {attack['epsilon']:g}"
-        label = f"{attack['name']}, {kept}" if several else str(attack["name"])
+        label = f"{attack['name']} ({kept})" if several else str(attack["name"])
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
         cases.append(Case(label, bound, points_of([run.measured for run in runs])))
     return verdict(cases)
 
 
 def _attack(
-    variant: AttackScenario, name: str, number: int, runs: Sequence[Judged], ledger: Mapping[str, Any]
+    variant: AttackScenario,
+    name: str,
+    number: int,
+    runs: Sequence[Judged],
+    ledger: Mapping[str, Any],
+    epsilon: float | None,
 ) -> dict[str, Any]:
     attack = variant.attacks[name]
     guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
@@ -99,7 +111,7 @@ def _attack(
         "seat": attack.seat,
         "isolating": attack.isolating,
         "trust": variant.privacy.trust,
-        "epsilon": variant.privacy.epsilon,
+        "epsilon": epsilon,
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "rounds": attack.played(variant.game.members + variant.game.nonmembers),
@@ -108,13 +120,27 @@ def _attack(
         **figures,
         "score": [run.score for run in runs],
         "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
-        "histograms": [run.spread for run in runs],
-        "story": runs[0].story,
+        "histograms": _histograms(runs),
+        "story": [run.story for run in runs] if runs[0].story else None,
         "blind": _mean_of([run.blind for run in runs]),
         "model_accuracy": {"before": float(accuracies[:, 0].mean()), "after": float(accuracies[:, 1].mean())},
         "guarantee": guarantee.to_json(),
         "seconds": round(sum(run.seconds for run in runs), 3),
     }
+
+
+def budget(variant: AttackScenario, plan: Plan) -> float | None:
+    """The epsilon of a run: of its scenario, or where that gives the noise what it costs; None without."""
+    if variant.privacy.trust == "none":
+        return None
+    return variant.privacy.epsilon or plan.spent().epsilon
+
+
+def _histograms(runs: Sequence[Judged]) -> list[dict[str, Any]]:
+    """How the scores of each run lie; with the same edges where it is the same score in all."""
+    together = np.concatenate([run.scores_of[kind] for run in runs for kind in run.scores_of])
+    same = len({run.score for run in runs}) == 1
+    return [histogram(run.scores_of, together if same else None) for run in runs]
 
 
 def _observed(variant: AttackScenario, attack: Passive) -> dict[str, int]:

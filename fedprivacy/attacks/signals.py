@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
+from fedprivacy.attacks.linear import is_linear, linear_gradients
 from fedprivacy.models import unflatten
 
 Vector = NDArray[np.float64]
@@ -80,11 +81,12 @@ class Probe:
             The cosine of each update with minus each record's gradient, shape (records, updates), 0 where
             either is 0; and the norms of the gradients, shape (records,).
         """
-        cosines, norms = np.zeros((len(self.y), len(updates))), np.zeros(len(self.y))
-        lengths = updates.norm(dim=1)
-        for part, gradients in self.gradients(weights):
-            size = gradients.norm(dim=1)
-            product = size[:, None] * lengths[None, :]
-            cosine = torch.where(product > 0, -(gradients @ updates.T) / product.clamp_min(1e-30), 0.0)
-            cosines[part], norms[part] = cosine.double().numpy(), size.double().numpy()
-        return cosines, norms
+        if is_linear(self.module):
+            factors = linear_gradients(self.module, weights, self.x, self.y)
+            products, norms = factors.products(updates), factors.squares().sqrt()
+        else:
+            blocks = [(g @ updates.T, g.norm(dim=1)) for _, g in self.gradients(weights)]
+            products, norms = (torch.cat(parts) for parts in zip(*blocks, strict=True))
+        lengths = norms[:, None] * updates.norm(dim=1)[None, :]
+        cosines = torch.where(lengths > 0, -products / lengths.clamp_min(1e-30), 0.0)
+        return cosines.double().numpy(), norms.double().numpy()

@@ -9,11 +9,12 @@ from scenarios.judging import histogram
 
 def test_a_histogram_counts_everybody_once() -> None:
     scores = np.concatenate([np.linspace(0, 1, 500), [1e9, -1e9]])
-    members = np.arange(502) % 2 == 0
-    told = histogram(scores, members)
-    assert sum(told["members"]) == members.sum()
-    assert sum(told["nonmembers"]) == (~members).sum()
+    told = histogram({"members": scores[::2], "nonmembers": scores[1::2]})
+    assert (sum(told["members"]), sum(told["nonmembers"])) == (251, 251)
     assert len(told["edges"]) == len(told["members"]) + 1
     assert max(told["edges"]) < 2
-    flat = histogram(np.zeros(4), np.array([True, True, False, False]))
+    flat = histogram({"members": np.zeros(2), "nonmembers": np.zeros(2)})
     assert sum(flat["members"]) == 2
+    wide = histogram({"members": np.zeros(2), "nonmembers": np.ones(3)}, np.linspace(-9, 9, 50))
+    assert wide["edges"][0] < -8
+    assert (sum(wide["members"]), sum(wide["nonmembers"])) == (2, 3)

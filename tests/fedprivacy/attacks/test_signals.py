@@ -76,6 +76,7 @@ def test_cosines_are_positive_where_an_update_lowers_the_loss(probe: Probe, weig
 
 def test_blocks_give_what_one_block_gives(probe: Probe, weights: torch.Tensor, monkeypatch) -> None:
     updates = torch.randn(2, len(weights), generator=torch.Generator().manual_seed(3))
+    probe.module = nn.Sequential(probe.module)  # which is no plain chain of linear layers any more
     whole = probe.alignment(weights, updates)
     monkeypatch.setattr(signals, "_NUMBERS", 2 * probe.parameters)  # two records at a time
     assert [part for part, _ in probe.gradients(weights)] == [

@@ -130,7 +130,7 @@ def test_the_bound_is_drawn_where_there_is_one_alone(documents) -> None:
 
 def test_the_story_of_an_ascent_stands_in_a_picture_and_a_table(documents) -> None:
     document = documents["bare"]
-    [told] = [one["story"] for one in document["attacks"] if one["story"]]
+    [[told, *_]] = [one["story"] for one in document["attacks"] if one["story"]]
     rows = Page(report.render(document)).rows("ascent")
     assert ["Member", *map(_short, told["member"])] in rows
     assert ["Non-member", *map(_short, told["nonmember"])] in rows
