@@ -26,7 +26,7 @@ class Judged:
     """What one attack on one run amounts to.
 
     Args:
-        score: The name of the score that did best on the calibration half.
+        score: The name of the score that was chosen on the calibration half.
         measured: Its figures.
         scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
         blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
@@ -81,7 +81,7 @@ def judge(
     scores = {name: values[reached] for name, values in features.items()}
     members, calibration = game.members[reached], game.calibration[reached]
     classes, fair = probe.y.numpy()[reached], game.fair[reached]
-    # What is chosen from is kept short: among many scores one looks best by chance. All are learned from.
+    # What is chosen from is kept short, since among many one looks best by chance; all are learned from.
     simple = {name: values for name, values in scores.items() if not name.startswith(TREND)}
     chosen = choose_score(simple, members, calibration)
     made = {

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from fedprivacy.attacks.intervals import CONFIDENCE, Figure
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.targets import Flags, Scores, Targets, check_halves, check_scores
 from fedprivacy.errors import InputError
@@ -25,10 +27,14 @@ FOLDS = 5
 
 
 def choose_score(candidates: Mapping[str, Scores], members: Flags, calibration: Flags) -> str:
-    """The name of the score with the largest AUC on the calibration half; of equal ones the first.
+    """The name of the first score whose AUC on the calibration half is as good as the best.
+
+    As good is who lacks at most one standard error of the best (the rule of Breiman et al. 1984, section
+    3.4.3): among many scores one looks best by chance, and what is known to work goes first.
 
     Args:
-        candidates: Scores by name, each of shape (targets,), larger means rather a member.
+        candidates: Scores by name, what is known to work first; each of shape (targets,), larger means rather
+            a member.
         members: Whether a target is a member, shape (targets,).
         calibration: Whether it is in the calibration half, shape (targets,).
 
@@ -38,13 +44,17 @@ def choose_score(candidates: Mapping[str, Scores], members: Flags, calibration: 
     if not candidates:
         raise InputError("scores: there is none to choose from.")
 
-    def area(name: str) -> float:
+    def area(name: str) -> Figure:
         check_scores(candidates[name], name)
         targets = Targets(candidates[name], members, calibration)
         known = (targets.of(member=member, calibration=True) for member in (True, False))
-        return auc(*known).value
+        return auc(*known)
 
-    return max(candidates, key=area)
+    areas = {name: area(name) for name in candidates}
+    best = max(areas.values(), key=lambda figure: figure.value)
+    # Half a 95 % interval is 1.96 standard errors; below the best, since near 1 the interval is lopsided.
+    enough = best.value - (best.value - best.low) / float(norm.isf((1 - CONFIDENCE) / 2))
+    return next(name for name, figure in areas.items() if figure.value >= enough)
 
 
 def supervised(features: Mapping[str, Scores], members: Flags, calibration: Flags) -> Scores:

@@ -52,9 +52,9 @@ def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
     before_norm, after_norm = np.log(norms + TINY), np.log(after + TINY)
     found = {
         "cosine": cosines[:, 0],
-        "loss": -after_loss,
-        "gradient": -after_norm,
         "recovery": before_loss - after_loss,
+        "gradient": -after_norm,
+        "loss": -after_loss,
         "relief": before_norm - after_norm,
     }
     if len(sight.others):
