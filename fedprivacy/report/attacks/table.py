@@ -149,8 +149,8 @@ def _scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
         _with(
             f"{words.capital(levels.at(level))}:" if document.several else "",
             "AUC of each score with its 95 % interval over targets (of several runs their means). The one "
-            "marked as chosen did best on the calibration half, or as well as that and stands higher, and is the "
-            "one told above; a larger one here was not known to be larger before.",
+            "marked as chosen did best on the calibration half, or as well as that and stands higher, and is "
+            "the one told above; a larger one here was not known to be larger before.",
             levels.terms(document) if level is not None else "",
         ),
         ("Score", *(one.name for one in attacks)),
