@@ -106,13 +106,16 @@ class Arena:
 
         Args:
             key: What tells the branch from others. Two branches ask different things in the same rounds:
-                answers with the same noise would give it away to whoever holds both.
+                answers with the same noise would give it away to whoever holds both. The noise is keyed by
+                all that what is asked depends on: by this, the game, and who has refused by now, too.
             tensors: What `warm_up` gave.
             spent: What other branches have cost.
             wrap: Puts an adversary into the server's seat.
             mods: Flower mods around the clients: an adversary in a participant's seat.
         """
-        streams = replace(self.fleet.streams, run=f"{self.fleet.streams.run}/{key}")
+        game = self.scenario.game
+        asked = (key, game.members, game.nonmembers, self.scenario.warm_up, spent.everybody, spent.victim)
+        streams = replace(self.fleet.streams, run="/".join(map(str, (self.fleet.streams.run, *asked))))
         fleet = replace(self.fleet, streams=streams)
         grid = self._grid(fleet, mods)
         grid.restore_node_states(tensors)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,9 @@ from fedprivacy.scenario.attack.sections import Passive
 from scenarios import seats
 from scenarios.arena import Arena, Tensors
 from scenarios.judging import Judged, judge
-from scenarios.spending import Spent, spend
+from scenarios.spending import NOTHING, Spent, open_account, spend
+
+SEEN = "seen"  # the folder of a run that holds its transcripts
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,27 @@ class Attacked:
         """The run and its game."""
         return Arena(self.scenario, self.plan)
 
-    def spend(self) -> list[Spent]:
-        """Charges the trained run for its branches; for each what those before it have cost."""
-        return spend(self.folder, self.branches, self.plan, self.scenario.warm_up)
+    def spend(self) -> list[tuple[Branch, Spent]]:
+        """Charges the trained run for its branches; each with what those before it have cost.
+
+        What a transcript holds is not asked again.
+        """
+        new = [branch for branch in self.branches if self.transcript(branch) is None]
+        costs = iter(spend(self.folder, new, self.plan, self.scenario.warm_up))
+        return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
+
+    def transcript(self, branch: Branch) -> Recording | None:
+        """What a passive seat saw of the rounds of a branch, if it is there."""
+        if not isinstance(branch.attack, Passive):
+            return None
+        stored = map(Recording, sorted((self.folder / SEEN / seat_of(branch.attack)).glob("*")))
+        return next((one for one in stored if one.whole and one.covers(branch.watched)), None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What tells the trained run from others."""
+        game = self.scenario.game
+        return {"run": self.arena().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
 
     def work(self, branch: Branch) -> int:
         """How many times a client trains in a branch."""
@@ -69,13 +90,12 @@ class Attacked:
 def train(run: Attacked) -> None:
     """Trains a run up to where the attack begins, and stores it."""
     run.folder.mkdir(parents=True, exist_ok=True)
-    arena = run.arena()
-    facts = {"run": arena.fleet.streams.run}
-    checkpoint = Checkpoint(run.scenario.warm_up, arena.warm_up(), facts)
+    checkpoint = Checkpoint(run.scenario.warm_up, run.arena().warm_up(), run.facts)
     RunDirectory(run.folder).save_checkpoint(checkpoint)
+    open_account(run.folder)
 
 
-def stored_run(run: Attacked, arena: Arena) -> Tensors:
+def stored_run(run: Attacked) -> Tensors:
     """The trained run, as `Arena.warm_up` gave it.
 
     Raises:
@@ -86,7 +106,7 @@ def stored_run(run: Attacked, arena: Arena) -> Tensors:
         raise InputError(
             f"{run.folder}: holds no trained run of seed {run.scenario.seed}. Play the scenario anew."
         )
-    if stored.facts.get("run") != arena.fleet.streams.run or stored.rounds != run.scenario.warm_up:
+    if stored.facts != run.facts or stored.rounds != run.scenario.warm_up:
         raise InputError(
             f"{run.folder}: another run than the scenario's: its members, training, privacy, data or warm-up "
             "differ. Only the attacks may be changed; else play the scenario anew."
@@ -97,17 +117,14 @@ def stored_run(run: Attacked, arena: Arena) -> Tensors:
 def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Judged]:
     """One branch of one run, in any process: what each of its attacks amounts to."""
     arena = run.arena()
-    tensors = stored_run(run, arena)
+    tensors = stored_run(run)
     judgement = Judgement(arena.probe)
     began = time.perf_counter()
-    if branch.active:
-        outcome = seats.play(arena, branch, tensors, judgement.see, spent)
-    else:
-        outcome = _watched(run, arena, branch, tensors, judgement, spent)
+    outcome = _seen(run, arena, branch, tensors, judgement, spent)
     found = {}
     for name in branch.names:
         attack = run.scenario.attacks[name]
-        rounds = attack.watched if isinstance(attack, Passive) else None
+        rounds = list(attack.watched) if isinstance(attack, Passive) else None
         after = outcome.after[max(outcome.after) if rounds is None else rounds[-1] + 1]
         try:
             found[name] = judge(
@@ -116,6 +133,7 @@ def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Judged]:
                 arena.probe,
                 delta=run.scenario.privacy.delta or 0.0,
                 ascended=torch.from_numpy(tensors["weights"].astype(np.float32)) if branch.active else None,
+                observed=[number for number in rounds or () if number in judgement.passes],
                 accuracy=(outcome.before, after),
                 seconds=(time.perf_counter() - began) / len(branch.names),
             )
@@ -124,26 +142,27 @@ def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Judged]:
     return found
 
 
-def _watched(
+def _seen(
     run: Attacked, arena: Arena, branch: Branch, tensors: Tensors, judgement: Judgement, spent: Spent
 ) -> seats.Outcome:
-    """What a passive seat sees, from its transcript if there is one of all these rounds; else it is made."""
+    """Lets the judgement see what a branch shows: from its transcript if there is one, else by playing."""
+    stored = run.transcript(branch)
+    if stored is not None:
+        for sight in stored.sights(branch.watched):
+            judgement.see(sight)
+        try:
+            return seats.Outcome.of(stored.facts, branch.watched)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise stored.damaged(stored.folder, error) from error
+    if branch.active or not run.scenario.game.transcripts:
+        return seats.play(arena, branch, tensors, judgement.see, spent)
     assert isinstance(branch.attack, Passive)
-    seen = run.folder / "seen" / seat_of(branch.attack)
-    for folder in sorted(seen.glob("*")):
-        recording = Recording(folder)
-        if recording.whole and recording.covers(branch.watched):
-            for sight in recording.sights(branch.watched):
-                judgement.see(sight)
-            return seats.Outcome.of(recording.facts)
-    recording = Recording(seen / str(branch.rounds))
+    recording = Recording(run.folder / SEEN / seat_of(branch.attack) / str(branch.rounds))
 
     def see(sight: Sight) -> None:
         judgement.see(sight)
-        if run.scenario.game.transcripts:
-            recording.add(sight)
+        recording.add(sight)
 
     outcome = seats.play(arena, branch, tensors, see, spent)
-    if run.scenario.game.transcripts:
-        recording.close(branch.watched, outcome.to_json())
+    recording.close(branch.watched, outcome.to_json())
     return outcome

@@ -35,6 +35,7 @@ class Judged:
         lost: How many targets were not reached: the victim refused, or the model could not be asked.
         scores_of: The scores of the evaluation half, of "members" and "nonmembers".
         story: Of an ascent, the losses of a typical member and non-member: `story`.
+        observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
     """
@@ -47,6 +48,7 @@ class Judged:
     lost: int
     scores_of: dict[str, Vector]
     story: dict[str, Any] | None
+    observed: list[int]
     accuracy: tuple[float, float]
     seconds: float
 
@@ -58,6 +60,7 @@ def judge(
     *,
     delta: float,
     ascended: Tensor | None,
+    observed: list[int],
     accuracy: tuple[float, float],
     seconds: float,
 ) -> Judged:
@@ -69,6 +72,7 @@ def judge(
         probe: The targets.
         delta: That of the guarantee that the guesses are held against.
         ascended: The attacked model, from which an ascent started; None for passive attacks.
+        observed: See `Judged`.
         accuracy: See `Judged`.
         seconds: See `Judged`.
 
@@ -107,6 +111,7 @@ def judge(
             "nonmembers": best[~calibration & ~members],
         },
         story=None if ascended is None else story(probe, ascended, scores, members, reached),
+        observed=observed,
         accuracy=accuracy,
         seconds=seconds,
     )

@@ -115,7 +115,8 @@ def _attack(
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "rounds": attack.played(variant.game.members + variant.game.nonmembers),
-        "observed": _observed(variant, attack) if isinstance(attack, Passive) else None,
+        "observed": _observed(variant, runs[0]),
+        "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         "targets_lost": sum(run.lost for run in runs),
         **figures,
         "score": [run.score for run in runs],
@@ -143,10 +144,12 @@ def _histograms(runs: Sequence[Judged]) -> list[dict[str, Any]]:
     return [histogram(run.scores_of, together if same else None) for run in runs]
 
 
-def _observed(variant: AttackScenario, attack: Passive) -> dict[str, int]:
-    """The rounds that a passive attack looked at; 1 is the first of training."""
-    first, last = (variant.warm_up + 1 + number for number in (attack.watched[0], attack.watched[-1]))
-    return {"first": first, "last": last, "count": attack.rounds}
+def _observed(variant: AttackScenario, run: Judged) -> dict[str, int] | None:
+    """The rounds that a passive attack saw, the same of every seed; 1 is the first of training."""
+    if not run.observed:
+        return None
+    first, last = (variant.warm_up + 1 + number for number in (run.observed[0], run.observed[-1]))
+    return {"first": first, "last": last, "count": len(run.observed)}
 
 
 def _empirical(runs: Sequence[Judged], delta: float) -> LowerBound | str:

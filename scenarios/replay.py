@@ -55,7 +55,7 @@ def replay(
     asked = [run for variant in range(len(scenario.variants)) for run in _runs(scenario, variant, stored)]
     if stored is not None:
         for run in asked:
-            stored_run(run, run.arena())
+            stored_run(run)
         for run in asked:
             run.spend()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
@@ -69,11 +69,7 @@ def replay(
                 for number, _ in spread(train, [(run,) for run in asked], min(workers, len(asked)), WORK):
                     if on_attack:
                         on_attack(f"trained {asked[number].label}", 0, len(asked))
-            jobs = [
-                (run, branch, spent)
-                for run in asked
-                for branch, spent in zip(run.branches, run.spend(), strict=True)
-            ]
+            jobs = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
             # The longest first: else the last to be begun may keep one process busy alone.
             jobs.sort(key=lambda job: -job[0].work(job[1]))
             for done, (number, result) in enumerate(spread(play, jobs, min(workers, len(jobs)), WORK), 1):

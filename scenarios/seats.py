@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,9 +37,16 @@ class Outcome:
     after: Mapping[int, float]
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Outcome:
-        """What `to_json` gave."""
-        return cls(facts["before"], {int(rounds): value for rounds, value in facts["after"].items()})
+    def of(cls, facts: Mapping[str, Any], watched: Iterable[int]) -> Outcome:
+        """What `to_json` gave.
+
+        Raises:
+            ValueError: it lacks one of the rounds that were watched.
+        """
+        after = {int(rounds): float(value) for rounds, value in facts["after"].items()}
+        if not {number + 1 for number in watched} <= after.keys():
+            raise ValueError("the accuracy after a round is missing")
+        return cls(float(facts["before"]), after)
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.attack.branches import Branch
 
 FILE = "spent.json"
+Row = tuple[str, bool, int]  # the key of a branch, whether the victim alone was asked, in how many rounds
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,13 @@ class Spent:
     everybody: int = 0
     victim: int = 0
 
-    def __add__(self, branch: Branch) -> Spent:
-        if branch.attack.isolating:
-            return Spent(self.everybody, self.victim + branch.rounds)
-        return Spent(self.everybody + branch.rounds, self.victim)
-
 
 NOTHING = Spent()
+
+
+def open_account(folder: Path) -> None:
+    """Begins the account of a run that was trained just now."""
+    RunDirectory(folder).write(FILE, "[]\n")
 
 
 def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) -> list[Spent]:
@@ -52,45 +56,68 @@ def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) ->
         For each branch what those before it have cost.
 
     Raises:
-        InputError: the account is damaged or cannot be written, or the noise of the global models is made for
-            fewer rounds. (Noise of clients is theirs to keep an account of: they refuse.)
+        InputError: the account is missing, damaged or cannot be written, or the noise of the global models is
+            made for fewer rounds. (Noise of clients is theirs to keep an account of: they refuse.)
     """
-    account = _read(folder)
-    found = []
-    for branch in branches:
-        before = Spent()
-        for key, isolating, rounds in account:
-            if key == branch.key:
-                break
-            before = Spent(
-                before.everybody + rounds * (not isolating), before.victim + rounds * bool(isolating)
+    if not branches:
+        return []
+    with _alone(folder):
+        account = _read(folder)
+        known, found = len(account), []
+        for branch in branches:
+            keys = [key for key, _, _ in account]
+            if branch.key not in keys:
+                account.append((branch.key, branch.attack.isolating, branch.rounds))
+            before = account[: [*keys, branch.key].index(branch.key)]
+            found.append(
+                Spent(
+                    sum(rounds for _, isolating, rounds in before if not isolating),
+                    sum(rounds for _, isolating, rounds in before if isolating),
+                )
             )
-        else:
-            account.append((branch.key, branch.attack.isolating, branch.rounds))
-        found.append(before)
-    played = warm_up + sum(rounds for _, isolating, rounds in account if not isolating)
-    if plan.trust == "central" and played > plan.rounds:
-        raise InputError(
-            f"{folder}: with these attacks the run and all that was played on it take {played} rounds, and "
-            f"the noise of its global models is made for {plan.rounds}. Play the scenario anew."
-        )
+        played = warm_up + sum(rounds for _, isolating, rounds in account if not isolating)
+        if plan.trust == "central" and played > plan.rounds:
+            raise InputError(
+                f"{folder}: with these attacks the run and all that was played on it take {played} rounds, "
+                f"and the noise of its global models is made for {plan.rounds}. Play the scenario anew."
+            )
+        if len(account) > known:
+            _write(folder, account)
+    return found
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two replays of one run at the same time must not both find the same answers unspent."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{folder}: what was spent on it cannot be read: {error.strerror}.") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _write(folder: Path, account: Sequence[Row]) -> None:
     rows = [{"key": key, "isolating": isolating, "rounds": rounds} for key, isolating, rounds in account]
     try:
         RunDirectory(folder).write(FILE, json.dumps(rows, indent=2) + "\n")
     except OSError as error:
         raise InputError(f"{folder}: what attacks cost cannot be written down: {error.strerror}.") from error
-    return found
 
 
-def _read(folder: Path) -> list[tuple[str, bool, int]]:
+def _read(folder: Path) -> list[Row]:
     path = folder / FILE
-    if not path.exists():
-        return []
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return [(str(row["key"]), bool(row["isolating"]), int(row["rounds"])) for row in rows]
-    except (ValueError, KeyError, TypeError) as error:
+        found = [(str(row["key"]), bool(row["isolating"]), int(row["rounds"])) for row in list(rows)]
+        if not isinstance(rows, list) or any(rounds < 1 for _, _, rounds in found):
+            raise ValueError("no list of branches that were played")
+        return found
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path}: damaged ({error}): what the run's clients have answered is not known. Play the "
-            "scenario anew."
+            f"{path}: missing or damaged ({error}): what the run's clients have answered is not known. "
+            "Play the scenario anew."
         ) from error

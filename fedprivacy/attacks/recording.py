@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.errors import InputError
 
 SCHEMA = 1
 _INDEX = "transcript.json"
+_PARTS = ("sent", "update", "others")
 
 
 @dataclass(frozen=True)
@@ -29,22 +31,25 @@ class Recording:
     """
 
     folder: Path
+    _written: dict[int, str] = field(default_factory=dict)
 
     def add(self, sight: Sight) -> None:
         """Stores an observation in which all targets are judged."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        arrays = {name: getattr(sight, name).contiguous() for name in ("sent", "update", "others")}
-        save_file(arrays, self._file(sight.round))
+        data = save({name: getattr(sight, name).contiguous() for name in _PARTS})
+        self._file(sight.round).write_bytes(data)
+        self._written[sight.round] = _digest(data)
 
     def close(self, rounds: Iterable[int], facts: Mapping[str, Any]) -> None:
         """Ends the recording: without this it does not count as one.
 
         Args:
-            rounds: Those that were to be observed; of one that the victim refused there is no file.
+            rounds: Those that were to be observed; one that the victim refused has no file.
             facts: What else is to be known of it, as JSON.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        index = {"schema": SCHEMA, "rounds": list(rounds), "facts": facts}
+        seen = {str(number): self._written.get(number) for number in rounds}
+        index = {"schema": SCHEMA, "rounds": seen, "facts": facts}
         part = self.folder / f"{_INDEX}.part"
         part.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
         part.replace(self.folder / _INDEX)
@@ -55,45 +60,59 @@ class Recording:
         return (self.folder / _INDEX).is_file()
 
     def covers(self, rounds: Iterable[int]) -> bool:
-        """Whether these rounds were to be observed."""
-        return set(rounds) <= set(self._index()["rounds"])
+        """Whether these rounds were to be observed.
+
+        Raises:
+            InputError: the index is damaged.
+        """
+        return set(rounds) <= self._index()[0].keys()
 
     @property
     def facts(self) -> dict[str, Any]:
         """What `close` was told."""
-        return dict(self._index()["facts"])
+        return self._index()[1]
 
     def sights(self, rounds: Iterable[int]) -> Iterator[Sight]:
-        """The observations of these rounds, in order.
+        """The observations of these rounds, in order; none of a round that the victim refused.
 
         Raises:
-            InputError: a file is damaged.
+            InputError: a file is damaged, changed or missing.
         """
+        index, _ = self._index()
         for number in sorted(rounds):
             path = self._file(number)
-            if not path.is_file():
+            if index[number] is None:
                 continue
             try:
-                arrays = load_file(path)
+                data = path.read_bytes()
+                if _digest(data) != index[number]:
+                    raise ValueError("its content was changed")
+                arrays = load(data)
                 yield Sight(arrays["sent"], arrays["update"], arrays["others"], round=number)
-            except (SafetensorError, KeyError, OSError) as error:
-                raise self._damaged(path, error) from error
+            except (SafetensorError, ValueError, KeyError, OSError) as error:
+                raise self.damaged(path, error) from error
+
+    def damaged(self, path: Path, error: Exception) -> InputError:
+        """What is to be said of a file that is not what was written."""
+        return InputError(
+            f"{path}: the transcript is damaged ({type(error).__name__}: {error}). Remove "
+            f"{self.folder}, and the same rounds are played again."
+        )
 
     def _file(self, number: int) -> Path:
         return self.folder / f"round-{number:06d}.safetensors"
 
-    def _index(self) -> dict[str, Any]:
+    def _index(self) -> tuple[dict[int, str | None], dict[str, Any]]:
+        """The digest of each round that was to be observed, None where the victim refused; and the facts."""
         path = self.folder / _INDEX
         try:
             index = json.loads(path.read_text(encoding="utf-8"))
             if index["schema"] != SCHEMA:
                 raise ValueError(f"schema {index['schema']}")
-            return {"rounds": [int(number) for number in index["rounds"]], "facts": dict(index["facts"])}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(path, error) from error
+            return {int(number): found for number, found in index["rounds"].items()}, dict(index["facts"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self.damaged(path, error) from error
 
-    def _damaged(self, path: Path, error: Exception) -> InputError:
-        return InputError(
-            f"{path}: the transcript is damaged ({type(error).__name__}: {error}). Remove "
-            f"{self.folder}, and the same rounds are played again."
-        )
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -31,7 +31,7 @@ from scenarios import arena as arena_module
 from scenarios.arena import Arena
 from scenarios.seats import Outcome, ascent_of
 from scenarios.seats import play as play_branch
-from scenarios.spending import Spent
+from scenarios.spending import NOTHING, Spent
 
 TEXT = """name = "attacked"
 seed = 1
@@ -365,6 +365,42 @@ def test_nor_do_they_share_the_central_noise() -> None:
     outcomes = play(Arena(scenario(*CENTRAL, branches)))
     first, second = (outcome.judgement.features([0])["cosine"] for outcome in outcomes.values())
     assert np.abs(first - second).max() > np.abs(first).max() / 2
+
+
+class Taken:
+    """The replies of the victim to a branch, by round."""
+
+    def __init__(self, *overrides: str, spent: Spent = NOTHING) -> None:
+        attacks = "attacks={one={kind='passive', rounds=2}}"
+        self.arena = Arena(scenario(*LOCAL, attacks, *overrides))
+        [branch] = branches_of(self.arena.scenario.attacks, 120)
+        self.updates: list[np.ndarray] = []
+        play_branch(
+            self.arena,
+            branch,
+            self.arena.warm_up(),
+            lambda seen: self.updates.append(seen.update.numpy()),
+            spent,
+        )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"overrides": ("game.warm_up=3",)},  # its second round is the other's third of training
+        {"overrides": ("game.members=50",)},
+        {"overrides": ("game.nonmembers=50",)},
+        {"spent": Spent(everybody=3)},
+        {"spent": Spent(victim=3)},
+    ],
+)
+def test_whatever_else_is_asked_is_answered_with_other_noise(other) -> None:
+    """The noise is hundreds of times an update: with the same noise, the difference of two is next to nothing."""
+    first, second = Taken(), Taken(*other.get("overrides", ()), spent=other.get("spent", Spent()))
+    for one in first.updates:
+        for another in second.updates:
+            assert np.linalg.norm(one - another) > np.linalg.norm(one)
+    assert all(map(np.array_equal, Taken().updates, first.updates))
 
 
 def test_attacks_do_not_change_the_run_that_they_are_played_on() -> None:

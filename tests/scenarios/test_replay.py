@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.rechecking import checked_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load, loads
@@ -147,6 +148,53 @@ def test_what_a_passive_attacker_saw_is_scored_again_without_playing_a_round(
             replay(longer, tmp_path, workers=1, stored=stored)
 
 
+SHARED = (
+    'privacy={trust="central", clipping_norm=1.0, epsilon=8.0, delta=1e-3}',
+    "game.repeats=1",
+    "game.warm_up=1",
+    "server.rounds=5",
+    "attacks={long={kind='passive', rounds=4}, short={kind='passive', rounds=2}}",
+)
+
+
+def test_what_a_transcript_holds_costs_nothing_more(tmp_path) -> None:
+    """Also where the noise of the global models is used up."""
+    asked = scenario(*SHARED)
+    whole = replay(asked, tmp_path, workers=1)
+    short = asked.model_copy(update={"attacks": {"short": asked.attacks["short"]}})
+    again = replay(short, tmp_path, workers=1, stored=Path(whole["path"]))
+    assert without_times(again["attacks"]) == without_times([whole["attacks"][1]])
+    assert len(json.loads((Path(whole["path"]) / "run-1" / "spent.json").read_text())) == 1
+    more = asked.model_copy(
+        update={"attacks": {"more": asked.attacks["long"].model_copy(update={"rounds": 5})}}
+    )
+    with pytest.raises(InputError, match="take 10 rounds, and the noise of its global models is made for 5"):
+        replay(more, tmp_path, workers=1, stored=Path(whole["path"]))
+
+
+def test_rounds_that_the_victim_refused_are_not_said_to_be_seen(tmp_path) -> None:
+    """Five answers, two of them in the warm-up."""
+    one = "attacks={look={kind='passive', rounds=20}}"
+    more = ("game.warm_up=2", "server.rounds=5", "game.repeats=1")
+    document = replay(scenario(*LOCAL, *more, one), tmp_path, workers=1)
+    [look] = document["attacks"]
+    assert look["observed"] == {"first": 3, "last": 5, "count": 3}
+    assert look["rounds_refused"] == 17
+    with pytest.raises(ScenarioError, match="given before the first round that is observed"):
+        scenario(*LOCAL, *more, "attacks={look={kind='passive', rounds=1, skip=3}}")
+
+
+def test_a_transcript_whose_accuracies_are_gone_is_refused(played, tmp_path) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(played["path"], copied)
+    [index] = copied.glob("run-1/seen/*/*/transcript.json")
+    text = json.loads(index.read_text())
+    index.write_text(json.dumps({**text, "facts": {}}))
+    look = scenario().model_copy(update={"attacks": {"look": scenario().attacks["look"]}})
+    with pytest.raises(InputError, match="the transcript is damaged"):
+        replay(look, tmp_path / "out", workers=1, stored=copied)
+
+
 def test_nothing_is_kept_of_what_was_seen_where_none_of_it_is_wanted(tmp_path) -> None:
     document = replay(
         scenario("game.transcripts=false", "game.repeats=1", "attacks={one={kind='passive', rounds=1}}"),
@@ -176,6 +224,9 @@ def test_the_game_is_played_at_each_epsilon_and_without_privacy(tmp_path) -> Non
     assert folders == {
         f"{name}/run-{seed}" for name in ("epsilon-1", "epsilon-50", "no-privacy") for seed in (1, 2)
     }
+    found = document["verdict"]  # each attack by the ledger of its own run
+    assert found["checked"] == ["look (epsilon 1)", "look (epsilon 50)"]
+    assert (found["unbounded"], found["holds"]) == (["look (no privacy)"], True)
     again = replay(scenario(privacy, *more, one), tmp_path, workers=1, stored=Path(document["path"]))
     assert without_times(again["attacks"]) == without_times(told)
     assert checked_document(Path(document["path"]))["attacks"]
@@ -185,6 +236,8 @@ def test_the_game_is_played_at_each_epsilon_and_without_privacy(tmp_path) -> Non
     ("override", "message"),
     [
         ("game.victim=1", "another run than the scenario's: its members"),
+        ("game.members=30", "another run than the scenario's: its members"),
+        ("game.nonmembers=30", "another run than the scenario's: its members"),
         ("training.learning_rate=0.2", "another run than the scenario's"),
         ("game.warm_up=2", "another run than the scenario's"),
         ("data.flip=0.3", "another run than the scenario's"),

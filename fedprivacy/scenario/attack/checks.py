@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from fedprivacy.scenario.attack.branches import branches_of
-from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings
+from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.scenario import Scenario
@@ -100,6 +100,15 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: Mapping[str, Atta
                     "and the attacks before this one take all of them",
                     "Set server.rounds higher, with fewer targets, or play this attack in a run of its own.",
                 )
+            for name in branch.names:
+                attack = attacks[name]
+                if isinstance(attack, Passive) and began < most <= began + attack.watched[0]:
+                    yield Finding(
+                        ("attacks", name),
+                        f"clients answer {most} times, and all of these answers are given before the first "
+                        "round that is observed",
+                        "Set skip lower, or server.rounds higher.",
+                    )
             began += branch.rounds
     elif privacy.trust == "central":
         asked = [branch for branch in branches if not branch.attack.isolating]
@@ -129,6 +138,9 @@ def _of_attack(run: Scenario, game: GameSettings, attack: Attack) -> Iterator[tu
             what = "an attacker cannot take its own share out of the models that this optimizer makes"
             yield "seat", what, 'Set server.optimizer = "sgd".'
     if isinstance(attack, Ascent):
+        targets = game.members + game.nonmembers
+        if attack.targets_per_round > targets:
+            yield "targets_per_round", f"there are {targets} targets in all", f"At most {targets}."
         if attack.seat == "server" and attack.boost is not None:
             yield "boost", 'has no effect with seat = "server"', "Remove it."
         if attack.everybody and (attack.seat == "participant" or attack.isolating):

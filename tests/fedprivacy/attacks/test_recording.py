@@ -54,9 +54,26 @@ def test_a_seat_without_others_has_none(tmp_path) -> None:
     assert found.others.shape == (0, 2)
 
 
-@pytest.mark.parametrize("name", ["round-000004.safetensors", "transcript.json"])
-def test_damage_is_said_with_the_file_and_what_to_do(recording, name) -> None:
-    path: Path = recording.folder / name
+def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:20])
+
+
+def change(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("round-000004.safetensors", cut),
+        ("round-000004.safetensors", change),
+        ("round-000004.safetensors", Path.unlink),  # and not: the victim refused
+        ("transcript.json", cut),
+    ],
+)
+def test_damage_is_said_with_the_file_and_what_to_do(recording, name, damage) -> None:
+    damage(recording.folder / name)
     with pytest.raises(InputError, match=rf"{name}: the transcript is damaged .* Remove .*played again"):
         list(recording.sights([4])) if "round" in name else recording.covers([0])

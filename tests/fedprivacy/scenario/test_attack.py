@@ -227,6 +227,10 @@ ONE_MISTAKE = {
         [('seat = "server"', 'seat = "server"\nattacker = 1')],
         ['my.toml:28: attacks.climb.attacker: has no effect with seat = "server". Remove it.'],
     ),
+    "more targets at once than there are": (
+        [('seat = "server"', 'seat = "server"\ntargets_per_round = 91')],
+        ["my.toml:28: attacks.climb.targets_per_round: there are 90 targets in all. At most 90."],
+    ),
     "a boost at the server": (
         [('seat = "server"', 'seat = "server"\nboost = 4.0')],
         ['my.toml:28: attacks.climb.boost: has no effect with seat = "server". Remove it.'],
