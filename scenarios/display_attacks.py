@@ -42,6 +42,10 @@ def show_replay(document: Mapping[str, Any]) -> None:
     lost = sum(attack["targets_lost"] for attack in document["attacks"])
     if lost:
         plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)
+    for attack in document["attacks"]:
+        if attack["rounds_refused"]:
+            refused = f"the victim refused {attack['rounds_refused']:,} of the rounds that it was to observe"
+            plain.print(f"{attack['name']}: {refused}", markup=False)
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)

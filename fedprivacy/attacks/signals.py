@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from fedprivacy.attacks.linear import is_linear, linear_gradients
 from fedprivacy.models import unflatten
+from fedprivacy.training.linear import is_linear, linear_gradients
 
 Vector = NDArray[np.float64]
 _NUMBERS = 2**24  # of gradients in memory at once
@@ -82,7 +82,7 @@ class Probe:
             either is 0; and the norms of the gradients, shape (records,).
         """
         if is_linear(self.module):
-            factors = linear_gradients(self.module, weights, self.x, self.y)
+            factors = linear_gradients(self.module, unflatten(self.module, weights), self.x, self.y)
             products, norms = factors.products(updates), factors.squares().sqrt()
         else:
             blocks = [(g @ updates.T, g.norm(dim=1)) for _, g in self.gradients(weights)]

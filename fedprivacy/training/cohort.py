@@ -3,8 +3,9 @@
 Each client runs SGD on its own records from the weights that it was sent, if wanted with momentum,
 weight decay (both as in `torch.optim.SGD`) and the proximal term of FedProx. A chunk of clients is
 one computation: `vmap` over clients of the gradient of the loss. A client that is alone in its chunk
-needs no `vmap`, whose own work is then most of the work (24 instead of 108 ms for 19 batches of 32 records on
-an MLP 600-128-100). Either way equal to a plain PyTorch loop client by client, up to rounding.
+needs no `vmap`, whose own work is then most of the work: 19 batches of 32 records on an MLP 600-128-100 took
+108 ms, by plain autograd 38 ms, and where all layers are linear, by their factors, 25 ms. Either way equal
+to a plain PyTorch loop client by client, up to rounding.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch.func import functional_call, grad, vmap
 
 from fedprivacy.models import unflatten
 from fedprivacy.seeds import Streams
+from fedprivacy.training.linear import is_linear, linear_gradients
 
 Index = NDArray[np.int64]
 Weights = dict[str, Tensor]
@@ -85,13 +87,15 @@ def train_cohort(
         losses = nn.functional.cross_entropy(logits, labels, reduction="none")
         return (losses * weight).sum()
 
-    shared, own = _alone(mean_loss) if len(records) == 1 else _together(mean_loss)
+    shared, own = _alone(module, mean_loss) if len(records) == 1 else _together(mean_loss)
     velocity: Weights = {}
+    rows, rows_used = torch.from_numpy(index), torch.from_numpy(used)
+    mask = rows_used.to(torch.float32)
+    weights_of_records = mask / mask.sum(dim=2, keepdim=True).clamp_min(1.0)
+    idle = ~rows_used.any(dim=2)
     for step in range(index.shape[1]):
-        rows = torch.from_numpy(index[:, step])
-        mask = torch.from_numpy(used[:, step]).to(torch.float32)
-        weight = mask / mask.sum(dim=1, keepdim=True).clamp_min(1.0)
-        steps = (own if step else shared)(current, x[rows], y[rows], weight)
+        batch = rows[:, step]
+        steps = (own if step else shared)(current, x[batch], y[batch], weights_of_records[:, step])
         for name, direction in steps.items():
             if options.proximal:
                 direction = direction + options.proximal * (current[name] - start[name])
@@ -102,10 +106,14 @@ def train_cohort(
                 velocity[name] = direction
             steps[name] = direction
         # A client that has no batch left stays where it is, whatever its momentum and weight decay.
-        done = torch.from_numpy(np.flatnonzero(~used[:, step].any(axis=1)))
-        if len(done):
+        if idle[:, step].any():
+            done = idle[:, step].nonzero().flatten()
             steps = {name: direction.index_fill(0, done, 0.0) for name, direction in steps.items()}
-        current = {name: current[name] - options.learning_rate * steps[name] for name in start}
+        if step:
+            for name, direction in steps.items():
+                current[name].sub_(direction, alpha=options.learning_rate)
+        else:  # from here on each client has weights of its own
+            current = {name: start[name].sub(steps[name], alpha=options.learning_rate) for name in start}
     return torch.cat([(current[name] - start[name]).flatten(1) for name in start], dim=1)
 
 
@@ -114,10 +122,13 @@ def _together(loss: Loss) -> tuple[Callable[..., Weights], Callable[..., Weights
     return vmap(grad(loss), in_dims=(None, 0, 0, 0)), vmap(grad(loss), in_dims=(0, 0, 0, 0))
 
 
-def _alone(loss: Loss) -> tuple[Callable[..., Weights], Callable[..., Weights]]:
-    """The same of a single client, by plain autograd; shapes as `_together` has them."""
+def _alone(module: nn.Module, loss: Loss) -> tuple[Callable[..., Weights], Callable[..., Weights]]:
+    """The same of a single client, without `vmap`; shapes as `_together` has them."""
 
     def shared(weights: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Weights:
+        if is_linear(module):
+            total = linear_gradients(module, weights, inputs[0], labels[0], weight[0]).total()
+            return {name: total[name][None] for name in weights}
         point = {name: value.detach().requires_grad_(True) for name, value in weights.items()}
         gradients = torch.autograd.grad(
             loss(point, inputs[0], labels[0], weight[0]), list(point.values()), materialize_grads=True

@@ -7,6 +7,7 @@ and its product with any vector, follow from the two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -42,6 +43,15 @@ class LinearGradients:
             ]
         ).sum(dim=0)
 
+    def total(self) -> dict[str, Tensor]:
+        """The sum of all gradients, by parameter."""
+        found = {}
+        for name, back in self.backs.items():
+            found[f"{name}.weight"] = back.T @ self.inputs[name]
+            if self._has_bias(name):
+                found[f"{name}.bias"] = back.sum(dim=0)
+        return found
+
     def products(self, vectors: Tensor) -> Tensor:
         """The product of each gradient with each vector.
 
@@ -72,27 +82,31 @@ def is_linear(module: nn.Module) -> TypeGuard[nn.Sequential]:
     return all(type(layer) in _LAYERS for layer in module.children())
 
 
-def linear_gradients(module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor) -> LinearGradients:
+def linear_gradients(
+    module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, shares: Tensor | None = None
+) -> LinearGradients:
     """The gradients of the cross-entropy of each record, by one pass forward and one back.
 
     Args:
         module: A chain of linear layers (`is_linear`); its own weights are not read.
-        weights: Shape (parameters,).
+        weights: By parameter; not differentiated.
         x: The records, shape (records, *features).
         y: Their labels, shape (records,).
+        shares: By what each record's gradient is multiplied, shape (records,); None: 1.
     """
-    parts, flowing = unflatten(module, weights), x
+    flowing = x
     inputs: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear):
             inputs[name] = flowing.detach()
-            flowing = nn.functional.linear(flowing, parts[f"{name}.weight"], parts.get(f"{name}.bias"))
+            flowing = nn.functional.linear(flowing, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
             if not flowing.requires_grad:
                 flowing.requires_grad_(True)
             outputs[name] = flowing
         else:
             flowing = layer(flowing)
-    loss = nn.functional.cross_entropy(flowing, y, reduction="sum")
-    backs = torch.autograd.grad(loss, list(outputs.values()))
+    losses = nn.functional.cross_entropy(flowing, y, reduction="none")
+    each = torch.ones_like(losses) if shares is None else shares
+    backs = torch.autograd.grad(losses, list(outputs.values()), each)
     return LinearGradients(module, inputs, dict(zip(outputs, backs, strict=True)))

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedprivacy.attacks.linear import is_linear
 from fedprivacy.attacks.signals import Probe
+from fedprivacy.training.linear import is_linear
 
 CHAINS = {
     "logistic": nn.Sequential(nn.Flatten(), nn.Linear(6, 3)),
