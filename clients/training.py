@@ -96,4 +96,5 @@ def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> torch.Tensor:
         fleet.training,
         fleet.streams,
         request.round,
+        alone=len(request.clients) == 1,
     )

@@ -61,6 +61,8 @@ def train_cohort(
     options: LocalTraining,
     streams: Streams,
     round: int,
+    *,
+    alone: bool = False,
 ) -> Tensor:
     """The updates of a chunk of clients.
 
@@ -74,6 +76,8 @@ def train_cohort(
         options: The clients' optimiser.
         streams: The run's random streams.
         round: The round, which keys the batch order too.
+        alone: Whether the only client is its whole chunk, so that it may be trained without `vmap`. One that
+            is trained by itself since another of its chunk failed may not: its rounding would tell of that.
 
     Returns:
         Weights after local training minus `weights`, float32, shape (clients, parameters).
@@ -87,7 +91,7 @@ def train_cohort(
         losses = nn.functional.cross_entropy(logits, labels, reduction="none")
         return (losses * weight).sum()
 
-    shared, own = _alone(module, mean_loss) if len(records) == 1 else _together(mean_loss)
+    shared, own = _alone(module, mean_loss) if alone else _together(mean_loss)
     velocity: Weights = {}
     rows, rows_used = torch.from_numpy(index), torch.from_numpy(used)
     mask = rows_used.to(torch.float32)

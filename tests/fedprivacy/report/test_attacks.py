@@ -132,8 +132,8 @@ def test_the_story_of_an_ascent_stands_in_a_picture_and_a_table(documents) -> No
     document = documents["bare"]
     [[told, *_]] = [one["story"] for one in document["attacks"] if one["story"]]
     rows = Page(report.render(document)).rows("ascent")
-    assert ["Member", *map(_short, told["member"])] in rows
-    assert ["Non-member", *map(_short, told["nonmember"])] in rows
+    assert ["Member, run 1 of 2", *map(_short, told["member"])] in rows
+    assert ["Non-member, run 1 of 2", *map(_short, told["nonmember"])] in rows
     assert 'id="ascent"' not in report.render(documents["private"])
 
 
