@@ -64,13 +64,12 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
     return {
         "attacks": attacks,
         "ledgers": ledgers,
-        "verdict": _verdict(scenario, attacks, ledgers, played).to_json(),
+        "verdict": _verdict(attacks, ledgers, played).to_json(),
         "notes": [GAME, BRANCHES, *stored],
     }
 
 
 def _verdict(
-    scenario: AttackScenario,
     attacks: Sequence[Mapping[str, Any]],
     ledgers: Sequence[Mapping[str, Any]],
     played: Played,

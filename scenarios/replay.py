@@ -56,7 +56,7 @@ def replay(
     if stored is not None:
         for run in asked:
             stored_run(run)
-        for run in asked:
+        for run in asked:  # what is refused is refused before anything is written; played, it costs no more
             run.spend()
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from fedprivacy.models import unflatten
 
-# What may stand between linear layers: it treats each record by itself.
+# What a chain may be made of: each treats every record by itself.
 _LAYERS = (nn.Linear, nn.Flatten, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU)
 
 
@@ -76,10 +76,15 @@ class LinearGradients:
 
 
 def is_linear(module: nn.Module) -> TypeGuard[nn.Sequential]:
-    """Whether a module is a chain of linear layers, none of them twice, with activations between them."""
-    if not isinstance(module, nn.Sequential) or len(list(module.children())) < len(module):
+    """Whether a module is a chain of linear layers with activations between them, and nothing more.
+
+    No layer and no parameter may stand in it twice, and no class of one's own: its `forward` may do anything.
+    """
+    if type(module) is not nn.Sequential or any(type(layer) not in _LAYERS for layer in module):
         return False
-    return all(type(layer) in _LAYERS for layer in module.children())
+    weights = [p for layer in module if isinstance(layer, nn.Linear) for p in (layer.weight, layer.bias)]
+    own = [id(p) for p in weights if p is not None]
+    return len(own) == len(set(own)) and set(own) == {id(p) for p in module.parameters()}
 
 
 def linear_gradients(

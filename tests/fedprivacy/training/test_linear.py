@@ -41,3 +41,16 @@ def test_other_networks_are_left_to_plain_gradients() -> None:
     assert not is_linear(nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3)))
     assert not is_linear(nn.Sequential(nn.Linear(3, 3), nn.Softmax(dim=0)))
     assert not is_linear(layer)
+    tied = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+    assert is_linear(tied)
+    tied[2].weight = tied[0].weight
+    assert not is_linear(tied)
+
+
+class Doubled(nn.Sequential):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * super().forward(x)
+
+
+def test_a_class_of_ones_own_is_asked_for_its_own_forward() -> None:
+    assert not is_linear(Doubled(nn.Linear(3, 3)))
