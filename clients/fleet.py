@@ -27,13 +27,15 @@ Ids = NDArray[np.int64]
 class Fleet:
     """The clients' side of a scenario: their own plan, data, model and random streams.
 
-    Nothing here is taken from a message, so a server cannot talk a client into less privacy.
+    Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
+    records that each client is agreed to have, shape (population,), which a game may add to or take from.
     """
 
     plan: Plan
     people: Population
     model: Blueprint
     module: nn.Module
+    sizes: Ids
     training: LocalTraining
     streams: Streams
     hosts: int
@@ -45,6 +47,7 @@ class Fleet:
         people: Population | None = None,
         plan: Plan | None = None,
         *,
+        sizes: Ids | None = None,
         allow_code: bool = False,
     ) -> Fleet:
         """The fleet of a scenario.
@@ -53,6 +56,7 @@ class Fleet:
             scenario: What the clients agreed to.
             people: Replaces the data that the scenario names.
             plan: The scenario's plan, where it has been calibrated before.
+            sizes: The records that each client is agreed to have; None: as many as it has.
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
@@ -66,13 +70,15 @@ class Fleet:
             people=people,
             model=model,
             module=model.build(0),
+            sizes=people.partition.sizes if sizes is None else sizes,
             training=LocalTraining(
-                epochs=options.epochs,
-                batch_size=None if options.batch_size == "all" else options.batch_size,
+                batches=options.sampler,
                 learning_rate=options.learning_rate,
                 momentum=options.momentum,
                 weight_decay=options.weight_decay,
                 proximal=options.proximal,
+                projection=options.projection,
+                averaging=options.averaging,
             ),
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,

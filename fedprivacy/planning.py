@@ -16,6 +16,8 @@ from fedprivacy.scenario import Scenario
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
+    With unit "example" the data are loaded where the size of the smallest client matters.
+
     Args:
         scenario: What is asked for.
         model: Its model, where it has been made before; some mechanisms depend on how many parameters
@@ -56,6 +58,8 @@ def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
 def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
     """The plan before it is calibrated: the noise is the scenario's where it gives one."""
     privacy = scenario.privacy
+    batches = scenario.training.sampler if privacy.unit == "example" else None
+    by_size = batches is not None and batches.by_size
     return Plan(
         trust=privacy.trust,
         unit=privacy.unit,
@@ -67,6 +71,8 @@ def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
         delta=None if privacy.trust == "none" else privacy.delta,
         max_participations=privacy.max_participations,
         noise_draw=privacy.noise_draw,
+        batches=batches,
+        least_records=int(population(scenario.data).partition.sizes.min()) if by_size else None,
     )
 
 
