@@ -14,7 +14,7 @@ from torch import nn
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
+from fedprivacy.planning import batches_of, plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
@@ -72,7 +72,7 @@ class Fleet:
             module=model.build(0),
             sizes=people.partition.sizes if sizes is None else sizes,
             training=LocalTraining(
-                batches=options.sampler,
+                batches=batches_of(scenario),
                 learning_rate=options.learning_rate,
                 momentum=options.momentum,
                 weight_decay=options.weight_decay,

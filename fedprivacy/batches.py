@@ -41,7 +41,7 @@ class PoissonBatches:
         return self.rate
 
     def at(self, agreed: int) -> PoissonBatches:
-        """The same at the rate of a client of so many records; it stays so if a record is added or removed."""
+        """The same at the rate of a client of so many records, which stays if one comes or goes."""
         return PoissonBatches(self.steps, rate=self.rate_of(agreed))
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:

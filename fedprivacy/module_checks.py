@@ -18,11 +18,11 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
+from fedprivacy.batches import ShuffledBatches
 from fedprivacy.factory import reason, wrong
 from fedprivacy.models import flat_weights
 from fedprivacy.scenario.model import Code
 from fedprivacy.seeds import Streams
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.training.cohort import LocalTraining, train_cohort
 
 _RANDOM = "is random at training time, and clients that train side by side cannot repeat its draws"

@@ -49,16 +49,16 @@ BROKEN_OFF = (
 )
 ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
 STEPS_ENFORCED = (
-    "each client clips the gradient of each record, draws its own batches and noise and counts its own answers, "
-    "whatever the server asks"
+    "each client clips the gradient of each record, draws its own batches and noise and counts its own "
+    "answers, whatever the server asks"
 )
 STEPS_HANDED = (
-    "whoever submits the run is honest about the plan: each client clips the gradient of each record, draws its "
-    "own batches and noise and counts its own answers, but by the plan that came with the run"
+    "whoever submits the run is honest about the plan: each client clips the gradient of each record, draws "
+    "its own batches and noise and counts its own answers, but by the plan that came with the run"
 )
 SIZES_PUBLIC = (
-    "how many records each client has is public, and what is reckoned with it (rates of batches, denominators of "
-    "means) stays the same if a record comes or goes"
+    "how many records each client has is public, and what is reckoned with it (rates of batches, denominators "
+    "of means) stays the same if a record comes or goes"
 )
 OTHERS_HONEST = (
     "neither the server nor another client colludes with the observer: it sees only the final model"
@@ -207,7 +207,7 @@ class Ledger:
             secret = [] if plan.sampler.name == "all" or plan.batches else [SECRET_COHORT]
             return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
         if plan.step_noise is not None:
-            # Whoever looks sees no more than the models that clients answer with, each step of which is noisy.
+            # Whoever looks sees no more than the models that clients answer with: each step is noisy.
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
             enforced = STEPS_ENFORCED if self.held else STEPS_HANDED
             return [_claim(observer, event, [enforced, HIDDEN, *self._common])]

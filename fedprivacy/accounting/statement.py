@@ -79,9 +79,8 @@ class Guarantee:
             return f"No guarantee against {seen}: {self.assumptions[0]}."
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
-            f"{NEIGHBOURS[self.unit, self.adjacency]} (unit {self.unit}, {self.adjacency}), trust {self.trust}, "
-            f"{self.sampling}, {rounds}, accountant "
-            f"{self.accountant}; provided that "
+            f"{NEIGHBOURS[self.unit, self.adjacency]} (unit {self.unit}, {self.adjacency}), trust "
+            f"{self.trust}, {self.sampling}, {rounds}, accountant {self.accountant}; provided that "
             f"{'; '.join(self.assumptions)}."
         )
 
@@ -130,8 +129,8 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
         ends = ("largest", "median")
         if bool(said) != bool(found) or (said and found and any(_apart(said[e], found[e]) for e in ends)):
             raise InputError(
-                f"{where}: says other epsilons of single clients than its ledger costs. The record was changed, "
-                "or made with another accountant: run it again."
+                f"{where}: says other epsilons of single clients than its ledger costs. The record was "
+                "changed, or made with another accountant: run it again."
             )
     except (KeyError, TypeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error

@@ -37,7 +37,7 @@ _WHY = {
         "the bound is that of two steps (group privacy)"
     ),
     ("example", "replace-one"): (
-        "a record that is out is as one whose gradients are zero, which replace-one covers at the same epsilon"
+        "a record that is out is as one whose gradients are zero, which replace-one covers at that epsilon"
     ),
     ("example", "add-remove"): "a record in or out is one step",
     ("example", "zero-out"): "a record that is out counts as zero in every sum",

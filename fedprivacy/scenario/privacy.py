@@ -42,8 +42,7 @@ class _Noisy(_Privacy):
     clipping_norm: float = Field(
         gt=0,
         le=10**9,
-        description="The largest L2 norm of an update, or with unit example of a record's gradient; the noise "
-        "grows with it.",
+        description="The largest L2 norm of an update, or of a record's gradient; the noise grows with it.",
         examples=[1.0],
     )
     delta: float = Field(1e-5, description="The additive slack of the guarantee.")

@@ -1,4 +1,4 @@
-"""What a client does with the model that it gets: the section `[training]`, a class for each way to draw batches."""
+"""What a client does with the model: the section `[training]`, a class for each way to draw batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario.base import Section
 
 
@@ -55,11 +54,6 @@ class ShuffledTraining(_Training):
         "all", description='The records of one step; "all" makes one step of them.'
     )
 
-    @property
-    def sampler(self) -> Batches:
-        """What draws the batches."""
-        return ShuffledBatches(self.epochs, None if self.batch_size == "all" else self.batch_size)
-
 
 class PoissonTraining(_Training):
     """Batches that each record joins by a coin of its own."""
@@ -76,11 +70,6 @@ class PoissonTraining(_Training):
         description="The mean size of a batch, such as 32: then records of small clients join more often.",
     )
 
-    @property
-    def sampler(self) -> Batches:
-        """What draws the batches."""
-        return PoissonBatches(self.steps, self.rate, self.batch_size)
-
 
 class ReplacementTraining(_Training):
     """Batches of which each place is drawn from all records."""
@@ -88,11 +77,6 @@ class ReplacementTraining(_Training):
     batches: Literal["with-replacement"]
     steps: int = Field(ge=1, le=10**6, description="The steps of a client in a round.", examples=[10])
     batch_size: int = Field(ge=1, le=10**6, description="The places of a batch.", examples=[32])
-
-    @property
-    def sampler(self) -> Batches:
-        """What draws the batches."""
-        return ReplacementBatches(self.steps, self.batch_size)
 
 
 Training = Annotated[ShuffledTraining | PoissonTraining | ReplacementTraining, Field(discriminator="batches")]

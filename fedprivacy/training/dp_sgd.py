@@ -57,8 +57,8 @@ def train_examples(
         blank: As if no record had a gradient: what a client answers whose training failed.
 
     Returns:
-        What the clients answer less `weights`, float64, shape (clients, parameters); and how many gradients of
-        each client were not finite and counted as zero, shape (clients,).
+        What the clients answer less `weights`, float64, shape (clients, parameters); and how many gradients
+        of each client were not finite and counted as zero, shape (clients,).
     """
     index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
     used &= not blank
@@ -120,8 +120,8 @@ def clipped_gradients(
         As `train_examples` has them; `options` make one step.
 
     Returns:
-        The sums of clipped gradients with their sign turned, float64, shape (clients, parameters); and how many
-        gradients of each client were not finite and counted as zero, shape (clients,).
+        The sums of clipped gradients with their sign turned, float64, shape (clients, parameters); and how
+        many gradients of each client were not finite and counted as zero, shape (clients,).
     """
     index, used, _ = batches(records, clients, sizes, options.batches, streams, round)
     if index.shape[1] != 1:

@@ -1,10 +1,13 @@
 """Stub."""
 
 from __future__ import annotations
+
 from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+
 from fedprivacy.models import unflatten
 
 
