@@ -82,6 +82,14 @@ def composed_gaussians(parts: Composition, delta: float, adjacency: str) -> floa
     return gaussian_epsilon(delta, composed_mu(parts, adjacency))
 
 
+def applications(event: dp.DpEvent) -> Composition:
+    """The releases that a sample goes through, in the form that `events.releases` gives them."""
+    each = event.events if isinstance(event, dp.ComposedDpEvent) else (event,)
+    return tuple(
+        (part.event, part.count) if isinstance(part, dp.SelfComposedDpEvent) else (part, 1) for part in each
+    )
+
+
 def all_gaussian(parts: Composition) -> bool:
     return all(isinstance(leaf, dp.GaussianDpEvent) for leaf, _ in parts)
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from fedprivacy.accounting.events import Composition
-from fedprivacy.accounting.gaussian import all_gaussian, gaussian_deltas, root_information
+from fedprivacy.accounting.gaussian import all_gaussian, applications, gaussian_deltas, root_information
 from fedprivacy.errors import UnsupportedEvent
 
 Numbers = NDArray[np.float64]
@@ -85,10 +85,7 @@ def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
             batch = 1  # with one place there is nothing to put back
         case _:
             raise UnsupportedEvent("Only batches drawn with replacement can be known.")
-    each = inner.events if isinstance(inner, dp.ComposedDpEvent) else (inner,)
-    single = tuple(
-        (part.event, part.count) if isinstance(part, dp.SelfComposedDpEvent) else (part, 1) for part in each
-    )
+    single = applications(inner)
     if not all_gaussian(single):
         raise UnsupportedEvent("Only Gaussian noise on a batch drawn with replacement has an accountant.")
     law = _law(records, batch, count)

@@ -12,6 +12,14 @@ from fedprivacy.errors import InputError
 from fedprivacy.runs import SCHEMA
 
 ADJACENCIES = tuple(NEIGHBOURS)
+CHANGED = {
+    "client": NEIGHBOURS,
+    "example": {
+        "replace-one": "one record replaced by any other",
+        "add-remove": "one record added or removed",
+        "zero-out": "one record's gradient replaced by zero",
+    },
+}
 MAX_ROUNDS = 10**6
 
 
@@ -114,11 +122,11 @@ def flag(option: str) -> str:
     return "--" + option.removesuffix("_").replace("_", "-")
 
 
-def promise(epsilon: float, delta: float, adjacency: str, accountant: str) -> str:
+def promise(epsilon: float, delta: float, adjacency: str, accountant: str, unit: str = "client") -> str:
     """A guarantee in words: epsilon, delta, who may change, unit, adjacency and accountant."""
     return (
-        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {NEIGHBOURS[adjacency]} "
-        f"(unit client, {adjacency}; accountant {accountant})"
+        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {CHANGED[unit][adjacency]} "
+        f"(unit {unit}, {adjacency}; accountant {accountant})"
     )
 
 
