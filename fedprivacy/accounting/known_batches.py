@@ -206,7 +206,6 @@ def _square(records: int, batch: int) -> _Law:
     return _Law(step, low, np.bincount(places, mass), float(times.sf(most)))._within()
 
 
-
 def _largest(batch: int, above: Callable[[int], float]) -> int:
     """The least count with at most `_UPPER` above it (scipy's isf gives up at such tails)."""
     low, high = -1, batch

@@ -17,6 +17,10 @@ from scenarios.budgets.question import ADJACENCIES, Question, Range, plural, pro
 
 MOST = Range(1, 10**9)
 ALL_RECORDS = "all records"  # full-batch DP-GD, beside the samplers
+FIXED = (
+    "Under add-remove it holds where the rate and the divisor of the mean are fixed without looking at how many "
+    "records there are: zero-out says the same of a number that is public."
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class DpSgdQuestion(Question):
                 problems.append(f"{name}: {str(error).rstrip('.')}")
         lectures, sentence = self._lectures(samplers[self.sampling], asked["epsilon"])
         words = [self._words(samplers[self.sampling], asked), sentence]
+        if self.adjacency == "add-remove":
+            words.append(FIXED)
         words += [f"No answer for {'; '.join(problems)}."] if problems else []
         return {
             "epsilon": asked["epsilon"],

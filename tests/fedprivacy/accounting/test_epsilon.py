@@ -310,7 +310,9 @@ def test_no_noise_is_no_privacy_whatever_else_there_is() -> None:
         (dp.SampledWithReplacementDpEvent(100, 10, dp.LaplaceDpEvent(2.0)), "replace-one", "use Poisson"),
         (dp.SampledWithReplacementDpEvent(100, 10**10, dp.GaussianDpEvent(2.0)), "zero-out", "use Poisson"),
         (
-            dp.ComposedDpEvent([poisson(2.0), dp.SampledWithReplacementDpEvent(9, 2, dp.GaussianDpEvent(2.0))]),
+            dp.ComposedDpEvent(
+                [poisson(2.0), dp.SampledWithReplacementDpEvent(9, 2, dp.GaussianDpEvent(2.0))]
+            ),
             "replace-one",
             "beside none but Gaussian",
         ),
