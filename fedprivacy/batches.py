@@ -7,7 +7,6 @@ all records costs, and nothing is amplified. A batch drawn with replacement may 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -97,7 +96,8 @@ class ShuffledBatches:
 
         A record is in one batch of a pass, whatever the order: parallel composition. One record more or less
         would move others from batch to batch, so that a pass in batches is a sample of all records, of fixed
-        size: as good as the release itself where their number stays, and without an accountant under add-remove.
+        size: as good as the release itself where their number stays, but under add-remove no accountant
+        answers for it.
         """
         if self.batch_size is not None:
             release = dp_accounting.SampledWithoutReplacementDpEvent(records, records, release)

@@ -12,7 +12,7 @@ and that doubling happens in the accountants behind this door, never in the even
 | what else has a privacy loss distribution: Poisson sampling, Laplace | "PLD" |
 | the rest: fixed-size sampling, trees, private selection | "RDP" |
 | sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
-| Gaussian releases of batches drawn with replacement | "known batches": nothing is claimed for their secrecy |
+| Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 
 Each answer is an upper bound: the exact ones up to floating point, the others with an allowance for
 what the FFT and the sums of logarithms in dp_accounting lose.

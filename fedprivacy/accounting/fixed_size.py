@@ -38,7 +38,7 @@ def fixed_size_rdp(rate: float, noise: float, orders: Numbers) -> Numbers:
 
 
 def _log_terms(rate: float, noise: float, largest: int) -> tuple[Numbers, Numbers]:
-    """The terms of degrees 2 to `largest` without their binomial coefficients, by both bounds, in logarithms."""
+    """The terms of degrees 2 to `largest` without binomial coefficients, by both bounds, in logarithms."""
     degrees = np.arange(2, largest + 1)
     moments = degrees * (degrees - 1) / (2 * noise * noise)  # log E[ratio^degree]
     powers = degrees * np.log(rate)

@@ -1,4 +1,4 @@
-"""`budget dp-sgd`: noise and epsilon of one record, for each way to draw batches, from a run's own objects."""
+"""`budget dp-sgd`: noise and epsilon of one record, for each way to draw batches, by a run's own objects."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scenarios.budgets.question import ADJACENCIES, Question, Range, plural, pro
 MOST = Range(1, 10**9)
 ALL_RECORDS = "all records"  # full-batch DP-GD, beside the samplers
 FIXED = (
-    "Under add-remove it holds where the rate and the divisor of the mean are fixed without looking at how many "
-    "records there are: zero-out says the same of a number that is public."
+    "Under add-remove it holds where the rate and the divisor of the mean are fixed without looking at how "
+    "many records there are: zero-out says the same of a number that is public."
 )
 
 
@@ -144,13 +144,13 @@ class DpSgdQuestion(Question):
         )
         guarantee = promise(asked["epsilon"], self.delta, self.adjacency, asked["accountant"], "example")
         return (
-            f"Gaussian noise of standard deviation {asked['noise_multiplier']:.6g} x C on each sum of gradients "
-            f"clipped to L2 norm C, in {_said(batches)} out of {plural(self.records, 'record')}, costs "
-            f"{guarantee}. It holds against {against}, not against whoever holds the records. It protects one "
-            "record; a person with m of them has by group privacy only what `fedprivacy budget group --size m` "
-            "says. The table has the other ways to draw batches, and full-batch DP-GD, at the same work: as "
-            "many gradients of records, in whole passes rounded up; noise of mean is the standard deviation / C "
-            "in a mean gradient."
+            f"Gaussian noise of standard deviation {asked['noise_multiplier']:.6g} x C on each sum of "
+            f"gradients clipped to L2 norm C, in {_said(batches)} out of {plural(self.records, 'record')}, "
+            f"costs {guarantee}. It holds against {against}, not against whoever holds the records. It "
+            "protects one record; a person with m of them has by group privacy only what `fedprivacy budget "
+            "group --size m` says. The table has the other ways to draw batches, and full-batch DP-GD, at the "
+            "same work: as many gradients of records, in whole passes rounded up; noise of mean is the "
+            "standard deviation / C in a mean gradient."
         )
 
     def _lectures(self, batches: Batches, found: float) -> tuple[dict[str, float | None], str]:
