@@ -89,7 +89,7 @@ def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
     if not all_gaussian(single):
         raise UnsupportedEvent("Only Gaussian noise on a batch drawn with replacement has an accountant.")
     law = _law(records, batch, count)
-    return _Information(law.values * root_information(single) ** 2, law.mass, law.lost)
+    return _Information(law.values * np.float64(root_information(single) ** 2), law.mass, law.lost)
 
 
 def _sum(parts: list[_Information]) -> _Information:
@@ -101,7 +101,7 @@ def _sum(parts: list[_Information]) -> _Information:
     for part in parts:
         above = part.values - part.values[0]
         places = np.ceil(above / step).astype(np.int64) if step > 0 else np.zeros(len(above), np.int64)
-        mass = np.convolve(mass, np.bincount(places, part.mass))
+        mass = np.convolve(mass, _binned(places, part.mass))
     least = sum(float(part.values[0]) for part in parts)
     return _Information(least + step * np.arange(len(mass)), mass, sum(part.lost for part in parts))
 
@@ -157,7 +157,7 @@ class _Law:
         # Relative to low, so that no huge sum of squares has to fit into 64 bits.
         shift = self.low - ratio * low  # from -ratio + 1 to 0
         places = -(-(np.arange(len(self.mass)) + shift) // ratio)
-        return _Law(step, low, np.bincount(places, self.mass), self.lost)
+        return _Law(step, low, _binned(places, self.mass), self.lost)
 
     def _within(self) -> _Law:
         """Without tails that hardly ever happen, and on a grid of at most `_POINTS` points."""
@@ -203,7 +203,11 @@ def _square(records: int, batch: int) -> _Law:
     step = 2 ** max(0, math.ceil(math.log2(max(1, spread / _POINTS))))
     low = -(-least * least // step)
     places = -(-(counts * counts) // step) - low
-    return _Law(step, low, np.bincount(places, mass), float(times.sf(most)))._within()
+    return _Law(step, low, _binned(places, mass), float(times.sf(most)))._within()
+
+
+def _binned(places: NDArray[np.int64], mass: Numbers) -> Numbers:
+    return np.bincount(places, mass).astype(np.float64)
 
 
 def _largest(batch: int, above: Callable[[int], float]) -> int:

@@ -148,8 +148,8 @@ class DpSgdQuestion(Question):
             f"gradients clipped to L2 norm C, in {_said(batches)} out of {plural(self.records, 'record')}, "
             f"costs {guarantee}. It holds against {against}, not against whoever holds the records. It "
             "protects one record; a person with m of them has by group privacy only what `fedprivacy budget "
-            "group --size m` says. The table has the other ways to draw batches, and full-batch DP-GD, at the "
-            "same work: as many gradients of records, in whole passes rounded up; noise of mean is the "
+            "group --size m` says. The table has the other ways to draw batches, and full-batch DP-GD, at "
+            "the same work: as many gradients of records, in whole passes rounded up; noise of mean is the "
             "standard deviation / C in a mean gradient."
         )
 
