@@ -89,7 +89,8 @@ def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
     if not all_gaussian(single):
         raise UnsupportedEvent("Only Gaussian noise on a batch drawn with replacement has an accountant.")
     law = _law(records, batch, count)
-    return _Information(law.values * np.float64(root_information(single) ** 2), law.mass, law.lost)
+    values = np.asarray(law.values * root_information(single) ** 2, np.float64)
+    return _Information(values, law.mass, law.lost)
 
 
 def _sum(parts: list[_Information]) -> _Information:
