@@ -31,6 +31,7 @@ class PoissonBatches:
     rate: float | None = None
     batch_size: int | None = None
     name: ClassVar[str] = "poisson"
+    random: ClassVar[bool] = True
 
     def rate_of(self, records: int) -> float:
         """The probability that one of `records` records joins a batch."""
@@ -38,6 +39,10 @@ class PoissonBatches:
             return min(1.0, self.batch_size / records)
         assert self.rate is not None
         return self.rate
+
+    def at(self, agreed: int) -> PoissonBatches:
+        """The same at the rate of a client of so many records, which stays if one comes or goes."""
+        return PoissonBatches(self.steps, rate=self.rate_of(agreed))
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
         """The records of each batch, as positions from 0, sorted; a batch may be empty."""
@@ -77,6 +82,15 @@ class ShuffledBatches:
     epochs: int
     batch_size: int | None = None
     name: ClassVar[str] = "shuffled"
+
+    @property
+    def random(self) -> bool:
+        """Whether anything is drawn at all."""
+        return self.batch_size is not None
+
+    def at(self, agreed: int) -> ShuffledBatches:
+        """The same for a client of so many records."""
+        return self
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
         """The records of each batch, as positions from 0; nothing is drawn where a batch holds them all."""
@@ -130,6 +144,11 @@ class ReplacementBatches:
     steps: int
     batch_size: int
     name: ClassVar[str] = "with-replacement"
+    random: ClassVar[bool] = True
+
+    def at(self, agreed: int) -> ReplacementBatches:
+        """The same for a client of so many records."""
+        return self
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
         """The records of each batch, as positions from 0; one may stand there several times."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedprivacy import __version__
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
+from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
@@ -63,6 +64,7 @@ class RunRecord:
         tested: Whether held-out records belong to clients (`Population.tests_clients`).
         candidates: The local mechanisms that the plan's was chosen from.
         noise_key: What tells the noise of this run from that of others (`run_streams`).
+        sizes: The records of each client (`Ledger`).
     """
 
     def __init__(
@@ -78,10 +80,11 @@ class RunRecord:
         tested: bool = False,
         candidates: Sequence[Candidate] | None = None,
         noise_key: str = "",
+        sizes: NDArray[np.int64] | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
-        self.ledger = Ledger(plan, held=held, tested=tested)
+        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
@@ -175,7 +178,9 @@ class RunRecord:
                 "candidates": self._candidates,
                 "sampling": plan.to_json()["sampler"],
                 "max_participations": plan.max_participations,
+                "batches": plan.to_json()["batches"],
                 "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
+                "per_client": per_client(ledger),
             },
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),

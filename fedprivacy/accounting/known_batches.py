@@ -89,8 +89,7 @@ def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
     if not all_gaussian(single):
         raise UnsupportedEvent("Only Gaussian noise on a batch drawn with replacement has an accountant.")
     law = _law(records, batch, count)
-    values = np.asarray(law.values * root_information(single) ** 2, np.float64)
-    return _Information(values, law.mass, law.lost)
+    return _Information(root_information(single) ** 2 * law.values, law.mass, law.lost)
 
 
 def _sum(parts: list[_Information]) -> _Information:
@@ -104,7 +103,9 @@ def _sum(parts: list[_Information]) -> _Information:
         places = np.ceil(above / step).astype(np.int64) if step > 0 else np.zeros(len(above), np.int64)
         mass = np.convolve(mass, _binned(places, part.mass))
     least = sum(float(part.values[0]) for part in parts)
-    return _Information(least + step * np.arange(len(mass)), mass, sum(part.lost for part in parts))
+    return _Information(
+        least + step * np.arange(len(mass), dtype=np.float64), mass, sum(part.lost for part in parts)
+    )
 
 
 def _epsilon(delta: float, mu: Numbers, mass: Numbers) -> float:

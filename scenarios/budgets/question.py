@@ -7,19 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.accounting.statement import NEIGHBOURS, printed
 from fedprivacy.errors import InputError
 from fedprivacy.runs import SCHEMA
 
-ADJACENCIES = tuple(NEIGHBOURS)
-CHANGED = {
-    "client": NEIGHBOURS,
-    "example": {
-        "replace-one": "one record replaced by any other",
-        "add-remove": "one record added or removed",
-        "zero-out": "one record's gradient replaced by zero",
-    },
-}
+ADJACENCIES = tuple(RELATIONS)
 MAX_ROUNDS = 10**6
 
 
@@ -125,7 +118,7 @@ def flag(option: str) -> str:
 def promise(epsilon: float, delta: float, adjacency: str, accountant: str, unit: str = "client") -> str:
     """A guarantee in words: epsilon, delta, who may change, unit, adjacency and accountant."""
     return (
-        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {CHANGED[unit][adjacency]} "
+        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {NEIGHBOURS[unit, adjacency]} "
         f"(unit {unit}, {adjacency}; accountant {accountant})"
     )
 

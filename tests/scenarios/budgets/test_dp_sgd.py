@@ -66,7 +66,7 @@ def test_words_say_who_is_protected_and_from_whom() -> None:
     poisson = DpSgdQuestion(**DIGITS, epsilon=2.0).document()["words"]
     known = DpSgdQuestion(**DIGITS, epsilon=2.0, sampling="with-replacement").document()["words"]
     for words in (poisson, known):
-        for said in ("out of 1,000 records", "one record replaced by any other (unit example, replace-one;",
+        for said in ("out of 1,000 records", "one record of a client replaced by any other (unit example, replace-one;",
                      "`fedprivacy budget group --size m`", "not against whoever holds the records"):  # fmt: skip
             assert said in words
     assert "but not which records were in a batch" in poisson
