@@ -29,8 +29,8 @@ class Fleet:
 
     Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
-    Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and the
-    noise is in an update by then.
+    Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
+    the noise is in an update by then.
     """
 
     plan: Plan
