@@ -63,7 +63,7 @@ class Fleet:
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
-            InputError: if the scenario's model cannot be made, not for this data, or not be trained by its trainer.
+            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked.
         """
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)

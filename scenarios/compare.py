@@ -143,7 +143,7 @@ def compare(
             "error": ending.error,
             "command": command,
             "started": started,
-            "versions": versions(),
+            "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
             **results(cells, directory.path),
             "interval": INTERVAL,

@@ -2,14 +2,15 @@
 
 Each client trains through `opacus.PrivacyEngine.make_private`: Opacus computes the records' gradients, clips
 them, adds the noise and divides by the mean size of a batch. The batches are drawn by the plan's own sampler,
-and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers see the same
-batches, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told its rate.
+and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers see the
+same batches, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told
+its rate.
 
 The noise is torch's: normal numbers made from a Mersenne Twister that no other client or round has. Its whole
-state is drawn from the client's stream of the run (`fedprivacy.seeds`), since torch would seed it with 32 bits,
-which among a million clients and rounds some would share. All is reckoned in float64: in float32 torch draws
-nothing beyond 5.77 standard deviations, and what is missing there can weigh as much as a usual delta. Whoever
-knows the seed of the run knows the noise.
+state is drawn from the client's stream of the run (`fedprivacy.seeds`), since torch would seed it with 32
+bits, which among a million clients and rounds some would share. All is reckoned in float64: in float32 torch
+draws nothing beyond 5.77 standard deviations, and over many steps the missing tail adds up to a usual delta.
+Whoever knows the seed of the run knows the noise.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def train_examples(
     zeroed = np.zeros(len(clients), dtype=np.int64)
     for row, (client, size) in enumerate(zip(clients.tolist(), sizes.tolist(), strict=True)):
         drawn = [index[row, step][used[row, step]] for step in range(steps[row])]
-        # A loader with no generator of its own draws a seed for its workers, of which it has none, from torch's.
+        # Without a generator of its own a loader draws from torch's: a seed for workers that it does not have.
         loader = DataLoader(data, batch_size=None, sampler=drawn, generator=torch.Generator())
         _start_at(start, private)
         with _without_answered_warnings():
@@ -224,13 +225,13 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
         Streams(0),
         0,
     )
-    expected, _ = dp_sgd.train_examples(*step)
     try:
         updates, _ = train_examples(*step)
     except Exception as error:
         raise InputError(
             _refused(f"Opacus, which reckons in float64 here, raises {_reason(error)}")
         ) from error
+    expected, _ = dp_sgd.train_examples(*step)
     if not torch.allclose(updates, expected, rtol=1e-3, atol=1e-5, equal_nan=True):
         raise InputError(_refused("Opacus gets other gradients from it than torch.func does"))
 
