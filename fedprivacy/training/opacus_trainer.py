@@ -77,7 +77,7 @@ def train_examples(
     zeroed = np.zeros(len(clients), dtype=np.int64)
     for row, (client, size) in enumerate(zip(clients.tolist(), sizes.tolist(), strict=True)):
         drawn = [index[row, step][used[row, step]] for step in range(steps[row])]
-        # Without a generator of its own a loader draws from torch's: a seed for workers that it does not have.
+        # Without a generator of its own a loader draws from torch's, a seed for workers that it has not.
         loader = DataLoader(data, batch_size=None, sampler=drawn, generator=torch.Generator())
         _start_at(start, private)
         with _without_answered_warnings():
