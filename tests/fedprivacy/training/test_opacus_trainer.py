@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +26,8 @@ from fedprivacy.seeds import Streams
 from fedprivacy.training import dp_sgd
 from fedprivacy.training.cohort import LocalTraining
 from fedprivacy.training.trainers import trainer_of
-from scenarios.runner import run
+from scenarios.compare import compare
+from scenarios.runner import resume, run
 
 pytest.importorskip("opacus", reason='the other trainer needs the extra "opacus"')
 
@@ -291,6 +295,14 @@ def test_one_word_of_a_scenario_switches(make_scenario, tmp_path) -> None:
     assert "opacus" not in documents[0]["versions"]
 
 
+def test_a_run_goes_on_with_the_same_opacus_alone(make_scenario, tmp_path) -> None:
+    path = Path(run(make_scenario(OPACUS, text=HOSPITALS), tmp_path, report=False)["path"])
+    text = (path / "run.json").read_text().replace('"finished"', '"running"')
+    (path / "run.json").write_text(re.sub(r'"opacus": "[^"]*"', '"opacus": "1.0"', text))
+    with pytest.raises(InputError, match=r"begun with opacus 1\.0 \(here 1\."):
+        resume(path)
+
+
 @pytest.mark.parametrize("trust", ["none", "local"])
 def test_without_noise_both_trainers_end_at_the_same_model(make_scenario, trial, trust: str) -> None:
     quiet = "privacy={trust='none', unit='example', clipping_norm=0.5}"
@@ -376,6 +388,24 @@ class Constant(nn.Module):
 def test_a_model_that_opacus_cannot_train_is_refused_at_the_start(module: nn.Module, why: str) -> None:
     with pytest.raises(InputError, match=f'training.trainer = "opacus": the model.*{why}.*"fedprivacy"'):
         trainer_of("opacus", module, (9,), 3)
+
+
+@pytest.mark.parametrize("command", [run, partial(compare, workers=1)])
+def test_a_refused_model_leaves_nothing_behind(make_scenario, tmp_path, monkeypatch, command) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "inplace_model.py").write_text(
+        "from torch import nn\n"
+        "def make(features, classes):\n"
+        "    return nn.Sequential(nn.Linear(features[0], 4), nn.ReLU(inplace=True), nn.Linear(4, classes))\n"
+    )
+    words = (
+        "model={name='code', factory='inplace_model:make'}",
+        "compare={epsilons=[2.0], trusts=['local']}",
+    )
+    asked = make_scenario(OPACUS, *words, text=HOSPITALS)
+    with pytest.raises(InputError, match=r"training\.trainer"):
+        command(asked, tmp_path / "runs", allow_code=True)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_what_opacus_says_of_a_layer_is_passed_on() -> None:
