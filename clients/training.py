@@ -19,7 +19,7 @@ from clients.privacy import privatise
 from fedprivacy.errors import Refusal
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
 from fedprivacy.training.cohort import train_cohort
-from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.dp_sgd import clipped_gradients
 
 Ids = NDArray[np.int64]
 
@@ -119,7 +119,7 @@ def _updates(
         steps = (fleet.sizes[clients], fleet.training, plan.clipping_norm)
         if plan.trust == "central":
             return clipped_gradients(*data, *steps, *drawn)
-        updates, zeroed = train_examples(*data, *steps, plan.step_noise, *drawn, blank=blank)
+        updates, zeroed = fleet.trainer(*data, *steps, plan.step_noise, *drawn, blank=blank)
         return updates * fleet.weights(clients), zeroed
     nothing = np.zeros(len(clients), np.int64)
     if blank:
