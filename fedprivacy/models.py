@@ -101,7 +101,7 @@ def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
     sizes = [shape.numel() for shape in shapes.values()]
     if flat.shape[-1] != sum(sizes):
         raise ValueError(f"the model has {sum(sizes)} parameters, the vector {flat.shape[-1]}")
-    parts = flat.split(sizes, dim=-1)
+    parts = flat.split_with_sizes(sizes, dim=-1)
     return {
         name: part.reshape(*flat.shape[:-1], *shape)
         for part, (name, shape) in zip(parts, shapes.items(), strict=True)

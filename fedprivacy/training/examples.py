@@ -55,11 +55,10 @@ def clipped_sums(
         clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
             gradients that are not finite count as zero still.
     """
-    if not used.any():
-        clients = len(y)
-        return ClippedSums(torch.zeros(clients, weights.shape[-1]), torch.zeros(clients, dtype=torch.int64))
     if not used.all():
         x, y = _blank(x, ~used), y.masked_fill(~used, 0)
+    if not y.numel():
+        return ClippedSums(torch.zeros(len(y), weights.shape[-1]), torch.zeros(len(y), dtype=torch.int64))
     try:
         return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm))
     except Exception:
@@ -70,10 +69,11 @@ def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
     if is_linear(module):
-        factors = linear_gradients(module, unflatten(module, weights), x, y)
+        parameters = unflatten(module, weights)
+        factors = linear_gradients(module, parameters, x, y)
         shares, zeroed = shares_of(factors.norms(), used, clipping_norm)
         total = factors.scaled(shares).total()
-        return torch.cat([total[name].flatten(1) for name, _ in module.named_parameters()], dim=1), zeroed
+        return torch.cat([total[name].flatten(1) for name in parameters], dim=1), zeroed
     if is_convolutional(module):
         return chain_sums(module, weights, x, y, used, clipping_norm)
     return _formed(module, weights, x, y, used, clipping_norm)
