@@ -9,11 +9,12 @@ records), with weights that all clients share or with weights of each client's o
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedprivacy.models import unflatten
@@ -55,18 +56,13 @@ class LinearGradients:
         Neither tiny nor huge factors make it too small. Infinite where a factor is not finite or has a norm
         above `FACTOR_LIMIT`.
         """
-        held = [*(self.inputs[name] for name in self.backs), *self.backs.values()]
-        lengths = [torch.linalg.vector_norm(factor, dim=-1, dtype=torch.float64) for factor in held]
-        # One number a record: numpy's calls take a fraction of torch's.
-        squares = np.square(torch.stack(lengths).numpy())
-        inner, outer = squares[: len(self.backs)], squares[len(self.backs) :]
-        broken = ~(squares <= FACTOR_LIMIT**2).all(axis=0)  # so written for NaN
-        squares[:, broken] = 0.0
-        for number, name in enumerate(self.backs):
-            if self._has_bias(name):
-                inner[number] += 1
-        norms = np.sqrt(np.add.reduce(inner * outer))
-        norms[broken] = np.inf
+        total = largest = np.zeros(())
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name, back in self.backs.items():
+                inner, outer = _lengths(self.inputs[name]), _lengths(back)
+                total = total + outer * outer * (inner * inner + self._has_bias(name))
+                largest = np.maximum(np.maximum(inner, outer), largest)
+            norms = np.where(largest <= FACTOR_LIMIT, np.sqrt(total), np.inf)  # not so for NaN
         return torch.from_numpy(norms)
 
     def scaled(self, shares: Tensor) -> LinearGradients:
@@ -75,20 +71,22 @@ class LinearGradients:
         Args:
             shares: Shape (..., records). One of 0 takes the record out, whatever its factors hold.
         """
-        inputs, backs = self.inputs, {name: back * shares[..., None] for name, back in self.backs.items()}
-        if not shares.all():  # 0 * NaN would be NaN
-            left_out = (shares == 0)[..., None]
+        each, inputs = shares[..., None], self.inputs
+        backs = {name: back * each for name, back in self.backs.items()}
+        if not shares.numpy().all():  # 0 * NaN would be NaN
+            left_out = each == 0
             inputs, backs = (
                 {name: factor.masked_fill(left_out, 0.0) for name, factor in held.items()}
                 for held in (inputs, backs)
             )
-        return replace(self, inputs=inputs, backs=backs)
+        return LinearGradients(self.module, inputs, backs)
 
     def total(self) -> dict[str, Tensor]:
         """The sum of all gradients over the records, by parameter, shape (..., *shape of the parameter)."""
         found = {}
         for name, back in self.backs.items():
-            found[f"{name}.weight"] = back.mT @ self.inputs[name]
+            multiply = torch.bmm if back.ndim == 3 else torch.matmul  # the latter takes a while to choose
+            found[f"{name}.weight"] = multiply(back.mT, self.inputs[name])
             if self._has_bias(name):
                 found[f"{name}.bias"] = back.sum(dim=-2)
         return found
@@ -136,7 +134,7 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
     if type(module) is not nn.Sequential:
         return False
     layers = list(module)
-    if any(type(layer) not in kinds for layer in layers) or len(set(map(id, layers))) < len(layers):
+    if any(type(layer) not in kinds for layer in layers) or len(set(layers)) < len(layers):
         return False
     if any(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) != (1, -1) for layer in layers):
         return False
@@ -158,7 +156,7 @@ def linear_gradients(
         y: Their labels, shape (records,) or (clients, records).
         shares: By what each record's gradient is multiplied, shape as y; None: 1.
     """
-    labels = y.flatten()
+    labels, last = y.flatten(), module[-1]
     flowing = x.reshape(len(labels), *x.shape[y.ndim :])
     inputs: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
@@ -172,7 +170,7 @@ def linear_gradients(
             else:
                 product = flowing.view(*y.shape, width) @ weight.mT
                 flowing = (product if bias is None else product + bias[:, None]).flatten(0, 1)
-            if not flowing.requires_grad:
+            if not (flowing.requires_grad or layer is last):
                 flowing.requires_grad_(True)
             outputs[name] = flowing
         else:
@@ -204,11 +202,17 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor, shares: Tensor | None = No
     Raises:
         RuntimeError: A label is out of range.
     """
-    logits = logits.detach()
+    if logits.requires_grad:
+        logits = logits.detach()
     losses_back, label = torch.zeros_like(logits), y[:, None]
     if shares is None:
         losses_back.scatter_(1, label, -1.0)
     else:
         losses_back.scatter_(1, label, -shares[:, None])
-    logs = torch.ops.aten._log_softmax(logits, 1, False)
-    return torch.ops.aten._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)
+    logs = torch.log_softmax(logits, 1)
+    return torch._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)
+
+
+def _lengths(factor: Tensor) -> NDArray[np.float64]:
+    """The norms of the rows. One number a record: numpy's calls take a fraction of torch's."""
+    return torch.linalg.vector_norm(factor, dim=-1, dtype=torch.float64).numpy()

@@ -27,14 +27,14 @@ def shares_of(norms: Tensor, used: Tensor, clipping_norm: float | None) -> tuple
         not finite, or longer than `NORM_LIMIT`, and so the share 0: int64, shape (...,).
     """
     # One number a record: numpy's calls take a fraction of torch's.
-    lengths, counted = norms.numpy(), used.numpy()
-    finite = lengths <= NORM_LIMIT  # false for NaN
-    counted = counted & finite
-    shares = counted.astype(np.float32)
-    if clipping_norm is not None:
-        longer = counted & (lengths > clipping_norm * (1 - _HAIR))
-        shares[longer] = clipping_norm * (1 - _HAIR) / lengths[longer]
-    zeroed = np.count_nonzero(used.numpy() & ~finite, axis=-1)
+    lengths, wanted = norms.numpy(), used.numpy()
+    counted = wanted & (lengths <= NORM_LIMIT)  # false for NaN
+    if clipping_norm is None:
+        shares = counted.astype(np.float32)
+    else:
+        bound, shares = clipping_norm * (1 - _HAIR), np.zeros(lengths.shape, dtype=np.float32)
+        np.divide(bound, np.maximum(lengths, bound), out=shares, where=counted, casting="same_kind")
+    zeroed = np.add.reduce(wanted & ~counted, axis=-1, dtype=np.int64)
     return torch.from_numpy(shares), torch.as_tensor(zeroed)
 
 
