@@ -6,7 +6,9 @@ A step is the gradient of each record, clipping, the sum, Gaussian noise and an 
 is in memory already. Ours is `our_step`. Opacus has the step of its `PrivacyEngine.make_private`, without
 Poisson sampling, in each of its ways to get gradients of single records; "hooks" is its standard. All run
 in one process and take turns of a tenth of a second, so that a machine that changes its speed does so for
-all; medians are compared. First with one thread of torch, then with as many as there are cores.
+all; medians are compared. First with one thread of torch, then with as many as there are cores. Where other
+programs want the same cores, long steps are interrupted more often than short ones: the ratio of the CPU's
+own time is then the one to believe, and a target is reached only if both ratios reach it.
 """
 
 from __future__ import annotations
@@ -53,6 +55,8 @@ class Row:
         trainer: "ours", or Opacus' way to get gradients of single records.
         milliseconds: The median time of a step.
         ratio: Our steps per second divided by this trainer's.
+        cpu_milliseconds: The median time that a step kept CPUs busy.
+        cpu_ratio: This trainer's busy time divided by ours.
     """
 
     model: str
@@ -61,6 +65,8 @@ class Row:
     trainer: str
     milliseconds: float
     ratio: float
+    cpu_milliseconds: float
+    cpu_ratio: float
 
 
 def models() -> dict[str, tuple[nn.Sequential, tuple[int, ...]]]:
@@ -81,13 +87,16 @@ def models() -> dict[str, tuple[nn.Sequential, tuple[int, ...]]]:
 def our_step(module: nn.Module, x: Tensor, y: Tensor) -> tuple[Step, Tensor]:
     """A step of ours, to be called again and again, and the flat weights that it changes."""
     mechanism, stream = Gaussian(CLIPPING_NORM, NOISE), Streams(1).noise("dp-sgd")
-    weights = torch.from_numpy(flat_weights(module))
+    flat = flat_weights(module)
+    weights = torch.from_numpy(flat)
     used = torch.ones(1, len(y), dtype=torch.bool)
 
     def step() -> None:
         sums = clipped_sums(module, weights, x[None], y[None], used, CLIPPING_NORM).sums[0]
-        noise = mechanism.draw(len(weights), stream)
-        weights.sub_(torch.from_numpy(noise).add_(sums), alpha=LEARNING_RATE / len(y))
+        update = mechanism.draw(len(weights), stream)
+        update += sums.numpy()
+        update *= LEARNING_RATE / len(y)
+        flat[:] -= update
 
     return step, weights
 
@@ -134,37 +143,54 @@ def rows(
             steps |= {mode: opacus_step(module, x, y, mode)[0] for mode in modes}
             for count in threads:
                 times = _medians(steps, count, seconds)
+                own, busy = times["ours"]
                 found += [
-                    Row(name, batch, count, trainer, 1e3 * time, time / times["ours"])
-                    for trainer, time in times.items()
+                    Row(name, batch, count, trainer, 1e3 * wall, wall / own, 1e3 * cpu, cpu / busy)
+                    for trainer, (wall, cpu) in times.items()
                 ]
     return found
 
 
-def _medians(steps: Mapping[str, Step], threads: int, seconds: float) -> dict[str, float]:
+def _medians(steps: Mapping[str, Step], threads: int, seconds: float) -> dict[str, tuple[float, float]]:
+    """The median seconds of each step: by the clock, and of the CPUs."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         for step in steps.values():
             for _ in range(3):
                 step()
-        times: dict[str, list[float]] = {name: [] for name in steps}
+        walls: dict[str, list[float]] = {name: [] for name in steps}
+        cpus: dict[str, list[float]] = {name: [] for name in steps}
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(times["ours"]) < 5:
+        while time.perf_counter() < end or len(walls["ours"]) < 5:
             for name, step in steps.items():
-                turn = time.perf_counter()
-                while (start := time.perf_counter()) < turn + TURN:
+                turn = time.perf_counter() + TURN
+                now = 0.0
+                while now < turn:
+                    start, busy = time.perf_counter(), time.process_time()
                     step()
-                    times[name].append(time.perf_counter() - start)
+                    cpus[name].append(time.process_time() - busy)
+                    now = time.perf_counter()
+                    walls[name].append(now - start)
     finally:
         torch.set_num_threads(before)
-    return {name: statistics.median(each) for name, each in times.items()}
+    return {name: (statistics.median(walls[name]), statistics.median(cpus[name])) for name in steps}
 
 
 def show(found: Sequence[Row]) -> None:
     """Prints the rows as a table."""
     table = Table(title="DP-SGD, ratio: our steps per second / theirs")
-    for name in ("model", "batch", "threads", "trainer", "ms a step", "steps a second", "ratio"):
+    for name in (
+        "model",
+        "batch",
+        "threads",
+        "trainer",
+        "ms a step",
+        "steps a second",
+        "ratio",
+        "CPU ms",
+        "CPU ratio",
+    ):
         table.add_column(name, justify="left" if name in ("model", "trainer") else "right", no_wrap=True)
     for row, after in zip(found, [*found[1:], None], strict=True):
         table.add_row(
@@ -175,6 +201,8 @@ def show(found: Sequence[Row]) -> None:
             f"{row.milliseconds:.3g}",
             f"{1e3 / row.milliseconds:,.0f}",
             "" if row.trainer == "ours" else f"{row.ratio:.2f}",
+            f"{row.cpu_milliseconds:.3g}",
+            "" if row.trainer == "ours" else f"{row.cpu_ratio:.2f}",
             end_section=after is None or after.trainer == "ours",
         )
     Console(highlight=False, width=max(Console().width, 110)).print(table)
@@ -183,9 +211,10 @@ def show(found: Sequence[Row]) -> None:
 def missed(found: Sequence[Row]) -> list[str]:
     """What does not reach its target beside Opacus' standard with one thread."""
     return [
-        f"{row.model}, batch {row.batch}: {row.ratio:.2f}, to reach {TARGETS[row.model]:g}"
+        f"{row.model}, batch {row.batch}: {least:.2f}, to reach {TARGETS[row.model]:g}"
         for row in found
-        if row.trainer == MODES[0] and row.threads == 1 and row.ratio < TARGETS[row.model]
+        if row.trainer == MODES[0] and row.threads == 1
+        if (least := min(row.ratio, row.cpu_ratio)) < TARGETS[row.model]
     ]
 
 

@@ -60,7 +60,7 @@ def clipped_sums(
         clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
             gradients that are not finite count as zero still.
     """
-    if not used.all():
+    if not used.numpy().all():
         x, y = _blank(x, ~used), y.masked_fill(~used, 0)
     if not y.numel():
         return ClippedSums(torch.zeros(len(y), weights.shape[-1]), torch.zeros(len(y), dtype=torch.int64))
@@ -73,11 +73,12 @@ def clipped_sums(
 def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
-    way = _WAYS.get(module)
-    if way is None:
-        way = _factored if is_linear(module) else chain_sums if is_convolutional(module) else _formed
-        _WAYS[module] = way
-    return way(module, weights, x, y, used, clipping_norm)
+    if module not in _WAYS:
+        if is_linear(module):
+            _WAYS[module] = _factored
+        else:
+            _WAYS[module] = chain_sums if is_convolutional(module) else _formed
+    return _WAYS[module](module, weights, x, y, used, clipping_norm)
 
 
 def _factored(
