@@ -11,7 +11,6 @@ from fedprivacy.blueprint import blueprint
 from fedprivacy.comparison import (
     Difference,
     difference,
-    finding,
     interval,
     mean_curve,
     mean_per_class,
@@ -19,6 +18,7 @@ from fedprivacy.comparison import (
 )
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
+from fedprivacy.finding import finding
 from scenarios.compare import _close_broken_runs, cells_of, compare
 from scenarios.runner import run
 
@@ -35,7 +35,7 @@ def asked(make_scenario, base_text: str):
 def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(asked) -> None:
     people = population(asked.data)
     cells = cells_of(asked, blueprint(asked.model, people.features, people.dataset.classes))
-    assert [(cell.trust, cell.epsilon) for cell in cells] == [
+    assert [(cell.corner.trust, cell.epsilon) for cell in cells] == [
         ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0)
     ]  # fmt: skip
     assert {tuple(cell.scenarios) for cell in cells} == {(3, 4)}
@@ -43,7 +43,7 @@ def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(aske
     assert {(c.plan.delta, c.plan.unit, c.plan.adjacency) for c in noisy} == {(1e-3, "client", "replace-one")}
     for cell in noisy:
         assert 0.99 * cell.epsilon < cell.plan.spent().epsilon <= cell.epsilon
-    assert {cell.plan.rounds for cell in cells if cell.trust == "local"} == {2}
+    assert {cell.plan.rounds for cell in cells if cell.corner.trust == "local"} == {2}
 
 
 def test_the_numbers_do_not_depend_on_the_number_of_workers(asked, tmp_path: Path) -> None:

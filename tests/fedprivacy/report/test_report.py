@@ -24,8 +24,8 @@ from pages import HOSTILE, MEASURE, OPENED, Page, poisoned
 from PIL import Image
 
 from fedprivacy import report
-from fedprivacy.comparison import finding
 from fedprivacy.errors import InputError
+from fedprivacy.finding import finding
 from fedprivacy.report import common, learning, names, plots, public, redaction, words
 
 SCENARIO: dict[str, Any] = {
