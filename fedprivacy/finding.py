@@ -21,8 +21,9 @@ def finding(cells: Sequence[Cell]) -> str:
     several local mechanisms, `auto` stands for local, which was chosen without any data, or else the first
     one named; a second sentence says what each reaches at the largest epsilon that several have.
 
-    Of several units of privacy each is spoken of by itself at the largest epsilon, trust models being compared
-    within a unit; then what it costs to protect clients and not records alone, and where nothing is learned.
+    Of several units of privacy each is spoken of by itself at the largest epsilon, trust models compared
+    within a unit unless none of its models has learned anything; then what it costs to protect clients and not
+    records alone.
 
     Args:
         cells: The cells of a compare document that have finished.
@@ -38,13 +39,12 @@ def finding(cells: Sequence[Cell]) -> str:
         (own,) = noisy.values() or [[]]
         said = [_sentence([*_costs(own, _ends), *without]), *_best(own)]
     else:
-        said = [
-            text
-            for unit, own in noisy.items()
-            for text in (_sentence([f"with unit {unit} {'; '.join(_costs(own, _widest))}"]), *_best(own))
-        ]
+        said = []
+        for unit, own in noisy.items():
+            compared = _sentence([f"with unit {unit} {'; '.join(_costs(own, _widest))}"])
+            hopeless = _hopeless(str(unit), own)
+            said += [hopeless] if hopeless else [compared, *_best(own)]
         said += [*_change_of_unit(noisy), _sentence(without)]
-        said += [_hopeless(str(unit), own) for unit, own in noisy.items()]
     return _once(" ".join(filter(None, said))) or "No cell of the comparison has finished."
 
 
