@@ -22,8 +22,8 @@ def finding(cells: Sequence[Cell]) -> str:
     one named; a second sentence says what each reaches at the largest epsilon that several have.
 
     Of several units of privacy each is spoken of by itself at the largest epsilon, trust models compared
-    within a unit unless none of its models has learned anything; then what it costs to protect clients and not
-    records alone.
+    within a unit unless none of its models has learned anything; then what it costs to protect clients and
+    not records alone.
 
     Args:
         cells: The cells of a compare document that have finished.

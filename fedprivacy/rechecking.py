@@ -140,14 +140,15 @@ def _check_training_cell(cell: Mapping[str, Any], folder: Path, where: str) -> N
     for document in runs:
         ledger = document["ledger"]
         units = {cell.get("unit", ledger["unit"]), *(one["unit"] for one in cell["guarantees"])}
-        sizes = document["privacy"].get("records_per_client")
+        said, sizes = cell.get("records_per_client"), document["privacy"].get("records_per_client")
         if units != {ledger["unit"]} or cell["trust"] != ledger["trust"]:
+            named = " and ".join(map(repr, sorted(units)))
             raise InputError(
-                f"{where} says trust {cell['trust']!r} and unit {' and '.join(map(repr, sorted(units)))}, its "
-                f"runs have {ledger['trust']!r} and {ledger['unit']!r}. The record was changed: compare again."
+                f"{where} says trust {cell['trust']!r} and unit {named}, its runs have {ledger['trust']!r} "
+                f"and {ledger['unit']!r}. The record was changed: compare again."
             )
-        if cell.get("records_per_client") != sizes:
+        if said != sizes:
             raise InputError(
-                f"{where} says that clients have {cell.get('records_per_client')} records, its runs {sizes}. "
+                f"{where} says that clients have {said} records, its runs {sizes}. "
                 "The record was changed: compare again."
             )

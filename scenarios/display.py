@@ -148,9 +148,9 @@ def caution(document: Mapping[str, Any]) -> str:
         else ""
     )
     return (
-        f"Epsilon at delta = {privacy['delta']:g}, unit {' or '.join(units) or privacy['unit']}, adjacency "
-        f"{privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the server itself, "
-        f"central only against participants and outsiders, behind a trusted server.{promise}"
+        f"Epsilon at delta = {privacy['delta']:g}, unit {' or '.join(units) or privacy['unit']}, "
+        f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
+        f"server itself, central only against participants and outsiders, behind a trusted server.{promise}"
     )
 
 

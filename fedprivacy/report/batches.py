@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from fedprivacy.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 from fedprivacy.report import common, plots, svg, words
@@ -41,8 +41,7 @@ def of_run(document: RunDocument) -> list[Section]:
     if batches is None:
         return []
     trust = privacy.trust or "none"
-    rounds, cap = len(document.rounds), privacy.max_participations
-    answers = rounds if cap is None else min(rounds, cap)
+    multiplier = privacy.noise_multiplier
     where = {
         "none": "Each client trains on batches of its own records; nobody adds noise.",
         "local": "DP-SGD inside each client: in every step the gradients of the records in a batch are "
@@ -52,7 +51,7 @@ def of_run(document: RunDocument) -> list[Section]:
     }
     facts = [
         ("Batches", words.capital(batches.words)),
-        ("Most answers of one client", f"{answers:,}" if trust == "local" else ""),
+        ("Noise", _noise(trust, multiplier)),
     ]
     blocks: list[Block | Details] = [Text(where.get(trust, "")), Facts([one for one in facts if one[1]])]
     if privacy.records_per_client is not None:
@@ -71,6 +70,14 @@ def _batches(value: Mapping[str, Any]) -> Batches | None:
     except (TypeError, ValueError, ArithmeticError, AssertionError):
         return None
     return batches if usable else None
+
+
+def _noise(trust: str, multiplier: float | None) -> str:
+    """How much noise there is on a sum of gradients; empty where there is none."""
+    if multiplier is None or trust not in ("local", "central"):
+        return ""
+    on = "the sum of each batch" if trust == "local" else "the sum over all clients"
+    return f"Gaussian, of standard deviation {words.number(multiplier)} clipping norms, on {on}"
 
 
 def _drawn(batches: Batches, sizes: Records) -> Table:
@@ -159,7 +166,7 @@ def _draw(found: PerClient, color: str, title: str, spoken: str, *, narrow: bool
         axes.set_xlim(0, end)
         axes.set_ylim(0, 1.02)
         axes.plot([*x, end], [*y, 1.0], color=color, drawstyle="steps-post", clip_on=False)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_xlabel("epsilon of a record (smaller is more private)", labelpad=6)
