@@ -65,8 +65,8 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[Path, Any]) 
     trust, unit, mechanism = (("privacy", key) in changes for key in ("trust", "unit", "mechanism"))
     of_records = privacy.get("unit") == "example"
     stale: set[Path] = set()
-    if (trust and privacy.get("trust") != "local") or (unit and of_records):
-        stale.add(("privacy", "mechanism"))  # that of single messages
+    if ((trust and privacy.get("trust") != "local") or (unit and of_records)) and not mechanism:
+        privacy.pop("mechanism", None)  # that of single messages
     if (trust or unit or mechanism) and not has_direction(privacy):
         stale.add(("privacy", "direction"))
     if unit and of_records and privacy.get("noise_draw") == "sum":

@@ -20,9 +20,9 @@ from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPri
 
 Trust = Literal["none", "central", "local"]
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
-# Where a trust model and a unit of privacy meet: the name of the overlay.
-Meeting = Literal["central-client", "central-example", "local-client", "local-example"]
-MEETINGS: dict[Meeting, tuple[Trust, Unit]] = {
+# The overlays of a unit of privacy, and of where it meets a trust model.
+UnitPlace = Literal["client", "example", "central-client", "central-example", "local-client", "local-example"]
+MEETINGS: dict[UnitPlace, tuple[Trust, Unit]] = {
     "central-client": ("central", "client"),
     "central-example": ("central", "example"),
     "local-client": ("local", "client"),
@@ -164,7 +164,7 @@ class Compare(Section):
     none: Overlay = Field({}, description='Keys for trust "none" alone.')
     central: Overlay = Field({}, description='Keys for trust "central" alone.')
     local: Overlay = Field({}, description='Keys for trust "local" alone.')
-    unit: dict[Unit | Meeting, Overlay] = Field(
+    unit: dict[UnitPlace, Overlay] = Field(
         {},
         description='Keys for one of several units of privacy ("client", "example") over those for the trust '
         'model, or for one under one trust model ("central-example") over both.',
