@@ -119,7 +119,7 @@ def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
     terms = f"({stands_with}, against {who})"
     clients = sum(group.clients for group in found.groups)
     if len(found.groups) < 2:
-        each = f"A record costs the same in each of the {clients:,} clients" if clients else "A record costs"
+        each = f"A record costs the same in every client ({words.counted(clients, 'client')})"
         return [Text(f"{each}: epsilon {words.epsilon(found.largest)} {terms}.")]
     text = (
         f"Clients differ in what their records cost: epsilon {words.epsilon(found.largest)} at most, "

@@ -96,10 +96,15 @@ def _together(g: Guarantee, records: int) -> Entry:
         epsilon, delta = math.inf, 1.0
     if delta >= 1 or not math.isfinite(epsilon):
         return Entry(SAYS_NOTHING, "its delta would be 1 or more", "bad")
-    said, note = f"epsilon {words.epsilon(epsilon)}", f"at delta {words.epsilon(delta)}"
+    said, note = f"epsilon {words.epsilon(epsilon)}", f"at delta {_rounded_up(delta)}"
     if epsilon > USEFUL_EPSILON:
         return Entry(f"Bounded only: {said}", note)
     return Entry(words.capital(said), note)
+
+
+def _rounded_up(delta: float) -> str:
+    """A delta as epsilons are printed: never smaller than it is."""
+    return words.epsilon(delta).replace("e-0", "e-")
 
 
 def _noise_of_few(cells: Sequence[Cell]) -> str:

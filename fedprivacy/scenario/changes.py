@@ -24,6 +24,8 @@ Tables = dict[str, Any]
 _INSTEAD = {
     ("privacy", "epsilon"): ("privacy", "noise_multiplier"),
     ("privacy", "noise_multiplier"): ("privacy", "epsilon"),
+    ("training", "rate"): ("training", "batch_size"),
+    ("training", "batch_size"): ("training", "rate"),
 }
 
 
@@ -50,6 +52,10 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
                 if ("data", key) not in changes:
                     _section(new, "data").pop(key, None)
     _drop_what_is_of_other_privacy(new, changes)
+    training = _section(new, "training")
+    drawn = ("training", "batches") in changes and training.get("batches") != "shuffled"
+    if drawn and training.get("batch_size") == "all" and ("training", "batch_size") not in changes:
+        training.pop("batch_size")  # the one size that the other kinds do not have
     for section, kind in KINDS.items():
         table = _section(new, section)
         if (section, kind.tag) in changes and (name := kind.variant(table)) is not None:

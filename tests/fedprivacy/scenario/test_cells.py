@@ -375,6 +375,19 @@ def test_the_unit_can_be_changed_from_the_command_line() -> None:
         scenario(RECORDS, "privacy.unit=client", "training.projection=3.0")
 
 
+def test_other_batches_take_along_how_large_the_old_ones_were() -> None:
+    saved = scenario(BASE).to_toml()  # which says batch_size = "all"
+    poisson = ("training.batches=poisson", "training.steps=2")
+    assert scenario(saved, *poisson, "training.rate=0.5").training.batch_size is None
+    assert scenario(saved, *poisson, "training.batch_size=3").training.rate is None
+    [finding] = said(
+        saved.replace('batches = "shuffled"', 'batches = "poisson"').replace("epochs = 1", "steps = 2")
+    )
+    assert '"all"' in finding  # what a file says itself stays a mistake
+    replaced = scenario(RECORDS, "training.batch_size=4").training
+    assert (replaced.rate, replaced.batch_size) == (None, 4)
+
+
 def test_mechanisms_of_messages_are_compared_with_unit_client_alone() -> None:
     asked = scenario(RECORDS + UNITS.replace("epsilons", 'mechanisms = ["gaussian", "privunit"]\nepsilons'))
     found = [
