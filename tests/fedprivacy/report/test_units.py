@@ -173,7 +173,7 @@ def test_what_a_units_epsilon_means_for_a_whole_client_is_group_privacy(page: Pa
     assert rows[0][1] == "Epsilon 1 at delta 1e-5"
     epsilon, delta = group(1.0, 1e-5, 3)
     assert (epsilon, delta) == (3.0, pytest.approx(3 * math.exp(2) * 1e-5))
-    assert rows[0][2] == "Epsilon 3 at delta 2.217e-4"
+    assert rows[0][2] == "Epsilon 3 at delta 0.0002217"
     assert rows[0][3] == "Says nothing its delta would be 1 or more"
     assert rows[1][2].startswith("Says nothing")  # 3 e^16 1e-5 is above 1
     text = page.text("units")
