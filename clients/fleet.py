@@ -19,6 +19,8 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import LocalTraining
+from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.trainers import Trainer, trainer_of
 
 Ids = NDArray[np.int64]
 
@@ -29,6 +31,8 @@ class Fleet:
 
     Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
+    Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
+    the noise is in an update by then.
     """
 
     plan: Plan
@@ -37,8 +41,10 @@ class Fleet:
     module: nn.Module
     sizes: Ids
     training: LocalTraining
+    by_records: bool
     streams: Streams
     hosts: int
+    trainer: Trainer = train_examples
 
     @classmethod
     def of(
@@ -60,16 +66,16 @@ class Fleet:
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
-            InputError: if the scenario's model cannot be made, or not for this data.
+            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked.
         """
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-        options = scenario.training
+        options, module = scenario.training, model.build(0)
         return cls(
             plan=plan or plan_of(scenario, model),
             people=people,
             model=model,
-            module=model.build(0),
+            module=module,
             sizes=people.partition.sizes if sizes is None else sizes,
             training=LocalTraining(
                 batches=batches_of(scenario),
@@ -80,8 +86,10 @@ class Fleet:
                 projection=options.projection,
                 averaging=options.averaging,
             ),
+            by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
+            trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
         )
 
     @cached_property
@@ -93,6 +101,11 @@ class Fleet:
     def y(self) -> torch.Tensor:
         """All labels, int64, shape (records,), without a copy."""
         return torch.from_numpy(self.people.dataset.y)
+
+    def weights(self, clients: Ids) -> torch.Tensor:
+        """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""
+        shares = self.sizes / self.sizes.mean() if self.by_records else np.ones(len(self.sizes))
+        return torch.from_numpy(shares[clients])[:, None]
 
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""

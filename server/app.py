@@ -190,7 +190,7 @@ def federation_of(
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:
     """What makes the mean update of a round's sum: the mean size of a cohort.
 
-    Where clients answer with sums of records' gradients it is the mean number of records in their batches, and
+    Where clients answer with sums of gradients it is the mean number of records in their batches, and
     the mean gradient moves the model by the clients' learning rate.
     """
     cohort = plan.sampler.expected_cohort(plan.population)

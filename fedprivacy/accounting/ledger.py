@@ -57,7 +57,7 @@ STEPS_HANDED = (
     "its own batches and noise and counts its own answers, but by the plan that came with the run"
 )
 SIZES_PUBLIC = (
-    "how many records each client has is public, and what is reckoned with it (rates of batches, denominators "
+    "how many records each client has is public, and what is reckoned with it (rates, denominators "
     "of means) stays the same if a record comes or goes"
 )
 OTHERS_HONEST = (

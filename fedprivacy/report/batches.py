@@ -14,7 +14,7 @@ from fedprivacy.report.documents import Arm, RunDocument
 from fedprivacy.report.parts import PerClient, Records
 
 # Keys of [training] that have an effect on DP-SGD alone.
-_OF_DP_SGD = ("projection", "averaging", "trainer")
+_OF_DP_SGD = ("projection", "averaging", "weighting", "trainer")
 
 
 def without_effect(unit: str | None) -> tuple[str, ...]:

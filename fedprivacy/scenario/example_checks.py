@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fedprivacy.scenario.findings import Finding, literal
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from fedprivacy.scenario.checks import Values
 
 # Keys of [training] that DP-SGD alone knows, and what they are without it.
-OF_EXAMPLES = {"projection": None, "averaging": False, "trainer": "fedprivacy"}
+OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}
 # What a server that makes the step itself has in its optimizer, or not at all.
 OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **OF_EXAMPLES}
 
@@ -37,10 +38,20 @@ def only_examples_have(v: Values) -> Iterator[Finding]:
         if v.given(f"training.{key}") and v[f"training.{key}"] not in (None, usual):
             yield Finding(
                 ("training", key),
-                'has no effect with privacy.unit = "client"',
+                'works with privacy.unit = "example" alone',
                 'Remove it, or set privacy.unit = "example".',
                 literal(v[f"training.{key}"]),
             )
+
+
+def opacus_is_installed(v: Values) -> Iterator[Finding]:
+    if v["training.trainer"] == "opacus" and find_spec("opacus") is None:
+        yield Finding(
+            ("training", "trainer"),
+            "needs the extra: pip install 'fedprivacy[opacus]'",
+            'Install it, or use trainer = "fedprivacy".',
+            literal("opacus"),
+        )
 
 
 def examples_have_gaussian_noise(v: Values) -> Iterator[Finding]:
@@ -118,6 +129,7 @@ def server_makes_one_step(v: Values) -> Iterator[Finding]:
 EXAMPLE_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     poisson_has_one_rate,
     only_examples_have,
+    opacus_is_installed,
     examples_have_gaussian_noise,
     batches_have_accountant,
     server_makes_one_step,
