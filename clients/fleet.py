@@ -14,11 +14,13 @@ from torch import nn
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
+from fedprivacy.planning import batches_of, plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import LocalTraining
+from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.trainers import Trainer, trainer_of
 
 Ids = NDArray[np.int64]
 
@@ -27,16 +29,22 @@ Ids = NDArray[np.int64]
 class Fleet:
     """The clients' side of a scenario: their own plan, data, model and random streams.
 
-    Nothing here is taken from a message, so a server cannot talk a client into less privacy.
+    Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
+    records that each client is agreed to have, shape (population,), which a game may add to or take from.
+    Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
+    the noise is in an update by then.
     """
 
     plan: Plan
     people: Population
     model: Blueprint
     module: nn.Module
+    sizes: Ids
     training: LocalTraining
+    by_records: bool
     streams: Streams
     hosts: int
+    trainer: Trainer = train_examples
 
     @classmethod
     def of(
@@ -45,6 +53,7 @@ class Fleet:
         people: Population | None = None,
         plan: Plan | None = None,
         *,
+        sizes: Ids | None = None,
         allow_code: bool = False,
     ) -> Fleet:
         """The fleet of a scenario.
@@ -53,29 +62,34 @@ class Fleet:
             scenario: What the clients agreed to.
             people: Replaces the data that the scenario names.
             plan: The scenario's plan, where it has been calibrated before.
+            sizes: The records that each client is agreed to have; None: as many as it has.
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
-            InputError: if the scenario's model cannot be made, or not for this data.
+            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked.
         """
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-        options = scenario.training
+        options, module = scenario.training, model.build(0)
         return cls(
             plan=plan or plan_of(scenario, model),
             people=people,
             model=model,
-            module=model.build(0),
+            module=module,
+            sizes=people.partition.sizes if sizes is None else sizes,
             training=LocalTraining(
-                epochs=options.epochs,
-                batch_size=None if options.batch_size == "all" else options.batch_size,
+                batches=batches_of(scenario),
                 learning_rate=options.learning_rate,
                 momentum=options.momentum,
                 weight_decay=options.weight_decay,
                 proximal=options.proximal,
+                projection=options.projection,
+                averaging=options.averaging,
             ),
+            by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
+            trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
         )
 
     @cached_property
@@ -87,6 +101,11 @@ class Fleet:
     def y(self) -> torch.Tensor:
         """All labels, int64, shape (records,), without a copy."""
         return torch.from_numpy(self.people.dataset.y)
+
+    def weights(self, clients: Ids) -> torch.Tensor:
+        """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""
+        shares = self.sizes / self.sizes.mean() if self.by_records else np.ones(len(self.sizes))
+        return torch.from_numpy(shares[clients])[:, None]
 
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""

@@ -8,6 +8,7 @@ went wrong stays on the node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from clients.privacy import privatise
 from fedprivacy.errors import Refusal
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
 from fedprivacy.training.cohort import train_cohort
+from fedprivacy.training.dp_sgd import clipped_gradients
 
 Ids = NDArray[np.int64]
 
@@ -50,51 +52,90 @@ def answer(
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
     willing = clients if budgets is None else budgets.spend(clients, request.round)
     local = fleet.plan.trust == "local"
-    updates, failures = _train(fleet, request, willing)
-    answering = np.array([local or client not in failures for client in willing.tolist()], dtype=bool)
-    private, zeroed = privatise(
-        updates[torch.from_numpy(answering)],
+    trained = _train(fleet, request, willing)
+    answering = np.array([local or client not in trained.failures for client in willing.tolist()], dtype=bool)
+    private, broken = privatise(
+        trained.updates[torch.from_numpy(answering)],
         willing[answering],
         fleet.plan,
         fleet.streams,
         round=request.round,
         observe=request.observe,
     )
-    faults = Faults(zeroed, len(failures), next(iter(failures.values()), None))
+    zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
+    faults = Faults(zeroed, len(trained.failures), next(iter(trained.failures.values()), None))
     refused = len(clients) - len(willing)
     return TrainReply(private, willing[answering], refused, Faults() if local else faults), faults
 
 
-def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[torch.Tensor, dict[int, str]]:
-    """Trains the clients at once; if that fails, one by one, so that one client's fault is its own.
+@dataclass(frozen=True)
+class _Trained:
+    """What became of some clients.
 
-    Returns:
-        Raw updates, shape (clients, parameters), zero for those that failed; and why these did, by id.
+    Args:
+        updates: Shape (clients, parameters); of those that failed, what has none of their data in it.
+        zeroed: How many records of each had gradients that were not finite, shape (clients,).
+        failures: Why those failed that did, by id.
     """
-    nothing = torch.zeros((len(clients), len(request.weights)))
+
+    updates: torch.Tensor
+    zeroed: NDArray[np.int64]
+    failures: dict[int, str]
+
+
+def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
+    """Trains the clients at once; if that fails, one by one, so that one client's fault is its own."""
     if not len(clients):
-        return nothing, {}
+        return _Trained(torch.zeros((0, len(request.weights))), np.zeros(0, np.int64), {})
     try:
-        return _updates(fleet, request, clients), {}
+        return _Trained(*_updates(fleet, request, clients), {})
     except Exception as error:
         if len(clients) == 1:
             client = int(clients[0])
-            return nothing, {client: f"client {client}: {type(error).__name__}: {error}"}
+            reason = {client: f"client {client}: {type(error).__name__}: {error}"}
+            return _Trained(_without_data(fleet, request, client), np.zeros(1, np.int64), reason)
     done = [_train(fleet, request, clients[i : i + 1]) for i in range(len(clients))]
-    return torch.cat([rows for rows, _ in done]), {k: v for _, failures in done for k, v in failures.items()}
-
-
-def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> torch.Tensor:
-    records = [fleet.people.partition.records(int(client)) for client in clients]
-    return train_cohort(
-        fleet.module,
-        request.weights,
-        fleet.x,
-        fleet.y,
-        records,
-        clients,
-        fleet.training,
-        fleet.streams,
-        request.round,
-        alone=len(request.clients) == 1,
+    return _Trained(
+        torch.cat([one.updates for one in done]),
+        np.concatenate([one.zeroed for one in done]),
+        {client: reason for one in done for client, reason in one.failures.items()},
     )
+
+
+def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[torch.Tensor, NDArray[np.int64]]:
+    """What the clients' training makes of the model.
+
+    Returns:
+        Updates, shape (clients, parameters), which with unit "example" are private already; and how many
+        gradients of records counted as zero, shape (clients,).
+    """
+    plan = fleet.plan
+    records = [fleet.people.partition.records(int(client)) for client in clients]
+    data = (fleet.module, request.weights, fleet.x, fleet.y, records, clients)
+    drawn = (fleet.streams, request.round)
+    if plan.unit == "client":
+        updates = train_cohort(*data, fleet.training, *drawn, alone=len(request.clients) == 1)
+        return updates, np.zeros(len(clients), np.int64)
+    steps = (fleet.sizes[clients], fleet.training, plan.clipping_norm)
+    if plan.trust == "central":
+        return clipped_gradients(*data, *steps, *drawn)
+    updates, zeroed = fleet.trainer(*data, *steps, plan.step_noise, *drawn)
+    return updates * fleet.weights(clients), zeroed
+
+
+def _without_data(fleet: Fleet, request: TrainRequest, client: int) -> torch.Tensor:
+    """What a client answers whose training failed, shape (1, parameters).
+
+    Zero, to which its noise is added; or with noise in each step, the steps with the noise alone.
+    """
+    plan = fleet.plan
+    if plan.step_noise is None:
+        return torch.zeros((1, len(request.weights)))
+    one, size = np.array([client]), int(fleet.sizes[client])
+    x, y = torch.zeros((1, *fleet.people.features)), torch.zeros(1, dtype=torch.int64)
+    steps = (one, fleet.sizes[one], fleet.training, plan.clipping_norm, plan.step_noise)
+    updates, _ = fleet.trainer(
+        fleet.module, request.weights, x, y, [np.zeros(size, np.int64)], *steps, fleet.streams, request.round,
+        blank=True,
+    )  # fmt: skip
+    return updates * fleet.weights(one)

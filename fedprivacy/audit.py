@@ -74,8 +74,9 @@ def threshold_bound(present: Scores, absent: Scores, delta: float, confidence: f
     """
     half_p, half_a = len(present) // 2, len(absent) // 2
     candidates = np.unique(np.concatenate([present[:half_p], absent[:half_a]]))
-    chosen = max(candidates, key=lambda t: _bound(present[:half_p], absent[:half_a], t, delta, confidence))
-    proved = _bound(present[half_p:], absent[half_a:], chosen, delta, confidence)
+    on_first = _bounds(present[:half_p], absent[:half_a], candidates, delta, confidence)
+    chosen = candidates[[on_first.argmax()]]
+    proved = float(_bounds(present[half_p:], absent[half_a:], chosen, delta, confidence)[0])
     trials = min(len(present) - half_p, len(absent) - half_a)
     error = (1 - confidence) / 2
     least = 1 - error ** (1 / trials)  # the Clopper-Pearson upper end of 0 out of `trials`
@@ -83,10 +84,13 @@ def threshold_bound(present: Scores, absent: Scores, delta: float, confidence: f
     return LowerBound(max(0.0, proved), ceiling, confidence, "Clopper-Pearson at one threshold")
 
 
-def _bound(present: Scores, absent: Scores, threshold: float, delta: float, confidence: float) -> float:
+def _bounds(present: Scores, absent: Scores, thresholds: Scores, delta: float, confidence: float) -> Scores:
+    """What each threshold proves, shape (thresholds,); -infinity for nothing."""
     error = (1 - confidence) / 2
-    hits, alarms = int((present >= threshold).sum()), int((absent >= threshold).sum())
     n, m = len(present), len(absent)
-    tpr = float(stats.beta.ppf(error, hits, n - hits + 1)) if hits else 0.0
-    fpr = float(stats.beta.ppf(1 - error, alarms + 1, m - alarms)) if alarms < m else 1.0
-    return math.log((tpr - delta) / fpr) if tpr > delta else -math.inf
+    hits = n - np.searchsorted(np.sort(present), thresholds)
+    alarms = m - np.searchsorted(np.sort(absent), thresholds)
+    # Without hits there is no lower end but 0, and where all are alarms no upper one but 1.
+    tpr = np.where(hits > 0, stats.beta.ppf(error, np.maximum(hits, 1), n - hits + 1), 0.0)
+    fpr = np.where(alarms < m, stats.beta.ppf(1 - error, alarms + 1, np.maximum(m - alarms, 1)), 1.0)
+    return np.log(tpr - delta, out=np.full(len(thresholds), -np.inf), where=tpr > delta) - np.log(fpr)

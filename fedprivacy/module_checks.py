@@ -18,6 +18,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
+from fedprivacy.batches import ShuffledBatches
 from fedprivacy.factory import reason, wrong
 from fedprivacy.models import flat_weights
 from fedprivacy.scenario.model import Code
@@ -111,7 +112,7 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
 def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     """One step of two clients by the door that all training takes, against torch's own gradient."""
     y, sent, rate = torch.arange(len(x)) % classes, flat_weights(module), 0.1
-    records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(1, None, rate)
+    records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
     try:
         updates = train_cohort(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
         loss = nn.functional.cross_entropy(module(x[1:]), y[1:])

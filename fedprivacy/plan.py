@@ -15,6 +15,7 @@ import dp_accounting
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import Spent
 from fedprivacy.accounting.epsilon import epsilon as accounted
+from fedprivacy.batches import BATCHES, Batches
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -28,15 +29,18 @@ class Plan:
 
     Args:
         trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
-        unit: The unit of privacy, "client".
+        unit: The unit of privacy: "client", or "example" (one record).
         adjacency: "replace-one", "add-remove" or "zero-out".
         population: The number of clients that may be drawn.
         rounds: The number of rounds.
         sampler: Draws each round's cohort.
-        mechanism: Clips and noises; None under trust "none" without clipping.
-        delta: The delta of every guarantee, below 1/population; None under trust "none".
+        mechanism: Clips and noises: updates, or with unit "example" the sum of a batch's gradients, in every
+            step; None under trust "none" without clipping.
+        delta: The delta of every guarantee, below 1 / (number of units); None under trust "none".
         max_participations: How often a client answers at most; None but under "local".
         noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local".
+        batches: Draws the batches of each client; None with unit "client", where it costs nothing.
+        least_records: The records of the smallest client, where a record of a smaller one costs more.
     """
 
     trust: str
@@ -49,6 +53,8 @@ class Plan:
     delta: float | None = None
     max_participations: int | None = None
     noise_draw: str | None = None
+    batches: Batches | None = None
+    least_records: int | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
@@ -61,6 +67,12 @@ class Plan:
                 f"{self.mechanism.name} protects single messages of clients under trust local and "
                 'replace-one adjacency, each with a draw of its own (noise_draw = "client").'
             )
+        if (self.unit == "example") != (self.batches is not None):
+            raise InputError(
+                'unit = "example" says how batches of records are drawn, and no other unit does.'
+            )
+        if self.unit == "example" and not isinstance(self.mechanism, Gaussian | ClipOnly | None):
+            raise InputError(f"{self.mechanism.name} randomises messages of clients, not steps on records.")
 
     @property
     def clipping_norm(self) -> float | None:
@@ -75,7 +87,7 @@ class Plan:
     @property
     def noise_words(self) -> str | None:
         """How much noise there is, in words, or None where there is none."""
-        mechanism = self.randomiser or self.central_noise
+        mechanism = self.randomiser or self.step_noise or self.central_noise
         return None if mechanism is None else mechanism.words
 
     @property
@@ -86,16 +98,28 @@ class Plan:
     @property
     def randomiser(self) -> Local | None:
         """What each client does to its message, or None if it does nothing."""
-        return self.mechanism if self.trust == "local" and not isinstance(self.mechanism, ClipOnly) else None
+        if self.trust != "local" or self.unit != "client" or isinstance(self.mechanism, ClipOnly):
+            return None
+        return self.mechanism
+
+    @property
+    def step_noise(self) -> Gaussian | None:
+        """The noise that each client adds in every step of its training (DP-SGD), or None if it adds none."""
+        inside = self.trust == "local" and self.unit == "example"
+        return self.mechanism if inside and isinstance(self.mechanism, Gaussian) else None
 
     def release_event(self) -> dp_accounting.DpEvent:
         """The event of one release.
 
         Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort.
         Local: one client's noisy message, as seen by the server that chose the client: unsampled.
+        Of records: a round of a client that takes part, and is no smaller than any; who takes part amplifies
+        nothing, since the records of a client come and go together.
         """
         if self.trust == "none" or self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
+        if self.batches is not None:
+            return self.batches.event(self.mechanism.event(), self.least_records or 1)
         if self.trust == "local":
             return self.mechanism.event()
         return self.sampler.event(self.mechanism.event(), self.population)
@@ -145,6 +169,8 @@ class Plan:
         """The plan as a JSON object."""
         data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         data["sampler"] = {"name": self.sampler.name, **dataclasses.asdict(self.sampler)}
+        if self.batches is not None:
+            data["batches"] = {"name": self.batches.name, **dataclasses.asdict(self.batches)}
         if self.mechanism is not None:
             data["mechanism"] = {"name": self.mechanism.name, **dataclasses.asdict(self.mechanism)}
         return data
@@ -160,6 +186,9 @@ class Plan:
             values = dict(data)
             sampler = dict(values.pop("sampler"))
             values["sampler"] = SAMPLERS[sampler.pop("name")](**sampler)
+            if values.get("batches") is not None:
+                batches = dict(values["batches"])
+                values["batches"] = BATCHES[batches.pop("name")](**batches)
             if values["mechanism"] is not None:
                 mechanism = dict(values["mechanism"])
                 values["mechanism"] = MECHANISMS[mechanism.pop("name")](**mechanism)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate, best, calibrated, described, unscaled
 from fedprivacy.data.population import population
@@ -10,11 +11,13 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import PoissonTraining, ReplacementTraining, Scenario
 
 
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
+
+    With unit "example" the data are loaded where the size of the smallest client matters.
 
     Args:
         scenario: What is asked for.
@@ -45,6 +48,16 @@ def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Ca
     return described(plans, dimension)
 
 
+def batches_of(scenario: Scenario) -> Batches:
+    """What draws the batches of a client."""
+    training = scenario.training
+    if isinstance(training, PoissonTraining):
+        return PoissonBatches(training.steps, training.rate, training.batch_size)
+    if isinstance(training, ReplacementTraining):
+        return ReplacementBatches(training.steps, training.batch_size)
+    return ShuffledBatches(training.epochs, None if training.batch_size == "all" else training.batch_size)
+
+
 def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
     """The number of coordinates of an update: the model's parameters."""
     if model is None:
@@ -56,6 +69,8 @@ def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
 def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
     """The plan before it is calibrated: the noise is the scenario's where it gives one."""
     privacy = scenario.privacy
+    batches = batches_of(scenario) if privacy.unit == "example" else None
+    by_size = batches is not None and batches.by_size
     return Plan(
         trust=privacy.trust,
         unit=privacy.unit,
@@ -67,6 +82,8 @@ def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
         delta=None if privacy.trust == "none" else privacy.delta,
         max_participations=privacy.max_participations,
         noise_draw=privacy.noise_draw,
+        batches=batches,
+        least_records=int(population(scenario.data).partition.sizes.min()) if by_size else None,
     )
 
 

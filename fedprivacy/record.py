@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedprivacy import __version__
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
+from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
@@ -46,6 +47,7 @@ TESTED_NOTE = (
     "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
     "guarantee here holds against those who see them."
 )
+_LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 OnRound = Callable[[dict[str, Any]], None]
 
 
@@ -63,6 +65,7 @@ class RunRecord:
         tested: Whether held-out records belong to clients (`Population.tests_clients`).
         candidates: The local mechanisms that the plan's was chosen from.
         noise_key: What tells the noise of this run from that of others (`run_streams`).
+        sizes: The records of each client (`Ledger`).
     """
 
     def __init__(
@@ -78,10 +81,11 @@ class RunRecord:
         tested: bool = False,
         candidates: Sequence[Candidate] | None = None,
         noise_key: str = "",
+        sizes: NDArray[np.int64] | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
-        self.ledger = Ledger(plan, held=held, tested=tested)
+        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
@@ -159,7 +163,7 @@ class RunRecord:
             "error": error,
             "command": self.command,
             "started": self.started,
-            "versions": versions(),
+            "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
             "noise_key": self.noise_key,
@@ -175,7 +179,9 @@ class RunRecord:
                 "candidates": self._candidates,
                 "sampling": plan.to_json()["sampler"],
                 "max_participations": plan.max_participations,
+                "batches": plan.to_json()["batches"],
                 "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
+                "per_client": per_client(ledger),
             },
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
@@ -247,9 +253,8 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             f"{directory.path}: made by `flwr run`, whose clients kept their own state; it cannot be gone on "
             "with here. Start a new one."
         )
-    other = [
-        f"{name} {began.get(name)} (here {now})" for name, now in versions().items() if began.get(name) != now
-    ]
+    here = versions("opacus" if "opacus" in began else "fedprivacy")
+    other = [f"{name} {began.get(name)} (here {now})" for name, now in here.items() if began.get(name) != now]
     if other:
         raise InputError(
             f"{directory.path}: begun with {', '.join(other)}. A run goes on with the versions that it began "
@@ -286,11 +291,23 @@ def round_event(
     return event
 
 
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
+def versions(trainer: str = "fedprivacy") -> dict[str, str]:
+    """The versions that a result depends on; "none" of what is not installed.
+
+    Args:
+        trainer: What computes DP-SGD.
+    """
     # Our own from the code: inside a Flower app bundle the package is not installed.
     own = {"fedprivacy": __version__, "python": platform.python_version()}
-    return own | {name: version(name) for name in ("torch", "flwr", "dp-accounting", "numpy", "scipy")}
+    others = ["opacus"] if trainer == "opacus" else []
+    return own | {name: _installed(name) for name in _LIBRARIES + others}
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
 
 
 def peak_memory_mb() -> float:

@@ -15,6 +15,9 @@ _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
     *("game", "attacks"),
 )
+_AS_EVER = (
+    *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
+)
 
 
 def run_streams(scenario: Scenario, people: Population, code: str = "") -> Streams:
@@ -33,6 +36,9 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     settings["data"].pop("path", None)  # the digest says what the data are, wherever they lie
     if code:
         settings["code"] = code
+    # What says the same as before there was a choice keeps the noise that was drawn then.
+    chosen = settings["training"]
+    settings["training"] = {key: value for key, value in chosen.items() if (key, value) not in _AS_EVER}
     # How a cohort is cut has no effect but where one draw stands for a chunk; who then looks at each
     # update instead of their sum looks at the same run.
     federation = settings.pop("federation")

@@ -62,14 +62,16 @@ class Arena:
         torch.set_num_threads(1)
         settings = scenario.game
         self.scenario = scenario
+        dealt = people or population(scenario.data)
         self.game: Game = draw_game(
-            people or population(scenario.data),
+            dealt,
             settings.victim,
             settings.members,
             settings.nonmembers,
             scenario.seed,
         )
-        self.fleet = Fleet.of(scenario, self.game.people, plan)
+        # Whose coin decides on a record must not change what is reckoned with the number of records.
+        self.fleet = Fleet.of(scenario, self.game.people, plan, sizes=dealt.partition.sizes)
         rows = torch.from_numpy(self.game.targets)
         self.probe = Probe(self.fleet.module, self.fleet.x[rows], self.fleet.y[rows])
 
@@ -89,7 +91,7 @@ class Arena:
         return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
 
     def _federation(self, grid: Grid) -> tuple[Federation, Callable[[], Evaluation]]:
-        ledger = Ledger(self.fleet.plan)
+        ledger = Ledger(self.fleet.plan, sizes=self.fleet.sizes)
         federation, module = federation_of(grid, self.scenario, ledger, self.game.people, self.fleet.model)
         held_out = self.game.people.held_out("test")
         return federation, lambda: evaluate(module, federation.model, *held_out)

@@ -66,6 +66,7 @@ def run(
         tested=fleet.people.tests_clients(scenario.evaluation.on),
         candidates=candidates,
         noise_key=fleet.streams.run,
+        sizes=fleet.people.partition.sizes,
     )
     return _play(_grid_of(fleet), fleet, record, None, report)
 
@@ -100,6 +101,7 @@ def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = N
         on_round=on_round,
         tested=fleet.people.tests_clients(scenario.evaluation.on),
         noise_key=fleet.streams.run,
+        sizes=fleet.people.partition.sizes,
     )
     if checkpoint is not None:  # all of it is read before anything is written
         grid.restore_node_states(checkpoint.tensors)

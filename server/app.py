@@ -23,6 +23,7 @@ from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import RunError
 from fedprivacy.models import evaluate, flat_weights
+from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.protocol import Faults
 from fedprivacy.record import RunRecord, round_event
@@ -178,9 +179,26 @@ def federation_of(
         weights=weights,
         chunk_size=scenario.federation.chunk_size,
         observe=scenario.federation.observe,
+        denominator=_denominator(
+            scenario, ledger.plan, people.partition.sizes if ledger.sizes is None else ledger.sizes
+        ),
         timeout=scenario.federation.timeout,
     )
     return federation, module
+
+
+def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:
+    """What makes the mean update of a round's sum: the mean size of a cohort.
+
+    Where clients answer with sums of gradients it is the mean number of records in their batches, and
+    the mean gradient moves the model by the clients' learning rate.
+    """
+    cohort = plan.sampler.expected_cohort(plan.population)
+    if plan.trust != "central" or plan.batches is None:
+        return cohort
+    sizes, counts = np.unique(agreed, return_counts=True)
+    mean_sizes = np.array([plan.batches.mean_size(int(size)) for size in sizes])
+    return float(counts @ mean_sizes) * cohort / plan.population / scenario.training.learning_rate
 
 
 app = ServerApp()
@@ -213,6 +231,7 @@ def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool) -> RunDirec
         tested=people.tests_clients(scenario.evaluation.on),
         candidates=candidates_of(scenario, model),
         noise_key=run_streams(scenario, people, model.code).run,
+        sizes=people.partition.sizes,
     )
     serve(grid, record, people, model)
     return directory

@@ -42,6 +42,7 @@ class Federation:
         weights: The model, float64, shape (parameters,); it is sent as float32.
         chunk_size: Clients in one message.
         observe: "sum" or "each": what nodes reply with.
+        denominator: What makes the mean update of a sum, whoever answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
     """
 
@@ -54,6 +55,7 @@ class Federation:
     weights: NDArray[np.float64]
     chunk_size: int
     observe: str
+    denominator: float
     timeout: float
 
     @property
@@ -79,7 +81,7 @@ class Federation:
             raise RunError(total.nobody_answered(number))
         released = add_central_noise(total.updates, self.plan, self.streams, number)
         # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
-        average = released / self.plan.sampler.expected_cohort(self.plan.population)
+        average = released / self.denominator
         self.ledger.release(cohort, total.answered)
         self.weights = self.optimizer.step(self.weights, average)
         return cohort, total

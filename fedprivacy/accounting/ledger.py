@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.events import to_json
+from fedprivacy.accounting.per_client import client_events
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
@@ -47,6 +48,18 @@ BROKEN_OFF = (
     "the observer is not told that the run broke off, nor in which round: a fault may depend on the data"
 )
 ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
+STEPS_ENFORCED = (
+    "each client clips the gradient of each record, draws its own batches and noise and counts its own "
+    "answers, whatever the server asks"
+)
+STEPS_HANDED = (
+    "whoever submits the run is honest about the plan: each client clips the gradient of each record, draws "
+    "its own batches and noise and counts its own answers, but by the plan that came with the run"
+)
+SIZES_PUBLIC = (
+    "how many records each client has is public, and what is reckoned with it (rates, denominators "
+    "of means) stays the same if a record comes or goes"
+)
 OTHERS_HONEST = (
     "neither the server nor another client colludes with the observer: it sees only the final model"
 )
@@ -59,10 +72,19 @@ class Ledger:
         plan: The plan that the run follows; its objects state the events.
         held: Whether the clients hold a plan of their own, and not the one that came with the run.
         tested: Whether held-out records belong to clients (`Population.tests_clients`).
+        sizes: The records of each client, shape (population,): with unit "example" what each of them has cost
+            can then be told, and not the most alone.
     """
 
-    def __init__(self, plan: Plan, *, held: bool = True, tested: bool = False) -> None:
-        self.plan, self.held, self.tested = plan, held, tested
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        held: bool = True,
+        tested: bool = False,
+        sizes: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.plan, self.held, self.tested, self.sizes = plan, held, tested, sizes
         self.rounds = 0
         self.broken_off = False
         self._in_advance = False
@@ -75,7 +97,7 @@ class Ledger:
 
     def in_advance(self) -> Ledger:
         """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
-        whole = Ledger(self.plan, held=self.held, tested=self.tested)
+        whole = Ledger(self.plan, held=self.held, tested=self.tested, sizes=self.sizes)
         whole._in_advance, whole.rounds, whole.broken_off = True, self.plan.rounds, self.broken_off
         if whole.participations is not None:
             whole.participations += self.plan.answers
@@ -154,17 +176,23 @@ class Ledger:
             data["participations"] = {
                 str(count): int(number) for count, number in zip(counts, clients, strict=True)
             }
+            if plan.batches is not None and plan.step_noise is not None and self.sizes is not None:
+                data["clients"] = client_events(
+                    plan.batches, plan.step_noise.event(), self.sizes, self.participations
+                )
         return data
 
     def _sampling_words(self) -> str:
         words = self.plan.sampler.words
+        if self.plan.batches is not None:
+            words = f"{self.plan.batches.words}; {words}"
         if self.participations is not None:
             words += f", at most {self._most} answer{'' if self._most == 1 else 's'} of one client"
         return words + (", the whole plan charged in advance" if self._in_advance else "")
 
     def _claims(self, observer: str) -> list[dict[str, Any]]:
         plan = self.plan
-        if plan.randomiser is None and plan.central_noise is None:
+        if plan.randomiser is None and plan.step_noise is None and plan.central_noise is None:
             reason = (
                 "clipping alone is a heuristic: nobody adds noise"
                 if plan.mechanism is not None
@@ -175,8 +203,14 @@ class Ledger:
             if observer == "server":
                 return [_claim(observer, None, ["the server is trusted: it sees the updates without noise"])]
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self.rounds)
-            secret = [] if plan.sampler.name == "all" else [SECRET_COHORT]
+            # Of records it is the batch that amplifies, and not the cohort.
+            secret = [] if plan.sampler.name == "all" or plan.batches else [SECRET_COHORT]
             return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
+        if plan.step_noise is not None:
+            # Whoever looks sees no more than the models that clients answer with: each step is noisy.
+            event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
+            enforced = STEPS_ENFORCED if self.held else STEPS_HANDED
+            return [_claim(observer, event, [enforced, HIDDEN, *self._common])]
         assert plan.randomiser is not None
         return self._local_claims(observer, plan.randomiser)
 
@@ -199,7 +233,7 @@ class Ledger:
     def _common(self) -> list[str]:
         """What every claim rests on."""
         sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
-        return [*sometimes, PUBLIC_SHAPE, SIMULATED]
+        return [*sometimes, *[SIZES_PUBLIC] * (self.plan.unit == "example"), PUBLIC_SHAPE, SIMULATED]
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
+from fedprivacy.accounting.per_client import per_client
 from fedprivacy.errors import InputError
 
 SEES = {
@@ -23,9 +24,12 @@ SEES_STATISTICS = {
     "outsider": "an outsider, who sees the published statistics",
 }
 NEIGHBOURS = {
-    "replace-one": "all records of one client replaced by any others",
-    "add-remove": "one client with all its records added or removed",
-    "zero-out": "one client's update replaced by zero",
+    ("client", "replace-one"): "all records of one client replaced by any others",
+    ("client", "add-remove"): "one client with all its records added or removed",
+    ("client", "zero-out"): "one client's update replaced by zero",
+    ("example", "replace-one"): "one record of a client replaced by any other",
+    ("example", "add-remove"): "one record of a client added or removed",
+    ("example", "zero-out"): "one record's gradients replaced by zero",
 }
 
 
@@ -75,9 +79,8 @@ class Guarantee:
             return f"No guarantee against {seen}: {self.assumptions[0]}."
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
-            f"{NEIGHBOURS[self.adjacency]} (unit {self.unit}, {self.adjacency}), trust {self.trust}, "
-            f"{self.sampling}, {rounds}, accountant "
-            f"{self.accountant}; provided that "
+            f"{NEIGHBOURS[self.unit, self.adjacency]} (unit {self.unit}, {self.adjacency}), trust "
+            f"{self.trust}, {self.sampling}, {rounds}, accountant {self.accountant}; provided that "
             f"{'; '.join(self.assumptions)}."
         )
 
@@ -122,6 +125,13 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
         return
     try:
         check_guarantees(document["privacy"]["guarantees"], document["ledger"], where)
+        said, found = document["privacy"].get("per_client"), per_client(document["ledger"])
+        ends = ("largest", "median")
+        if bool(said) != bool(found) or (said and found and any(_apart(said[e], found[e]) for e in ends)):
+            raise InputError(
+                f"{where}: says other epsilons of single clients than its ledger costs. The record was "
+                "changed, or made with another accountant: run it again."
+            )
     except (KeyError, TypeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
 
@@ -136,11 +146,16 @@ def check_guarantees(stated: Iterable[Mapping[str, Any]], ledger: Mapping[str, A
     again = {g.observer: g.epsilon for g in guarantees(ledger)}
     for observer in stored.keys() | again.keys():
         said, found = stored.get(observer), again.get(observer)
-        if _far(said) > _far(found) * 1.001 or _far(said) < _far(found) / 1.001:
+        if _apart(said, found):
             raise InputError(
                 f"{where}: says epsilon = {said} against the {observer}, its ledger costs {found}. "
                 "The record was changed, or made with another accountant: run it again."
             )
+
+
+def _apart(said: float | None, found: float | None) -> bool:
+    """Whether two epsilons are not the same, up to what versions of a library may differ by."""
+    return _far(said) > _far(found) * 1.001 or _far(said) < _far(found) / 1.001
 
 
 def _far(epsilon: float | None) -> float:

@@ -47,8 +47,8 @@ def shuffled(plan: StatisticsPlan) -> dict[str, Any]:
     assumptions = [*ASSUMPTIONS, TRUTH_HIDDEN]
     words = (
         f"If answers were shuffled: against {OBSERVER}, at most epsilon = {printed(spent)} at delta = "
-        f"{plan.delta:g}, for {NEIGHBOURS[plan.adjacency]} (unit {plan.unit}, {plan.adjacency}), trust "
-        f"local, accountant numerical clone bound; provided that {'; '.join(assumptions)}. "
+        f"{plan.delta:g}, for {NEIGHBOURS[plan.unit, plan.adjacency]} (unit {plan.unit}, {plan.adjacency}), "
+        f"trust local, accountant numerical clone bound; provided that {'; '.join(assumptions)}. "
         "This run has no shuffler: it is what one would add, and no guarantee against its server."
     )
     return {

@@ -36,7 +36,9 @@ _WHY = {
         "a record in or out is two steps under zero-out, its client's update zeroed and put back changed: "
         "the bound is that of two steps (group privacy)"
     ),
-    ("example", "replace-one"): "a non-member's place in its client's data is taken by another record",
+    ("example", "replace-one"): (
+        "a record that is out is as one whose gradients are zero, which replace-one covers at that epsilon"
+    ),
     ("example", "add-remove"): "a record in or out is one step",
     ("example", "zero-out"): "a record that is out counts as zero in every sum",
 }

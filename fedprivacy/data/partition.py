@@ -32,6 +32,11 @@ class Partition:
         """The number of clients."""
         return len(self.offsets) - 1
 
+    @property
+    def sizes(self) -> Index:
+        """The number of records of each client, shape (clients,)."""
+        return np.diff(self.offsets)
+
     def records(self, client: int) -> Index:
         """The record numbers of one client, shape (its records,)."""
         return self.order[self.offsets[client] : self.offsets[client + 1]]

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
+from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.sections import (
@@ -21,6 +21,7 @@ from fedprivacy.scenario.sections import (
     PoissonSampling,
     SgdServer,
 )
+from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining, ShuffledTraining
 
 __all__ = [
     "AdamServer",
@@ -41,9 +42,11 @@ __all__ = [
     "NoPrivacy",
     "Npz",
     "PoissonSampling",
+    "PoissonTraining",
     "PurchaseLike",
+    "ReplacementTraining",
     "Scenario",
     "SgdServer",
+    "ShuffledTraining",
     "Synthetic",
-    "Training",
 ]

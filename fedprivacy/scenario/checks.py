@@ -20,6 +20,7 @@ from fedprivacy.scenario.data_checks import (
     read_facts,
     used_columns,
 )
+from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
 
@@ -127,9 +128,20 @@ class Values:
     def batch(self) -> int:
         """The records of a step of a client with as many records as any other."""
         each = math.ceil((self.records or 1) / (self.population or 1))
+        if self["training.rate"] is not None:
+            return math.ceil(each * self["training.rate"])
         return (
             each if self["training.batch_size"] in (None, "all") else min(each, self["training.batch_size"])
         )
+
+    @property
+    def units(self) -> tuple[int | None, str]:
+        """How many are protected, as far as it can be known, and what they are."""
+        if self["privacy.unit"] != "example":
+            return self.population, "clients"
+        records, fraction = self.records, self["data.public_fraction"]
+        known = records is not None and fraction is not None
+        return (records - round(records * fraction) if records and known else None), "records"
 
 
 def findings(values: Values) -> list[Finding]:
@@ -209,12 +221,12 @@ def one_budget(v: Values) -> Iterator[Finding]:
 
 
 def delta_is_small(v: Values) -> Iterator[Finding]:
-    delta, clients = v["privacy.delta"], v.population
-    if delta is None or 0 < delta < 1 / (clients or 1):
+    delta, (units, noun) = v["privacy.delta"], v.units
+    if delta is None or 0 < delta < 1 / (units or 1):
         return
-    # With delta = 1/n a mechanism may publish one client in full and still keep the guarantee.
-    usual = min(1e-5, 10.0 ** math.floor(math.log10(0.1 / (clients or 1))))
-    bound = f"1/(number of clients) = 1/{clients} = {1 / clients:.3g}" if clients else "1/(number of clients)"
+    # With delta = 1/n a mechanism may publish one client, or record, in full and still keep the guarantee.
+    usual = min(1e-5, 10.0 ** math.floor(math.log10(0.1 / (units or 1))))
+    bound = f"1/(number of {noun})" + (f" = 1/{units} = {1 / units:.3g}" if units else "")
     yield Finding(
         ("privacy", "delta"), f"must be above 0 and below {bound}", f"{usual:.0e} is usual.", literal(delta)
     )
@@ -246,7 +258,7 @@ def fixed_sampling_has_accountant(v: Values) -> Iterator[Finding]:
     adjacency = v["privacy.adjacency"]
     if (
         v["sampling.name"] == "fixed"
-        and v["privacy.trust"] == "central"
+        and (v["privacy.trust"], v["privacy.unit"]) == ("central", "client")
         and adjacency not in (None, "replace-one")
     ):
         yield Finding(
@@ -269,7 +281,7 @@ def rate_can_be_accounted(v: Values) -> Iterator[Finding]:
 
 
 def local_cannot_hide_who_answers(v: Values) -> Iterator[Finding]:
-    if (v["privacy.trust"], v["privacy.adjacency"]) == ("local", "add-remove"):
+    if (v["privacy.trust"], v["privacy.unit"], v["privacy.adjacency"]) == ("local", "client", "add-remove"):
         yield Finding(
             ("privacy", "adjacency"),
             'under trust "local" the server sees who answers, so whether a client is there cannot be hidden',
@@ -303,7 +315,7 @@ def noise_fits_observation(v: Values) -> Iterator[Finding]:
 def local_mechanism_fits(v: Values) -> Iterator[Finding]:
     """What a mechanism of pure epsilon-DP on single messages asks for."""
     mechanism = v["privacy.mechanism"]
-    if v["privacy.trust"] != "local" or mechanism is None:
+    if v["privacy.trust"] != "local" or v["privacy.unit"] != "client" or mechanism is None:
         return
     named = f"mechanism {literal(mechanism)}"
     if v.given("privacy.direction") and mechanism not in ("privunit", "auto"):
@@ -352,4 +364,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     evaluation_has_records,
     noise_fits_observation,
     local_mechanism_fits,
+    *EXAMPLE_CHECKS,
 )

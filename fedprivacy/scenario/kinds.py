@@ -13,8 +13,9 @@ from typing import Any
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, Training
+from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining, ShuffledTraining
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,13 @@ KINDS: dict[str, Kind] = {
         "data set",
     ),
     "model": Kind({"logistic": Logistic, "mlp": Mlp, "cnn": Cnn, "code": Code}, "name", "model"),
-    "training": Kind({"": Training}, required=False),
+    "training": Kind(
+        {"shuffled": ShuffledTraining, "poisson": PoissonTraining, "with-replacement": ReplacementTraining},
+        "batches",
+        "way to draw batches",
+        required=False,
+        default="shuffled",
+    ),
     "server": Kind(
         {"sgd": s.SgdServer, "momentum": s.MomentumServer, "adam": s.AdamServer},
         "optimizer",

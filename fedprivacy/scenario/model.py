@@ -1,4 +1,4 @@
-"""The model of a scenario, and what a client does with it: the sections `[model]` and `[training]`."""
+"""The model of a scenario: the section `[model]`."""
 
 from __future__ import annotations
 
@@ -146,32 +146,3 @@ def cnn_size(channels: Sequence[int], hidden: Sequence[int], image: Image, class
         maps += wide * side * side
         side //= 2
     return parameters + dense_parameters((channels[-1] * side * side, *hidden, classes)), maps
-
-
-def _batch_size(value: Any) -> int | Literal["all"]:
-    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9):
-        return value
-    raise PydanticCustomError("batch_size", 'must be "all" or a whole number of at least 1')
-
-
-class Training(Section):
-    """What a client does with the model that it gets: SGD on its own records."""
-
-    epochs: int = Field(1, ge=1, le=10**6, description="How often a client goes through its records.")
-    batch_size: Annotated[int | Literal["all"], PlainValidator(_batch_size)] = Field(
-        "all", description='The records of one step; "all" makes one step of them.'
-    )
-    learning_rate: float = Field(0.1, gt=0, le=10**6, description="The step size of the client, such as 0.1.")
-    momentum: float = Field(
-        0.0, ge=0, lt=1, description="The share of the last step that is kept; it starts anew in each round."
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, le=10**6, description="Times the weights, added to the gradient; such as 1e-4."
-    )
-    proximal: float = Field(
-        0.0,
-        ge=0,
-        le=10**6,
-        description="The mu of FedProx (Li et al. 2020): mu/2 times the squared distance to the weights that "
-        "the client got is added to the loss; such as 0.1.",
-    )

@@ -10,9 +10,13 @@ from fedprivacy.scenario.base import Section
 
 LocalMechanism = Literal["gaussian", "privunit", "sqkr", "sign-bits", "auto"]
 
+Unit = Literal["client", "example"]
+
 
 class _Privacy(Section):
-    unit: Literal["client"] = Field("client", description="What is protected: all records of one client.")
+    unit: Unit = Field(
+        "client", description="What is protected: all records of one client, or one record (example)."
+    )
     adjacency: Literal["replace-one", "add-remove", "zero-out"] = Field(
         "replace-one", description="Which two data sets the guarantee holds apart."
     )
@@ -29,14 +33,16 @@ class NoPrivacy(_Privacy):
     noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
     trust: Literal["none"]
-    clipping_norm: float | None = Field(None, gt=0, le=10**9, description="The largest L2 norm of an update.")
+    clipping_norm: float | None = Field(
+        None, gt=0, le=10**9, description="The largest L2 norm of an update, or of a record's gradient."
+    )
 
 
 class _Noisy(_Privacy):
     clipping_norm: float = Field(
         gt=0,
         le=10**9,
-        description="The largest L2 norm of an update; the noise grows with it.",
+        description="The largest L2 norm of an update, or of a record's gradient; the noise grows with it.",
         examples=[1.0],
     )
     delta: float = Field(1e-5, description="The additive slack of the guarantee.")

@@ -13,7 +13,7 @@ from fedprivacy.errors import Problem, ScenarioError
 from fedprivacy.scenario import changes, checks, inspection, reading
 from fedprivacy.scenario.findings import Places
 from fedprivacy.scenario.kinds import HEAD, KINDS
-from fedprivacy.scenario.model import Model, Training
+from fedprivacy.scenario.model import Model
 from fedprivacy.scenario.sections import (
     Compare,
     Data,
@@ -24,6 +24,7 @@ from fedprivacy.scenario.sections import (
     Sampling,
     Server,
 )
+from fedprivacy.scenario.training import Training
 
 
 class Scenario(Head):

@@ -16,7 +16,6 @@ from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 # Words that a later version will know.
 RESERVED = {
     "distributed": 'Use "central" or "local".',
-    "example": 'Use "client": all records of one client are protected together.',
 }
 _WANTED = {
     "int_type": "a whole number",
@@ -101,7 +100,7 @@ def wrong_name(path: Path, given: Any, known: Sequence[str], noun: str) -> Findi
     """A word that is not one of those that a key may have."""
     if not isinstance(given, str):
         return wrong_type(path, given, "text in quotes", f"One of {', '.join(map(literal, known))}.")
-    if given in RESERVED and any(word in path for word in ("trust", "trusts", "unit")):
+    if given in RESERVED and any(word in path for word in ("trust", "trusts")):
         return Finding(
             path, "a reserved word, not available in this version", RESERVED[given], literal(given)
         )

@@ -10,7 +10,6 @@ to a plain PyTorch loop client by client, up to rounding.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
+from fedprivacy.batches import Batches
 from fedprivacy.models import unflatten
 from fedprivacy.seeds import Streams
 from fedprivacy.training.linear import is_linear, linear_gradients
@@ -27,6 +27,7 @@ from fedprivacy.training.linear import is_linear, linear_gradients
 Index = NDArray[np.int64]
 Weights = dict[str, Tensor]
 Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
+_NOTHING = np.random.Generator(np.random.Philox(0))  # where nothing is drawn
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,23 @@ class LocalTraining:
     """How a client trains.
 
     Args:
-        epochs: Passes over the client's records.
-        batch_size: Records in a batch; None for all of them. The last batch of a pass may be smaller.
+        batches: Draws the batches of a client.
         learning_rate: The step size of SGD on the mean loss of a batch.
         momentum: The share of the last step that is kept; each client starts each round without one.
         weight_decay: Times the weights, added to the gradient.
         proximal: The mu of FedProx (Li et al. 2020): the loss has mu/2 |w - w0|^2 added to it, w0 being
             the weights that the client was sent.
+        projection: The radius of the ball around zero in which each step leaves the weights; None: no ball.
+        averaging: Whether the answer is the mean of the weights after each step, and not the last.
     """
 
-    epochs: int
-    batch_size: int | None
+    batches: Batches
     learning_rate: float
     momentum: float = 0.0
     weight_decay: float = 0.0
     proximal: float = 0.0
+    projection: float | None = None
+    averaging: bool = False
 
 
 def train_cohort(
@@ -64,7 +67,7 @@ def train_cohort(
     *,
     alone: bool = False,
 ) -> Tensor:
-    """The updates of a chunk of clients.
+    """The updates of a chunk of clients, each of which is protected as a whole, or not at all.
 
     Args:
         module: The model; its own weights are not read.
@@ -82,7 +85,8 @@ def train_cohort(
     Returns:
         Weights after local training minus `weights`, float32, shape (clients, parameters).
     """
-    index, used = batches(records, clients, options, streams, round)
+    sizes = np.array([len(own) for own in records])
+    index, used, _ = batches(records, clients, sizes, options.batches, streams, round)
     start = unflatten(module, torch.from_numpy(weights))
     current: Weights = start
 
@@ -146,29 +150,37 @@ def _alone(module: nn.Module, loss: Loss) -> tuple[Callable[..., Weights], Calla
 
 
 def batches(
-    records: Sequence[Index], clients: Index, options: LocalTraining, streams: Streams, round: int
-) -> tuple[Index, NDArray[np.bool_]]:
+    records: Sequence[Index], clients: Index, agreed: Index, sampler: Batches, streams: Streams, round: int
+) -> tuple[Index, NDArray[np.bool_], NDArray[np.int64]]:
     """The record numbers of every batch of every client, padded to a common shape.
 
     Padding repeats a record of the same client, with weight zero: another client's broken record
-    can never reach it. Each epoch is a fresh shuffle by the client's own stream; where one batch
-    holds everything the order does not matter and nothing is drawn.
+    can never reach it. Each client draws from a stream of its own.
+
+    Args:
+        records: For each client its record numbers; none may be empty.
+        clients: Their ids, shape (clients,).
+        agreed: By how many records of each its rate is reckoned, shape (clients,).
+        sampler: Draws the batches.
+        streams: The run's random streams.
+        round: The round, which keys the draws.
 
     Returns:
-        Record numbers, int64, and which of them count, bool, both of shape (clients, steps, batch).
+        Record numbers, int64, and which of them count, bool, both of shape (clients, steps, batch); and how
+        many steps each client has, shape (clients,).
     """
-    largest = max(len(own) for own in records)
-    width = largest if options.batch_size is None else min(options.batch_size, largest)
-    per_epoch = [math.ceil(len(own) / width) for own in records]
-    steps = options.epochs * max(per_epoch)
-    index = np.empty((len(records), steps, width), dtype=np.int64)
+    drawn = []
+    for own, client, size in zip(records, clients, agreed, strict=True):
+        # Making a stream costs more than a small client's step.
+        stream = streams.stream("batches", round=round, member=int(client)) if sampler.random else _NOTHING
+        drawn.append(sampler.at(int(size)).draw(len(own), stream))
+    steps = np.array([len(parts) for parts in drawn])
+    width = max(1, max(len(part) for parts in drawn for part in parts))
+    index = np.empty((len(records), steps.max(), width), dtype=np.int64)
     used = np.zeros(index.shape, dtype=np.bool_)
-    for row, (own, client, passes) in enumerate(zip(records, clients, per_epoch, strict=True)):
+    for row, (own, parts) in enumerate(zip(records, drawn, strict=True)):
         index[row] = own[0]
-        stream = streams.stream("batches", round=round, member=int(client)) if passes > 1 else None
-        for epoch in range(options.epochs):
-            order = own if stream is None else stream.permutation(own)
-            flat = slice(epoch * passes * width, epoch * passes * width + len(own))
-            index[row].reshape(-1)[flat] = order
-            used[row].reshape(-1)[flat] = True
-    return index, used
+        for step, part in enumerate(parts):
+            index[row, step, : len(part)] = own[part]
+            used[row, step, : len(part)] = True
+    return index, used, steps

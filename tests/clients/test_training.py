@@ -220,7 +220,7 @@ def test_a_client_with_an_update_that_is_not_finite_still_adds_its_noise() -> No
     updates = torch.zeros(400, 10)
     updates[:] = float("nan")
     private, zeroed = privatise(updates, np.arange(400), LOCAL, Streams(1), round=0, observe="each")
-    assert zeroed == 400
+    assert zeroed.sum() == 400
     assert stats.kstest(private.reshape(-1), "norm", args=(0, 5.0)).pvalue > 1e-6
 
 
@@ -273,7 +273,7 @@ def test_a_zeroed_client_has_its_share_in_the_one_draw_for_a_sum() -> None:
     plan, clients = replace(LOCAL, noise_draw="sum"), np.arange(64)
     updates = torch.full((64, 5000), float("nan"))
     noise, zeroed = privatise(updates, clients, plan, Streams(1), round=0, observe="sum")
-    assert zeroed == 64
+    assert zeroed.sum() == 64
     assert stats.kstest(noise, "norm", args=(0, 5.0 * 8)).pvalue > 1e-6
 
 

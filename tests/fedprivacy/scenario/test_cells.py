@@ -171,12 +171,12 @@ def test_a_scenario_without_what_a_trust_model_needs() -> None:
         base.cell("central", 1.0, 1)
     assert str(caught.value) == (
         'trust "central": privacy.clipping_norm: missing. Add clipping_norm = 1.0. '
-        "The largest L2 norm of an update; the noise grows with it."
+        "The largest L2 norm of an update, or of a record's gradient; the noise grows with it."
     )
     assert Scenario.from_text(base.to_toml()) == base
     assert said(plain + '[compare]\ntrusts = ["none", "local"]\n') == [
         'my.toml:15: compare.local: trust "local" cannot run: privacy.clipping_norm: missing. '
-        "Add clipping_norm = 1.0. The largest L2 norm of an update; the noise grows with it."
+        "Add clipping_norm = 1.0. The largest L2 norm of an update, or of a record's gradient; the noise grows with it."
     ]
 
 
@@ -213,7 +213,7 @@ seed = 3
         "my.toml:27: compare.local.sampling.cohort = 2000: larger than the population of 1437 clients. "
         'At most 1437, or sampling name = "all" for everyone.',
         'my.toml:29: compare.local.privacy.clipping_norm: "one" is text, a number is needed. '
-        "The largest L2 norm of an update; the noise grows with it.",
+        "The largest L2 norm of an update, or of a record's gradient; the noise grows with it.",
         "my.toml:30: compare.local.privacy.delta: the comparison sets it, alike for all trust models. "
         "Remove it here: [privacy] and compare.epsilons say what is compared.",
         "my.toml:32: compare.local.data.seed: the comparison sets it, alike for all trust models. "

@@ -329,13 +329,10 @@ ONE_MISTAKE = {
             'Use "central" or "local".'
         ],
     ),
-    "reserved unit": (
+    "unknown unit": (
         "epsilon = 2.0",
-        'epsilon = 2.0\nunit = "example"',
-        [
-            'my.toml:20: privacy.unit = "example": a reserved word, not available in this version. '
-            'Use "client": all records of one client are protected together.'
-        ],
+        'epsilon = 2.0\nunit = "record"',
+        ['my.toml:20: privacy.unit = "record": unknown unit. Known here: "client", "example".'],
     ),
     "missing key": (
         "rounds = 10\n",
@@ -405,7 +402,7 @@ ONE_MISTAKE = {
         "clipping_norm = -1",
         [
             "my.toml:18: privacy.clipping_norm = -1: must be above 0. "
-            "The largest L2 norm of an update; the noise grows with it."
+            "The largest L2 norm of an update, or of a record's gradient; the noise grows with it."
         ],
     ),
     "no clipping norm": (
@@ -413,7 +410,7 @@ ONE_MISTAKE = {
         "",
         [
             "my.toml:16: privacy.clipping_norm: missing. Add clipping_norm = 1.0. "
-            "The largest L2 norm of an update; the noise grows with it."
+            "The largest L2 norm of an update, or of a record's gradient; the noise grows with it."
         ],
     ),
     "both budgets": (

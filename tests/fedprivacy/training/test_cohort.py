@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from fedprivacy.batches import ShuffledBatches
 from fedprivacy.models import build, flat_weights
 from fedprivacy.scenario import Cnn, Logistic, Mlp
 from fedprivacy.seeds import Streams
@@ -31,9 +32,9 @@ def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round
         momentum=options.momentum,
         weight_decay=options.weight_decay,
     )
-    size = options.batch_size or len(own)
+    size = options.batches.batch_size or len(own)
     stream = STREAMS.stream("batches", round=round, member=client)
-    for _ in range(options.epochs):
+    for _ in range(options.batches.epochs):
         order = stream.permutation(own) if len(own) > size else own
         for start in range(0, len(own), size):
             rows = order[start : start + size]
@@ -50,17 +51,17 @@ def plain_loop(module, weights, x, y, own, client, options: LocalTraining, round
 @pytest.mark.parametrize(
     "options",
     [
-        LocalTraining(1, None, 0.5),
-        LocalTraining(3, None, 0.5),
-        LocalTraining(1, 4, 0.1),
-        LocalTraining(3, 4, 0.1),
-        LocalTraining(2, 1, 0.05),
-        LocalTraining(2, 1000, 0.1),
-        LocalTraining(3, 4, 0.1, momentum=0.9),
-        LocalTraining(3, 4, 0.1, weight_decay=0.3),
-        LocalTraining(3, 4, 0.1, proximal=0.7),
-        LocalTraining(3, 3, 0.05, momentum=0.5, weight_decay=0.1, proximal=2.0),
-        LocalTraining(4, None, 0.1, momentum=0.9, weight_decay=0.1, proximal=0.5),
+        LocalTraining(ShuffledBatches(1, None), 0.5),
+        LocalTraining(ShuffledBatches(3, None), 0.5),
+        LocalTraining(ShuffledBatches(1, 4), 0.1),
+        LocalTraining(ShuffledBatches(3, 4), 0.1),
+        LocalTraining(ShuffledBatches(2, 1), 0.05),
+        LocalTraining(ShuffledBatches(2, 1000), 0.1),
+        LocalTraining(ShuffledBatches(3, 4), 0.1, momentum=0.9),
+        LocalTraining(ShuffledBatches(3, 4), 0.1, weight_decay=0.3),
+        LocalTraining(ShuffledBatches(3, 4), 0.1, proximal=0.7),
+        LocalTraining(ShuffledBatches(3, 3), 0.05, momentum=0.5, weight_decay=0.1, proximal=2.0),
+        LocalTraining(ShuffledBatches(4, None), 0.1, momentum=0.9, weight_decay=0.1, proximal=0.5),
     ],
 )
 @pytest.mark.parametrize("sizes", [[5, 5, 5], [1, 13, 4, 7, 8], [1], [11]])
@@ -86,7 +87,7 @@ def test_a_broken_record_stays_with_its_own_client() -> None:
     module = build(MODELS["logistic"], (2,), 2, seed=1)
     updates = train_cohort(
         module, flat_weights(module), x, torch.zeros(6, dtype=torch.int64), records, np.arange(3),
-        LocalTraining(2, 2, 0.1), STREAMS, round=0,
+        LocalTraining(ShuffledBatches(2, 2), 0.1), STREAMS, round=0,
     )  # fmt: skip
     assert torch.isnan(updates[0]).any()
     assert torch.isfinite(updates[1:]).all()
@@ -96,7 +97,7 @@ def test_a_client_without_batches_left_is_moved_by_nothing() -> None:
     """With one record it has one step, and others have nine: their steps are not its own."""
     x, y = torch.randn(10, 9, generator=torch.Generator().manual_seed(0)), torch.arange(10) % 3
     module = build(MODELS["tanh"], (9,), 3, seed=1)
-    options = LocalTraining(1, 1, 0.5, momentum=0.9, weight_decay=0.5, proximal=0.5)
+    options = LocalTraining(ShuffledBatches(1, 1), 0.5, momentum=0.9, weight_decay=0.5, proximal=0.5)
     records = [np.arange(1), np.arange(1, 10)]
     sent = flat_weights(module)
     both = train_cohort(module, sent, x, y, records, np.arange(2), options, STREAMS, round=0)
@@ -108,7 +109,7 @@ def test_a_client_without_batches_left_is_moved_by_nothing() -> None:
 def test_a_round_starts_without_the_momentum_of_the_last() -> None:
     x, y = torch.ones(4, 9), torch.zeros(4, dtype=torch.int64)
     module = build(MODELS["tanh"], (9,), 3, seed=1)
-    options = LocalTraining(1, None, 0.5, momentum=0.9)
+    options = LocalTraining(ShuffledBatches(1, None), 0.5, momentum=0.9)
     records = [np.arange(4)]
     first, second = (
         train_cohort(
@@ -125,7 +126,7 @@ def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:
     y = torch.from_numpy(rng.integers(0, 2, 20))
     module = build(MODELS["tanh"], (4,), 2, seed=1)
     records, clients = [np.arange(3), np.arange(3, 20)], np.array([4, 9])
-    options = LocalTraining(2, 2, 0.1)
+    options = LocalTraining(ShuffledBatches(2, 2), 0.1)
 
     def train(which: slice) -> torch.Tensor:
         return train_cohort(
@@ -136,9 +137,10 @@ def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:
 
 
 def test_every_record_is_used_once_an_epoch_and_batches_are_reshuffled() -> None:
-    index, used = batches(
-        [np.arange(7), np.arange(7, 9)], np.array([0, 1]), LocalTraining(3, 2, 0.1), STREAMS, 0
+    index, used, steps = batches(
+        [np.arange(7), np.arange(7, 9)], np.arange(2), np.array([7, 2]), ShuffledBatches(3, 2), STREAMS, 0
     )
+    assert steps.tolist() == [12, 3]
     assert index.shape == (2, 12, 2)
     first, second = (np.sort(index[row][used[row]]) for row in (0, 1))
     assert np.array_equal(first, np.repeat(np.arange(7), 3))

@@ -1,0 +1,192 @@
+"""How a client draws the batches of its own records, and the DpEvent of that draw for one of them.
+
+The accountant knows three ways. A Poisson batch holds each record by a coin of its own, and amplifies. A
+shuffled pass cuts all records into batches, so that each record is in one of them: it costs what one step on
+all records costs, and nothing is amplified. A batch drawn with replacement may hold a record more than once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import dp_accounting
+import numpy as np
+from numpy.typing import NDArray
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PoissonBatches:
+    """Each record joins each batch by its own coin (Abadi et al. 2016; Mironov et al. 2019).
+
+    Args:
+        steps: Batches in a round.
+        rate: The probability that a record joins one, or None where `batch_size` gives it.
+        batch_size: The mean size of a batch, or None where `rate` gives it.
+    """
+
+    steps: int
+    rate: float | None = None
+    batch_size: int | None = None
+    name: ClassVar[str] = "poisson"
+    random: ClassVar[bool] = True
+
+    def rate_of(self, records: int) -> float:
+        """The probability that one of `records` records joins a batch."""
+        if self.batch_size is not None:
+            return min(1.0, self.batch_size / records)
+        assert self.rate is not None
+        return self.rate
+
+    def at(self, agreed: int) -> PoissonBatches:
+        """The same at the rate of a client of so many records, which stays if one comes or goes."""
+        return PoissonBatches(self.steps, rate=self.rate_of(agreed))
+
+    def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
+        """The records of each batch, as positions from 0, sorted; a batch may be empty."""
+        rate = self.rate_of(records)
+        return [np.flatnonzero(stream.random(records) < rate) for _ in range(self.steps)]
+
+    def mean_size(self, records: int) -> float:
+        """The mean size of a batch: the fixed denominator of the mean gradient."""
+        return self.rate_of(records) * records
+
+    def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
+        """What a round of a client with `records` records costs one of them, a step being `release`."""
+        sampled = dp_accounting.PoissonSampledDpEvent(self.rate_of(records), release)
+        return dp_accounting.SelfComposedDpEvent(sampled, self.steps)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether a record of a smaller client is drawn more often, and so costs more."""
+        return self.batch_size is not None
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        size = f"rate {self.rate:g}" if self.rate is not None else f"mean size {self.batch_size}"
+        return f"{_count(self.steps, 'Poisson batch', 'es')} of {size} in a round"
+
+
+@dataclass(frozen=True)
+class ShuffledBatches:
+    """Passes over all records, each shuffled anew and cut into batches.
+
+    Args:
+        epochs: Passes in a round.
+        batch_size: Records in a batch, of which the last of a pass may have fewer; None for all at once.
+    """
+
+    epochs: int
+    batch_size: int | None = None
+    name: ClassVar[str] = "shuffled"
+
+    @property
+    def random(self) -> bool:
+        """Whether anything is drawn at all."""
+        return self.batch_size is not None
+
+    def at(self, agreed: int) -> ShuffledBatches:
+        """The same for a client of so many records."""
+        return self
+
+    def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
+        """The records of each batch, as positions from 0; nothing is drawn where a batch holds them all."""
+        size = records if self.batch_size is None else self.batch_size
+        found: list[Positions] = []
+        for _ in range(self.epochs):
+            order = np.arange(records) if size >= records else stream.permutation(records)
+            found += [order[start : start + size] for start in range(0, records, size)]
+        return found
+
+    def mean_size(self, records: int) -> float:
+        """The size of all batches but the last of a pass: the fixed denominator of the mean gradient."""
+        return float(records if self.batch_size is None else min(self.batch_size, records))
+
+    def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
+        """What a round of a client with `records` records costs one of them, a step being `release`.
+
+        A record is in one batch of a pass, whatever the order: parallel composition. One record more or less
+        would move others from batch to batch, so that a pass in batches is a sample of all records, of fixed
+        size: as good as the release itself where their number stays, but under add-remove no accountant
+        answers for it.
+        """
+        if self.batch_size is not None:
+            release = dp_accounting.SampledWithoutReplacementDpEvent(records, records, release)
+        return dp_accounting.SelfComposedDpEvent(release, self.epochs)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether a record of a smaller client is drawn more often: no, each once a pass."""
+        return False
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        if self.batch_size is None:
+            return f"{_count(self.epochs, 'step', 's')} on all records of a client in a round"
+        return f"{_count(self.epochs, 'shuffled pass', 'es')} in batches of {self.batch_size} in a round"
+
+
+@dataclass(frozen=True)
+class ReplacementBatches:
+    """Each place of a batch is drawn uniformly from all records, so that one may fill several.
+
+    With one place it is the sampling of Bassily, Smith and Thakurta 2014.
+
+    Args:
+        steps: Batches in a round.
+        batch_size: Places in a batch.
+    """
+
+    steps: int
+    batch_size: int
+    name: ClassVar[str] = "with-replacement"
+    random: ClassVar[bool] = True
+
+    def at(self, agreed: int) -> ReplacementBatches:
+        """The same for a client of so many records."""
+        return self
+
+    def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
+        """The records of each batch, as positions from 0; one may stand there several times."""
+        return [stream.integers(records, size=self.batch_size) for _ in range(self.steps)]
+
+    def mean_size(self, records: int) -> float:
+        """The size of a batch: the fixed denominator of the mean gradient."""
+        return float(self.batch_size)
+
+    def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
+        """What a round of a client with `records` records costs one of them, a step being `release`.
+
+        One place is a sample of one without replacement, which accountants know.
+        """
+        sampled = (
+            dp_accounting.SampledWithoutReplacementDpEvent(records, 1, release)
+            if self.batch_size == 1
+            else dp_accounting.SampledWithReplacementDpEvent(records, self.batch_size, release)
+        )
+        return dp_accounting.SelfComposedDpEvent(sampled, self.steps)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether a record of a smaller client is drawn more often, and so costs more."""
+        return True
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        batches = _count(self.steps, "batch", "es")
+        return f"{batches} of {self.batch_size} drawn with replacement in a round"
+
+
+Batches = PoissonBatches | ShuffledBatches | ReplacementBatches
+BATCHES: dict[str, type[PoissonBatches] | type[ShuffledBatches] | type[ReplacementBatches]] = {
+    kind.name: kind for kind in (PoissonBatches, ShuffledBatches, ReplacementBatches)
+}
+
+
+def _count(number: int, noun: str, plural: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"

@@ -1,0 +1,86 @@
+"""What a client does with the model: the section `[training]`, a class for each way to draw batches."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from fedprivacy.scenario.base import Section
+
+
+def _batch_size(value: Any) -> int | Literal["all"]:
+    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9):
+        return value
+    raise PydanticCustomError("batch_size", 'must be "all" or a whole number of at least 1')
+
+
+class _Training(Section):
+    learning_rate: float = Field(0.1, gt=0, le=10**6, description="The step size of the client, such as 0.1.")
+    momentum: float = Field(
+        0.0, ge=0, lt=1, description="The share of the last step that is kept; it starts anew in each round."
+    )
+    weight_decay: float = Field(
+        0.0, ge=0, le=10**6, description="Times the weights, added to the gradient; such as 1e-4."
+    )
+    proximal: float = Field(
+        0.0,
+        ge=0,
+        le=10**6,
+        description="The mu of FedProx (Li et al. 2020): mu/2 times the squared distance to the weights that "
+        "the client got is added to the loss; such as 0.1.",
+    )
+    projection: float | None = Field(
+        None,
+        gt=0,
+        le=10**9,
+        description="The radius of the ball around zero in which each step leaves the weights, such as 10.0.",
+    )
+    averaging: bool = Field(
+        False, description="Whether a client answers with the mean of the weights after each of its steps."
+    )
+    weighting: Literal["clients", "records"] = Field(
+        "clients",
+        description="Whether all clients weigh the same in a round, or as many times as they have records.",
+    )
+    trainer: Literal["fedprivacy", "opacus"] = Field(
+        "fedprivacy", description='What computes DP-SGD; "opacus" needs the extra fedprivacy[opacus].'
+    )
+
+
+class ShuffledTraining(_Training):
+    """Passes over the client's records, each in a new order, cut into batches."""
+
+    batches: Literal["shuffled"] = "shuffled"
+    epochs: int = Field(1, ge=1, le=10**6, description="How often a client goes through its records.")
+    batch_size: Annotated[int | Literal["all"], PlainValidator(_batch_size)] = Field(
+        "all", description='The records of one step; "all" makes one step of them.'
+    )
+
+
+class PoissonTraining(_Training):
+    """Batches that each record joins by a coin of its own."""
+
+    batches: Literal["poisson"]
+    steps: int = Field(ge=1, le=10**6, description="The steps of a client in a round.", examples=[10])
+    rate: float | None = Field(
+        None, ge=1e-12, le=1, description="The probability that a record joins a batch, such as 0.1."
+    )
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="The mean size of a batch, such as 32: then records of small clients join more often.",
+    )
+
+
+class ReplacementTraining(_Training):
+    """Batches of which each place is drawn from all records."""
+
+    batches: Literal["with-replacement"]
+    steps: int = Field(ge=1, le=10**6, description="The steps of a client in a round.", examples=[10])
+    batch_size: int = Field(ge=1, le=10**6, description="The places of a batch.", examples=[32])
+
+
+Training = Annotated[ShuffledTraining | PoissonTraining | ReplacementTraining, Field(discriminator="batches")]

@@ -1,0 +1,142 @@
+"""DP-SGD inside the clients (Abadi et al. 2016): many clients at once, each record's gradient clipped.
+
+    w <- w - learning rate * (sum over the batch of clip(gradient, C) + N(0, (z C)^2 I)) / mean batch size
+
+The denominator is the mean size of a batch, and not that of this one, which would tell how many records it
+holds. What follows the noise (momentum, weight decay, projection to a ball, the mean of the iterates) is
+post-processing. Without noise, or without clipping, the same steps are made and nothing is promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.seeds import Streams
+from fedprivacy.training.cohort import Index, LocalTraining, batches
+from fedprivacy.training.examples import clipped_sums
+
+
+def train_examples(
+    module: nn.Module,
+    weights: NDArray[np.float32],
+    x: Tensor,
+    y: Tensor,
+    records: Sequence[Index],
+    clients: Index,
+    sizes: Index,
+    options: LocalTraining,
+    clipping_norm: float | None,
+    noise: Gaussian | None,
+    streams: Streams,
+    round: int,
+    *,
+    blank: bool = False,
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """The updates of a chunk of clients that train by DP-SGD.
+
+    Args:
+        module: The model; its own weights are not read.
+        weights: What every client starts from, shape (parameters,).
+        x: All records, float32, shape (records, *features).
+        y: All labels, int64, shape (records,).
+        records: For each client of the chunk its record numbers; none may be empty.
+        clients: Their ids, shape (clients,); they key batches and noise.
+        sizes: How many records each client is agreed to have, shape (clients,): rates and denominators are
+            reckoned with it, so that they do not tell of a record that came or went.
+        options: The clients' optimiser.
+        clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
+        noise: What is added to each sum of gradients; its clipping norm is C. None: nothing.
+        streams: The run's random streams.
+        round: The round, which keys the draws.
+        blank: As if no record had a gradient: what a client answers whose training failed.
+
+    Returns:
+        What the clients answer less `weights`, float64, shape (clients, parameters); and how many gradients
+        of each client were not finite and counted as zero, shape (clients,).
+    """
+    index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
+    used &= not blank
+    mean_sizes = torch.tensor([[options.batches.mean_size(int(size))] for size in sizes], dtype=torch.float64)
+    own_noise = [streams.noise("dp-sgd", round=round, member=int(client)) for client in clients]
+    start = torch.from_numpy(weights)
+    # The way from the start is kept by itself, in float64: float32 weights would swallow part of the noise.
+    way = torch.zeros((len(clients), len(weights)), dtype=torch.float64)
+    velocity = torch.zeros_like(way) if options.momentum else None
+    total = torch.zeros_like(way) if options.averaging else None
+    zeroed = np.zeros(len(clients), dtype=np.int64)
+    for step in range(index.shape[1]):
+        rows = np.flatnonzero(step < steps)  # a client that has no batch left stays where it is
+        at = slice(None) if len(rows) == len(clients) else torch.from_numpy(rows)
+        here = start if step == 0 else (start + way[at]).to(torch.float32)
+        batch = torch.from_numpy(index[rows, step])
+        found = clipped_sums(
+            module, here, x[batch], y[batch], torch.from_numpy(used[rows, step]), clipping_norm
+        )
+        zeroed[rows] += found.zeroed.numpy()
+        gradients = found.sums.to(torch.float64)
+        if noise is not None:
+            for row, client in enumerate(rows):
+                gradients[row] += torch.from_numpy(noise.draw(len(weights), own_noise[client]))
+        gradients /= mean_sizes[at]
+        if options.proximal:
+            gradients.add_(way[at], alpha=options.proximal)
+        if options.weight_decay:
+            gradients.add_(start + way[at], alpha=options.weight_decay)
+        if velocity is not None:
+            gradients.add_(velocity[at], alpha=options.momentum)
+            velocity[at] = gradients
+        way[at] = _projected(
+            torch.sub(way[at], gradients, alpha=options.learning_rate), start, options.projection
+        )
+        if total is not None:
+            total[at] += way[at]
+    return way if total is None else total / torch.from_numpy(steps)[:, None], zeroed
+
+
+def clipped_gradients(
+    module: nn.Module,
+    weights: NDArray[np.float32],
+    x: Tensor,
+    y: Tensor,
+    records: Sequence[Index],
+    clients: Index,
+    sizes: Index,
+    options: LocalTraining,
+    clipping_norm: float | None,
+    streams: Streams,
+    round: int,
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """What clients answer where a trusted server makes the step: the sum over a batch, downhill.
+
+    Each record moves the sum over all clients by C at most, and weighs the same whoever holds it.
+
+    Args:
+        As `train_examples` has them; `options` make one step.
+
+    Returns:
+        The sums of clipped gradients with their sign turned, float64, shape (clients, parameters); and how
+        many gradients of each client were not finite and counted as zero, shape (clients,).
+    """
+    index, used, _ = batches(records, clients, sizes, options.batches, streams, round)
+    if index.shape[1] != 1:
+        raise ValueError("a server can add its noise to one step, and a round has several")
+    batch = torch.from_numpy(index[:, 0])
+    found = clipped_sums(
+        module, torch.from_numpy(weights), x[batch], y[batch], torch.from_numpy(used[:, 0]), clipping_norm
+    )
+    return -found.sums.to(torch.float64), found.zeroed.numpy()
+
+
+def _projected(way: Tensor, start: Tensor, radius: float | None) -> Tensor:
+    """The way from the start to the nearest weights within a ball around zero."""
+    if radius is None:
+        return way
+    weights = start + way
+    norms = torch.linalg.vector_norm(weights, dim=1, keepdim=True)
+    return torch.where(norms > radius, weights * (radius / norms) - start, way)
