@@ -1,4 +1,11 @@
-"""Stub."""
+"""The sum of clipped gradients of single records: what DP-SGD adds its noise to (Abadi et al. 2016).
+
+Chains of linear layers are clipped by the factors of their gradients, chains with convolutions by one
+ordinary pass and formed gradients of the convolutions, any other module by `vmap` of its gradient. In each
+the length of a gradient is taken from the very numbers that are summed, so that what one record adds is at
+most C. A computation has the same shape whether a record counts or not: the gradients of others keep their
+rounding.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +16,140 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from fedprivacy.models import unflatten
+from fedprivacy.training.chains import chain_sums, is_convolutional
+from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.shares import blocks, shares_of, weighted_total
+
+_NUMBERS = 2**24  # of formed gradients in memory at once: 64 MB
 
 
 @dataclass(frozen=True)
 class ClippedSums:
+    """The sum of each client's clipped gradients.
+
+    Args:
+        sums: float32, shape (clients, parameters), in the order of `fedprivacy.models.flat_weights`.
+        zeroed: How many used records count as zero, since their gradient was not finite, or longer than
+            1e18, or made the module raise; int64, shape (clients,). It depends on the data: operator-only.
+    """
+
     sums: Tensor
     zeroed: Tensor
 
 
+@torch.enable_grad()
 def clipped_sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> ClippedSums:
-    def loss(w, a, b):
-        return nn.functional.cross_entropy(functional_call(module, unflatten(module, w), a[None]), b[None])
+    """For each client the sum over its used records of gradient * min(1, C/|gradient|).
 
-    per = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(None if weights.ndim == 1 else 0, 0, 0))(
-        weights, x, y
-    )
-    bad = ~torch.isfinite(per).all(-1)
-    per = torch.where((bad | ~used)[..., None], 0.0, per)
-    if clipping_norm is not None:
-        per = per * (clipping_norm / per.norm(dim=-1).clamp_min(clipping_norm))[..., None]
-    return ClippedSums(per.sum(1), (bad & used).sum(1))
+    One norm over all parameters together (flat clipping). What one record changes in a sum is at most C, but
+    for the rounding of the sum itself, about 1e-7 of it.
+
+    Args:
+        module: To (batch, classes) logits, each record by itself; its own weights are not read.
+        weights: float32, shape (parameters,) where all clients share them, or (clients, parameters).
+        x: Records, float32, shape (clients, batch, *features).
+        y: Labels, int64, shape (clients, batch).
+        used: Which records count, bool, shape (clients, batch). Others are padding, whatever they hold.
+        clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
+            gradients that are not finite count as zero still.
+    """
+    if not used.any():
+        clients = len(y)
+        return ClippedSums(torch.zeros(clients, weights.shape[-1]), torch.zeros(clients, dtype=torch.int64))
+    if not used.all():
+        x, y = _blank(x, ~used), y.masked_fill(~used, 0)
+    try:
+        return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm))
+    except Exception:
+        return _without_raising(module, weights, x, y, used, clipping_norm)
+
+
+def _sums(
+    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+) -> tuple[Tensor, Tensor]:
+    if is_linear(module):
+        factors = linear_gradients(module, unflatten(module, weights), x, y)
+        shares, zeroed = shares_of(factors.norms(), used, clipping_norm)
+        total = factors.scaled(shares).total()
+        return torch.cat([total[name].flatten(1) for name, _ in module.named_parameters()], dim=1), zeroed
+    if is_convolutional(module):
+        return chain_sums(module, weights, x, y, used, clipping_norm)
+    return _formed(module, weights, x, y, used, clipping_norm)
+
+
+def _formed(
+    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+) -> tuple[Tensor, Tensor]:
+    """The sums of any module: each record's gradient is formed, in blocks of bounded memory."""
+
+    def loss(flat: Tensor, one: Tensor, label: Tensor) -> Tensor:
+        logits = functional_call(module, unflatten(module, flat), one[None])
+        return nn.functional.cross_entropy(logits, label[None])
+
+    _check(y)
+    own = weights.ndim == 2
+    each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if own else None, 0, 0))
+    clients, parameters = len(y), weights.shape[-1]
+    sums, zeroed = torch.zeros(clients, parameters), torch.zeros(clients, dtype=torch.int64)
+    for some, part in blocks(clients, y.shape[1], _NUMBERS // parameters):
+        gradients = each(weights[some] if own else weights, x[some, part], y[some, part])
+        norms = torch.linalg.vector_norm(gradients, dim=-1, dtype=torch.float64)
+        shares, broken = shares_of(norms, used[some, part], clipping_norm)
+        sums[some] += weighted_total(gradients, shares)
+        zeroed[some] += broken
+    return sums, zeroed
+
+
+def _without_raising(
+    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+) -> ClippedSums:
+    """The sums where something raised: each record that raises by itself counts as zero, and no other.
+
+    The others are computed together once more, so that their rounding is what it is without those records;
+    one by one only where that raises too.
+    """
+    size = weights.shape[-1]
+    alone, zeroed = torch.zeros(len(y), size, dtype=torch.float64), torch.zeros(len(y), dtype=torch.int64)
+    raising = torch.zeros_like(used)
+    for client, record in used.nonzero().tolist():
+        own = weights if weights.ndim == 1 else weights[client]
+        try:
+            gradient = _alone(module, own, x[client, record], y[client, record])
+        except Exception:
+            raising[client, record] = True
+            continue
+        norm = torch.linalg.vector_norm(gradient, dtype=torch.float64)
+        share, broken = shares_of(norm[None], torch.ones(1, dtype=torch.bool), clipping_norm)
+        zeroed[client] += broken
+        if share.item() > 0:
+            alone[client] += share * gradient
+    found = ClippedSums(alone.to(torch.float32), zeroed)
+    if raising.any():
+        rest = used & ~raising
+        try:
+            x, y = _blank(x, raising), y.masked_fill(raising, 0)
+            found = ClippedSums(*_sums(module, weights, x, y, rest, clipping_norm))
+        except Exception:
+            pass  # nothing but one by one is left
+    return ClippedSums(found.sums, found.zeroed + raising.sum(dim=1))
+
+
+def _alone(module: nn.Module, weights: Tensor, one: Tensor, label: Tensor) -> Tensor:
+    """The gradient of one record, shape (parameters,), by plain autograd."""
+    _check(label)
+    flat = weights.detach().requires_grad_(True)
+    logits = functional_call(module, unflatten(module, flat), one[None])
+    [gradient] = torch.autograd.grad(nn.functional.cross_entropy(logits, label[None]), flat)
+    return gradient
+
+
+def _check(labels: Tensor) -> None:
+    if (labels < 0).any():  # cross_entropy takes one of -100 for a record to skip
+        raise IndexError("a label is below 0")
+
+
+def _blank(x: Tensor, places: Tensor) -> Tensor:
+    """Records with zeros in some places, bool, shape (clients, batch)."""
+    return x.masked_fill(places.reshape(*places.shape, *(1,) * (x.ndim - 2)), 0.0)

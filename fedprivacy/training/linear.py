@@ -2,13 +2,14 @@
 
 The gradient of a record by the weights of a linear layer is the outer product of what came back to the
 layer's output and what went in (Goodfellow 2015, "Efficient per-example gradient computations"). Its norm,
-and its product with any vector, follow from the two.
+and its product with any vector, follow from the two. Records may stand in dimensions (clients,
+records), with weights that all clients share or with weights of each client's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import torch
@@ -19,6 +20,10 @@ from fedprivacy.models import unflatten
 # What a chain may be made of: each treats every record by itself.
 _LAYERS = (nn.Linear, nn.Flatten, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU)
 
+# A factor of greater norm is taken for broken: products of two such stay far inside float32, and the other
+# factor stays far above its least number, where rounding is coarse.
+FACTOR_LIMIT = 1e16
+
 
 @dataclass(frozen=True)
 class LinearGradients:
@@ -26,8 +31,8 @@ class LinearGradients:
 
     Args:
         module: The network.
-        inputs: By layer what went in, shape (records, inputs).
-        backs: By layer the gradient of the record's loss by the output, shape (records, outputs).
+        inputs: By layer what went in, shape (..., records, inputs).
+        backs: By layer the gradient of the record's loss by the output, shape (..., records, outputs).
     """
 
     module: nn.Sequential
@@ -35,25 +40,54 @@ class LinearGradients:
     backs: dict[str, Tensor]
 
     def squares(self) -> Tensor:
-        """The squared norm of each gradient, shape (records,)."""
+        """The squared norm of each gradient, shape (..., records)."""
         return torch.stack(
             [
-                back.square().sum(dim=1) * (self.inputs[name].square().sum(dim=1) + self._has_bias(name))
+                back.square().sum(dim=-1) * (self.inputs[name].square().sum(dim=-1) + self._has_bias(name))
                 for name, back in self.backs.items()
             ]
         ).sum(dim=0)
 
+    def norms(self) -> Tensor:
+        """The norm of each gradient, to bound it by: float64, shape (..., records).
+
+        Neither tiny nor huge factors make it too small. Infinite where a factor is not finite or has a norm
+        above `FACTOR_LIMIT`.
+        """
+        squares, largest = [], []
+        for name, back in self.backs.items():
+            inner = torch.linalg.vector_norm(self.inputs[name], dim=-1, dtype=torch.float64)
+            outer = torch.linalg.vector_norm(back, dim=-1, dtype=torch.float64)
+            squares.append(outer.square() * (inner.square() + self._has_bias(name)))
+            largest += [inner, outer]
+        within = (torch.stack(largest) <= FACTOR_LIMIT).all(dim=0)  # false for NaN
+        return torch.where(within, torch.stack(squares).sum(dim=0).sqrt(), torch.inf)
+
+    def scaled(self, shares: Tensor) -> LinearGradients:
+        """Each gradient times a number.
+
+        Args:
+            shares: Shape (..., records). One of 0 takes the record out, whatever its factors hold.
+        """
+        each, inputs = shares[..., None], self.inputs
+        backs = {name: back * each for name, back in self.backs.items()}
+        counted = each != 0
+        if not counted.all():  # 0 * NaN would be NaN
+            inputs = {name: torch.where(counted, factor, 0.0) for name, factor in inputs.items()}
+            backs = {name: torch.where(counted, back, 0.0) for name, back in backs.items()}
+        return replace(self, inputs=inputs, backs=backs)
+
     def total(self) -> dict[str, Tensor]:
-        """The sum of all gradients, by parameter."""
+        """The sum of all gradients over the records, by parameter, shape (..., *shape of the parameter)."""
         found = {}
         for name, back in self.backs.items():
-            found[f"{name}.weight"] = back.T @ self.inputs[name]
+            found[f"{name}.weight"] = back.mT @ self.inputs[name]
             if self._has_bias(name):
-                found[f"{name}.bias"] = back.sum(dim=0)
+                found[f"{name}.bias"] = back.sum(dim=-2)
         return found
 
     def products(self, vectors: Tensor) -> Tensor:
-        """The product of each gradient with each vector.
+        """The product of each gradient with each vector; of records without leading dimensions.
 
         Args:
             vectors: Shape (vectors, parameters).
@@ -80,10 +114,25 @@ def is_linear(module: nn.Module) -> TypeGuard[nn.Sequential]:
 
     No layer and no parameter may stand in it twice, and no class of one's own: its `forward` may do anything.
     """
-    if type(module) is not nn.Sequential or any(type(layer) not in _LAYERS for layer in module):
+    if not is_chain(module, _LAYERS):
         return False
-    weights = [p for layer in module if isinstance(layer, nn.Linear) for p in (layer.weight, layer.bias)]
-    own = [id(p) for p in weights if p is not None]
+    kinds = [type(layer) for layer in module if isinstance(layer, nn.Linear | nn.Flatten)]
+    # A linear layer before the flattening would see several rows of each record.
+    return nn.Flatten not in kinds[kinds.index(nn.Linear) :] if nn.Linear in kinds else False
+
+
+def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard[nn.Sequential]:
+    """Whether a module is a chain of layers of these kinds, each of them and each parameter once.
+
+    Records are not flattened together, and every parameter is a `weight` or `bias` of a layer.
+    """
+    if type(module) is not nn.Sequential or any(type(layer) not in kinds for layer in module):
+        return False
+    if len({id(layer) for layer in module}) < len(module):
+        return False
+    if any(isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) != (1, -1) for layer in module):
+        return False
+    own = [id(p) for layer in module for p in layer.parameters()]
     return len(own) == len(set(own)) and set(own) == {id(p) for p in module.parameters()}
 
 
@@ -94,24 +143,59 @@ def linear_gradients(
 
     Args:
         module: A chain of linear layers (`is_linear`); its own weights are not read.
-        weights: By parameter; not differentiated.
-        x: The records, shape (records, *features).
-        y: Their labels, shape (records,).
-        shares: By what each record's gradient is multiplied, shape (records,); None: 1.
+        weights: By parameter; not differentiated. Shared by all records, or each with a dimension of clients
+            in front, where the records have one.
+        x: The records, shape (records, *features) or (clients, records, *features).
+        y: Their labels, shape (records,) or (clients, records).
+        shares: By what each record's gradient is multiplied, shape as y; None: 1.
     """
-    flowing = x
+    flowing = x.flatten(0, y.ndim - 1)
     inputs: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear):
-            inputs[name] = flowing.detach()
-            flowing = nn.functional.linear(flowing, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
+            inputs[name] = flowing.detach().unflatten(0, y.shape)
+            weight, bias = weights[f"{name}.weight"], weights.get(f"{name}.bias")
+            if weight.ndim == 2:
+                flowing = nn.functional.linear(flowing, weight, bias)
+            else:
+                apart = flowing.unflatten(0, y.shape)
+                product = apart @ weight.mT
+                flowing = (product if bias is None else product + bias[:, None]).flatten(0, 1)
             if not flowing.requires_grad:
                 flowing.requires_grad_(True)
             outputs[name] = flowing
         else:
             flowing = layer(flowing)
-    losses = nn.functional.cross_entropy(flowing, y, reduction="none")
-    each = torch.ones_like(losses) if shares is None else shares
-    backs = torch.autograd.grad(losses, list(outputs.values()), each)
-    return LinearGradients(module, inputs, dict(zip(outputs, backs, strict=True)))
+    each = None if shares is None else shares.flatten()
+    back = cross_entropy_gradient(flowing.detach(), y.flatten(), each)
+    backs = backs_of(flowing, outputs, back)
+    return LinearGradients(module, inputs, {name: part.unflatten(0, y.shape) for name, part in backs.items()})
+
+
+def backs_of(logits: Tensor, outputs: Mapping[str, Tensor], back: Tensor) -> dict[str, Tensor]:
+    """What comes back to each layer's output from the logits' gradient `back`, by layer."""
+    if len(outputs) == 1 and next(iter(outputs.values())) is logits:
+        return dict.fromkeys(outputs, back)
+    found = torch.autograd.grad(logits, list(outputs.values()), back)
+    return dict(zip(outputs, found, strict=True))
+
+
+def cross_entropy_gradient(logits: Tensor, y: Tensor, shares: Tensor | None = None) -> Tensor:
+    """The gradient of each record's cross-entropy by its logits, shape (records, classes).
+
+    The very kernels that autograd calls, so the same bits, without its bookkeeping, which for a small model
+    takes as long as all the rest.
+
+    Args:
+        logits: Shape (records, classes).
+        y: Labels in [0, classes), shape (records,).
+        shares: By what each gradient is multiplied, shape (records,); None: 1.
+
+    Raises:
+        RuntimeError: A label is out of range.
+    """
+    picked = torch.full_like(y, -1.0, dtype=logits.dtype) if shares is None else -shares
+    losses_back = torch.zeros_like(logits).scatter_(1, y[:, None], picked[:, None])
+    logs = torch.ops.aten._log_softmax(logits, 1, False)
+    return torch.ops.aten._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)

@@ -1,0 +1,175 @@
+"""Clipped gradients of single records in chains of convolutions and linear layers.
+
+One pass forward and one back give what went into each layer and what came back to its output, of all records
+together. A linear layer's gradient stays in these two factors (`fedprivacy.training.linear`). A convolution
+has many positions, its gradient is the sum of one outer product at each: it is formed, record by record, as
+the product of the unfolded input with what came back. That takes the same multiplications as the ordinary
+gradient of the batch, and then the clipped sum takes hardly any. Norms without formed gradients ("ghost
+norms": Li et al. 2022, Bu et al. 2022) need them twice, and where positions cancel each other their rounding
+may make a norm too small: the clipped gradient would be longer than C. So they are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import torch
+from torch import Tensor, nn
+
+from fedprivacy.models import ToImage, unflatten
+from fedprivacy.training.linear import (
+    LinearGradients,
+    backs_of,
+    cross_entropy_gradient,
+    is_chain,
+)
+from fedprivacy.training.shares import blocks, shares_of, weighted_total
+
+_POOLS = (nn.MaxPool2d, nn.AvgPool2d, nn.Flatten, ToImage)
+_LAYERS = (nn.Linear, nn.Conv2d, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, *_POOLS)
+_PASS = 256  # records in one pass forward and back
+_NUMBERS = 2**24  # of formed gradients and unfolded inputs in memory at once: 64 MB
+
+
+def is_convolutional(module: nn.Module) -> TypeGuard[nn.Sequential]:
+    """Whether a module is a chain of ordinary convolutions, pooling, linear layers and activations."""
+    return is_chain(module, _LAYERS) and all(_ordinary(layer) for layer in module)
+
+
+def _ordinary(layer: nn.Module) -> bool:
+    if isinstance(layer, nn.Conv2d):
+        return layer.groups == 1 and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+    return not (isinstance(layer, nn.MaxPool2d) and layer.return_indices)
+
+
+def chain_sums(
+    module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+) -> tuple[Tensor, Tensor]:
+    """The clipped sums of clients whose model is such a chain, and how many records counted as zero.
+
+    Arguments and results as in `fedprivacy.training.examples.clipped_sums`.
+    """
+    clients, records = y.shape
+    sums = torch.zeros(clients, weights.shape[-1])
+    zeroed = torch.zeros(clients, dtype=torch.int64)
+    # Clients with weights of their own are passed one by one: grouped convolutions take longer.
+    rows = _PASS if weights.ndim == 1 else min(_PASS, records)
+    for some, part in blocks(clients, records, rows):
+        own = weights if weights.ndim == 1 else weights[some.start]
+        passed = _passed(module, unflatten(module, own), x[some, part], y[some, part])
+        cut = max(1, _NUMBERS // passed.numbers())
+        for inner, slot in blocks(*passed.shape, cut):
+            of = slice(some.start + inner.start, min(some.start + inner.stop, some.stop))
+            at = slice(part.start + slot.start, min(part.start + slot.stop, part.stop))
+            total, broken = passed.at(inner, slot).clipped(used[of, at], clipping_norm)
+            sums[of] += total
+            zeroed[of] += broken
+    return sums, zeroed
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What one pass forward and back left of records.
+
+    Args:
+        module: The chain.
+        shape: (clients, records).
+        inputs: By layer what went in, shape (clients, records, *shape of it).
+        backs: By layer what came back to its output, shape (clients, records, *shape of it).
+    """
+
+    module: nn.Sequential
+    shape: tuple[int, int]
+    inputs: dict[str, Tensor]
+    backs: dict[str, Tensor]
+
+    def at(self, clients: slice, records: slice) -> _Passed:
+        """Some of the records."""
+        inputs, backs = (
+            {name: value[clients, records] for name, value in held.items()}
+            for held in (self.inputs, self.backs)
+        )
+        first = next(iter(backs.values()))
+        return _Passed(self.module, (first.shape[0], first.shape[1]), inputs, backs)
+
+    def numbers(self) -> int:
+        """How many numbers forming one record's gradient takes."""
+        found = 1
+        for name, back in self.backs.items():
+            layer = self._layer(name)
+            if self._formed(name):
+                fan_in = layer.weight[0].numel()
+                outputs = layer.weight.shape[0]
+                found += (fan_in + outputs) * (back[0, 0].numel() // outputs) + layer.weight.numel()
+        return found
+
+    def clipped(self, used: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
+        """The sum of each client's clipped gradients, shape (clients, parameters), and its broken records."""
+        formed: dict[str, Tensor] = {}
+        for name in self.backs:
+            if self._formed(name):
+                formed |= self._gradients(name)
+        factors = {name: back for name, back in self.backs.items() if not self._formed(name)}
+        outer = LinearGradients(self.module, {name: self.inputs[name] for name in factors}, factors)
+        norms = [torch.linalg.vector_norm(each, dim=-1, dtype=torch.float64) for each in formed.values()]
+        norms += [outer.norms()] if factors else []
+        shares, broken = shares_of(torch.linalg.vector_norm(torch.stack(norms), dim=0), used, clipping_norm)
+        found = outer.scaled(shares).total()
+        found |= {name: weighted_total(each, shares) for name, each in formed.items()}
+        return torch.cat(
+            [found[name].flatten(1) for name, _ in self.module.named_parameters()], dim=1
+        ), broken
+
+    def _layer(self, name: str) -> nn.Linear | nn.Conv2d:
+        layer = getattr(self.module, name)
+        assert isinstance(layer, nn.Linear | nn.Conv2d)
+        return layer
+
+    def _formed(self, name: str) -> bool:
+        """Whether a layer has several positions, so that its gradients are formed."""
+        return isinstance(self._layer(name), nn.Conv2d) or self.backs[name].ndim > 3
+
+    def _gradients(self, name: str) -> dict[str, Tensor]:
+        """Each record's gradient by a layer's parameters, shape (clients, records, numbers)."""
+        layer = self._layer(name)
+        inputs, back = (held[name].flatten(0, 1) for held in (self.inputs, self.backs))
+        if isinstance(layer, nn.Conv2d):
+            assert not isinstance(layer.padding, str)
+            kernel, stride = layer.kernel_size, layer.stride
+            back = back.flatten(2)
+            rows = nn.functional.unfold(inputs, kernel, layer.dilation, layer.padding, stride).mT
+        else:
+            back = back.flatten(1, -2).mT
+            rows = inputs.flatten(1, -2)
+        weight = torch.bmm(back, rows)
+        found = {f"{name}.weight": weight.flatten(1).unflatten(0, self.shape)}
+        if layer.bias is not None:
+            found[f"{name}.bias"] = back.sum(dim=2).unflatten(0, self.shape)
+        return found
+
+
+def _passed(module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: Tensor) -> _Passed:
+    flowing = x.flatten(0, 1)
+    inputs: dict[str, Tensor] = {}
+    outputs: dict[str, Tensor] = {}
+    for name, layer in module.named_children():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            inputs[name] = flowing.detach().unflatten(0, y.shape)
+            weight, bias = weights[f"{name}.weight"], weights.get(f"{name}.bias")
+            if isinstance(layer, nn.Linear):
+                flowing = nn.functional.linear(flowing, weight, bias)
+            else:
+                flowing = nn.functional.conv2d(
+                    flowing, weight, bias, layer.stride, layer.padding, layer.dilation
+                )
+            if not flowing.requires_grad:
+                flowing.requires_grad_(True)
+            outputs[name] = flowing
+        else:
+            flowing = layer(flowing)
+    back = cross_entropy_gradient(flowing.detach(), y.flatten())
+    backs = backs_of(flowing, outputs, back)
+    apart = {name: part.unflatten(0, y.shape) for name, part in backs.items()}
+    return _Passed(module, (y.shape[0], y.shape[1]), inputs, apart)

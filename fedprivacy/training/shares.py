@@ -1,0 +1,56 @@
+"""How much of each record's gradient counts, so that none of it is longer than C (Abadi et al. 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+# A longer gradient is taken for one that is not finite: sums of so long ones would soon leave float32.
+NORM_LIMIT = 1e18
+# Clipped gradients are this much shorter than C, so that what is rounded afterwards stays below it.
+_HAIR = 1e-6
+
+
+def shares_of(norms: Tensor, used: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
+    """What each record's gradient is multiplied by: min(1, C/norm), and 0 where it does not count.
+
+    Args:
+        norms: The gradients' norms, float64, shape (..., records).
+        used: Which records count, bool, shape (..., records).
+        clipping_norm: C; None clips nothing.
+
+    Returns:
+        The shares, float32, shape (..., records), and how many of the used records have a gradient that is
+        not finite, or longer than `NORM_LIMIT`, and so the share 0: int64, shape (...,).
+    """
+    finite = norms <= NORM_LIMIT  # false for NaN
+    counted = used & finite
+    if clipping_norm is None:
+        shares = counted.to(torch.float32)
+    else:
+        shrunk = (clipping_norm * (1 - _HAIR) / norms).clamp(max=1.0)  # a gradient of 0: infinity, so 1
+        shares = torch.where(counted, shrunk, 0.0).to(torch.float32)
+    return shares, (used & ~finite).sum(dim=-1)
+
+
+def weighted_total(gradients: Tensor, shares: Tensor) -> Tensor:
+    """The sum of gradients times their shares, shape (clients, parameters).
+
+    Args:
+        gradients: Shape (clients, records, parameters); written to.
+        shares: Shape (clients, records). One of 0 takes the record out, whatever its gradient holds.
+    """
+    left_out = shares == 0
+    if left_out.any():  # 0 * NaN would be NaN
+        gradients[left_out] = 0.0
+    return torch.bmm(shares[:, None], gradients)[:, 0]
+
+
+def blocks(clients: int, records: int, rows: int) -> Iterator[tuple[slice, slice]]:
+    """Cuts clients' records into blocks of at most `rows`: of several whole clients, or of a part of one."""
+    together, each = max(1, rows // records), min(records, max(1, rows))
+    for client in range(0, clients, together):
+        for record in range(0, records, each):
+            yield slice(client, client + together), slice(record, record + each)
