@@ -117,6 +117,8 @@ def cell(
     epsilon: float | None,
     seed: int | None = None,
     mechanism: str | None = None,
+    *,
+    clipped: bool = False,
 ) -> Tables:
     """The tables of one cell of a comparison, its `[compare.<trust>]` laid over them.
 
@@ -128,6 +130,7 @@ def cell(
         epsilon: The cell's epsilon, None for trust "none".
         seed: The cell's seed; None keeps the scenario's.
         mechanism: The local mechanism; None keeps the scenario's.
+        clipped: Whether trust "none" keeps the scenario's clipping norm.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}
     changes: dict[Path, Any] = {("privacy", "trust"): trust}
@@ -144,7 +147,7 @@ def cell(
     privacy = base.get("privacy")
     if isinstance(privacy, dict):
         drop = set()
-        if trust == "none":
+        if trust == "none" and not clipped:
             drop.add("clipping_norm")  # its own only: what is left without noise is a heuristic
         server = base.get("server")
         rounds = server.get("rounds") if isinstance(server, dict) else None

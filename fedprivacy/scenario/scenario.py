@@ -120,6 +120,8 @@ class Scenario(Head):
         epsilon: float | None,
         seed: int,
         mechanism: str | None = None,
+        *,
+        clipped: bool = False,
     ) -> Scenario:
         """One cell of a comparison, as a scenario of its own with the default `[compare]`.
 
@@ -132,6 +134,7 @@ class Scenario(Head):
             epsilon: The privacy budget; None for trust "none".
             seed: The seed of the run.
             mechanism: The local mechanism; None for the scenario's own.
+            clipped: Whether trust "none" keeps the scenario's clipping norm: clipping alone, a heuristic.
 
         Raises:
             ScenarioError: The scenario lacks what this trust model needs.
@@ -139,7 +142,8 @@ class Scenario(Head):
         """
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
-        whole = inspection.inspect(changes.cell(self.tables(), trust, epsilon, seed, mechanism))
+        laid = changes.cell(self.tables(), trust, epsilon, seed, mechanism, clipped=clipped)
+        whole = inspection.inspect(laid)
         places = Places(f'trust "{trust}"')
         _refuse([places.problem(finding) for finding in whole.findings])
         return Scenario(**whole.parts)
