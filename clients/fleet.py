@@ -29,6 +29,8 @@ class Fleet:
 
     Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
+    Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
+    the noise is in an update by then.
     """
 
     plan: Plan
@@ -37,6 +39,7 @@ class Fleet:
     module: nn.Module
     sizes: Ids
     training: LocalTraining
+    by_records: bool
     streams: Streams
     hosts: int
 
@@ -80,6 +83,7 @@ class Fleet:
                 projection=options.projection,
                 averaging=options.averaging,
             ),
+            by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
         )
@@ -93,6 +97,11 @@ class Fleet:
     def y(self) -> torch.Tensor:
         """All labels, int64, shape (records,), without a copy."""
         return torch.from_numpy(self.people.dataset.y)
+
+    def weights(self, clients: Ids) -> torch.Tensor:
+        """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""
+        shares = self.sizes / self.sizes.mean() if self.by_records else np.ones(len(self.sizes))
+        return torch.from_numpy(shares[clients])[:, None]
 
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""

@@ -119,7 +119,8 @@ def _updates(
         steps = (fleet.sizes[clients], fleet.training, plan.clipping_norm)
         if plan.trust == "central":
             return clipped_gradients(*data, *steps, *drawn)
-        return train_examples(*data, *steps, plan.step_noise, *drawn, blank=blank)
+        updates, zeroed = train_examples(*data, *steps, plan.step_noise, *drawn, blank=blank)
+        return updates * fleet.weights(clients), zeroed
     nothing = np.zeros(len(clients), np.int64)
     if blank:
         return torch.zeros((len(clients), len(request.weights))), nothing

@@ -15,7 +15,9 @@ _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
     *("game", "attacks"),
 )
-_AS_EVER = (("batches", "shuffled"), ("averaging", False), ("trainer", "fedprivacy"))
+_AS_EVER = (
+    *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
+)
 
 
 def run_streams(scenario: Scenario, people: Population, code: str = "") -> Streams:

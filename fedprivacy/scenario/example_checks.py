@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fedprivacy.scenario.checks import Values
 
 # Keys of [training] that DP-SGD alone knows, and what they are without it.
-_OF_EXAMPLES = {"projection": None, "averaging": False, "trainer": "fedprivacy"}
+_OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}
 # What a server that makes the step itself has in its optimizer, or not at all.
 _OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **_OF_EXAMPLES}
 
@@ -37,7 +37,7 @@ def only_examples_have(v: Values) -> Iterator[Finding]:
         if v.given(f"training.{key}") and v[f"training.{key}"] not in (None, usual):
             yield Finding(
                 ("training", key),
-                'has no effect with privacy.unit = "client"',
+                'works with privacy.unit = "example" alone',
                 'Remove it, or set privacy.unit = "example".',
                 literal(v[f"training.{key}"]),
             )

@@ -40,6 +40,10 @@ class _Training(Section):
     averaging: bool = Field(
         False, description="Whether a client answers with the mean of the weights after each of its steps."
     )
+    weighting: Literal["clients", "records"] = Field(
+        "clients",
+        description="Whether all clients weigh the same in a round, or as many times as they have records.",
+    )
     trainer: Literal["fedprivacy", "opacus"] = Field(
         "fedprivacy", description='What computes DP-SGD; "opacus" needs the extra fedprivacy[opacus].'
     )

@@ -161,8 +161,8 @@ def test_a_trusted_server_gets_the_sum_of_clipped_gradients() -> None:
             gradient = torch.cat([part.reshape(-1) for part in parts]).numpy()
             gradients.append(gradient * min(1, 0.1 / np.linalg.norm(gradient)))
         assert np.allclose(total, -np.sum(gradients, axis=0), atol=1e-6)
+    several = LocalTraining(PoissonBatches(2, rate=0.6), 0.1)
     with pytest.raises(ValueError, match="one step"):
-        several = LocalTraining(PoissonBatches(2, rate=0.6), 0.1)
         clipped_gradients(
             module, flat_weights(module), x, y, records, clients, sizes, several, 0.1, STREAMS, 1
         )

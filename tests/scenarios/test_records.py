@@ -1,0 +1,203 @@
+"""Records as the unit of privacy, from the scenario to the record of a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import dp_accounting
+import numpy as np
+import pytest
+import torch
+
+from clients.fleet import Budgets, Fleet
+from clients.training import answer
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.batches import PoissonBatches
+from fedprivacy.errors import InputError, Refusal
+from fedprivacy.plan import Plan
+from fedprivacy.planning import plan_of
+from fedprivacy.protocol import TrainRequest
+from fedprivacy.rechecking import checked_document
+from scenarios.runner import resume, run
+
+INSIDE = (
+    "privacy={trust='local', unit='example', epsilon=4.0, delta=1e-3, clipping_norm=1.0}",
+    "training={batches='poisson', steps=4, rate=0.5, learning_rate=0.5}",
+)
+CENTRAL = (
+    "privacy={trust='central', unit='example', epsilon=4.0, delta=1e-3, clipping_norm=1.0}",
+    "training={batches='poisson', steps=1, rate=0.5, learning_rate=0.5}",
+)
+
+
+def epsilons(document: dict) -> dict[str, float | None]:
+    return {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
+def test_who_is_protected_from_whom(make_scenario, tmp_path: Path, adjacency: str) -> None:
+    inside, central = (
+        run(make_scenario(*each, f"privacy.adjacency={adjacency}"), tmp_path, report=False)
+        for each in (INSIDE, CENTRAL)
+    )
+    found = epsilons(inside)
+    assert found == pytest.approx(dict.fromkeys(("server", "participant", "outsider"), 4.0), rel=1e-3)
+    assert max(found.values()) <= 4.0
+    assert epsilons(central) == {
+        "server": None,
+        "participant": pytest.approx(4.0, rel=1e-3),
+        "outsider": pytest.approx(4.0, rel=1e-3),
+    }
+    for document in (inside, central):
+        assert {one["unit"] for one in document["privacy"]["guarantees"]} == {"example"}
+
+
+def test_the_event_is_that_of_the_steps_that_were_made(make_scenario, tmp_path: Path) -> None:
+    """Three rounds of four steps at rate 0.5: an independent accountant says the same."""
+    document = run(make_scenario(*INSIDE, "privacy.adjacency=add-remove"), tmp_path, report=False)
+    accountant = dp_accounting.rdp.RdpAccountant()
+    noise = document["privacy"]["noise_multiplier"]
+    step = dp_accounting.PoissonSampledDpEvent(0.5, dp_accounting.GaussianDpEvent(noise))
+    accountant.compose(step, 12)
+    assert 4.0 <= accountant.get_epsilon(1e-3) <= 1.25 * 4.0  # RDP is looser than PLD
+
+
+def test_the_record_of_a_run_has_each_clients_epsilon(make_scenario, tmp_path: Path) -> None:
+    """Clients that took part less often, or are larger, have spent less."""
+    settings = ("sampling={name='poisson', rate=0.5}", "server.rounds=6", "privacy.max_participations=4")
+    sized = "training={batches='poisson', steps=2, batch_size=2, learning_rate=0.5}"
+    data = ("data.partition=dirichlet", "data.alpha=1.0", "data.records=200")
+    document = run(make_scenario(*INSIDE, *settings, *data, sized), tmp_path)
+    told = document["privacy"]["per_client"]
+    assert sum(group["clients"] for group in told["groups"]) == 12
+    assert told["median"] <= told["largest"] <= epsilons(document)["server"] <= 4.0
+    assert len({group["epsilon"] for group in told["groups"]}) > 3
+    by_cost = sorted(told["groups"], key=lambda group: (group["records"], -group["answers"]))
+    dearest = max(told["groups"], key=lambda group: group["epsilon"])
+    assert dearest["answers"] >= by_cost[0]["answers"] or dearest["records"] == by_cost[0]["records"]
+    counted = Counter({int(k): v for k, v in document["ledger"]["participations"].items()})
+    assert max(counted) == 4
+    path = Path(document["path"])
+    assert checked_document(path) == document
+    told["largest"] /= 2
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="single clients"):
+        checked_document(path)
+
+
+def test_noise_on_the_server_moves_the_model_by_the_mean_gradient(make_scenario, trial) -> None:
+    """Without noise, all records once a round are plain gradient descent on all of them."""
+    asked = make_scenario(
+        "privacy={trust='central', unit='example', noise_multiplier=1e-4, delta=1e-3, clipping_norm=100.0}",
+        "training={batch_size='all', learning_rate=0.5}", "data.partition=dirichlet", "data.alpha=0.5",
+    )  # fmt: skip
+    model = trial(asked).play()
+    fleet = Fleet.of(asked)
+    x, y = fleet.x, fleet.y
+    layer = torch.nn.Linear(4, 2)
+    torch.nn.init.zeros_(layer.weight)
+    torch.nn.init.zeros_(layer.bias)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.5)
+    for _ in range(3):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(layer(x), y).backward()
+        optimizer.step()
+    expected = torch.cat([layer.weight.reshape(-1), layer.bias]).detach().numpy()
+    assert np.allclose(model, expected, atol=2e-3)
+
+
+def test_silos_weigh_by_their_records(make_scenario, trial) -> None:
+    data = ("data.partition=dirichlet", "data.alpha=0.5")
+    full = ("privacy={trust='none', unit='example'}", "server.rounds=1")
+    one_step = "training={batch_size='all', learning_rate=0.5, weighting='records'}"
+    model = trial(make_scenario(*full, one_step, *data)).play()
+    # One step on all records by their number is one step on all of them together.
+    together = trial(
+        make_scenario(*CENTRAL, "training={batch_size='all', learning_rate=0.5}", *data, "server.rounds=1",
+                      "privacy={trust='central', unit='example', noise_multiplier=1e-4, delta=1e-3, "
+                      "clipping_norm=1000.0}")
+    ).play()  # fmt: skip
+    assert np.allclose(model, together, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"batches": PoissonBatches(400, rate=0.5)},
+        {"batches": PoissonBatches(4, rate=0.01)},
+        {"max_participations": 30},
+        {"unit": "client", "batches": None},
+    ],
+)
+def test_a_client_keeps_to_its_own_steps_and_batches(make_scenario, asked: dict) -> None:
+    fleet = Fleet.of(make_scenario(*INSIDE))
+    other = replace(fleet.plan, **asked)
+    request = TrainRequest(0, 0, 0, np.arange(3), np.zeros(10, np.float32), other, "each")
+    with pytest.raises(Refusal, match="asked"):
+        answer(fleet, Budgets.fresh(12, 3), request)
+
+
+def test_a_client_that_fails_answers_with_noise_like_any_other(make_scenario, monkeypatch) -> None:
+    fleet = Fleet.of(make_scenario(*INSIDE))
+    broken = replace(fleet, module=torch.nn.Linear(4, 2, bias=True))
+    broken.people.dataset.y[broken.people.partition.records(1)] = 7  # no such class
+    request = TrainRequest(0, 0, 0, np.arange(3), np.zeros(10, np.float32), fleet.plan, "each")
+    reply, faults = answer(broken, Budgets.fresh(12, 3), request)
+    assert reply.clients.tolist() == [0, 1, 2]
+    assert (reply.faults.failed, reply.faults.zeroed) == (0, 0)  # the node alone knows
+    assert faults.failed + faults.zeroed == 1
+    assert (np.abs(reply.updates).min(axis=1) > 0).all()
+
+
+def test_a_run_goes_on_where_it_broke_off(make_scenario, tmp_path: Path) -> None:
+    whole = run(make_scenario(*INSIDE), tmp_path / "a", report=False)
+
+    def stop(event) -> None:
+        if event["round"] == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(make_scenario(*INSIDE), tmp_path / "b", report=False, on_round=stop)
+    [folder] = (tmp_path / "b").iterdir()
+    again = resume(folder)
+    assert again["final"] == whole["final"]
+    assert epsilons(again) == epsilons(whole)
+
+
+def test_a_plan_travels_as_json(make_scenario) -> None:
+    plan = plan_of(make_scenario(*INSIDE))
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (("privacy.mechanism=privunit",), "privacy.mechanism"),
+        (("privacy.noise_draw=sum",), "privacy.noise_draw"),
+        (("training={batches='poisson', steps=4}",), "training.rate: missing"),
+        (("training.batch_size=3",), "given together with batch_size"),
+        (("privacy.adjacency=add-remove", "training={batch_size=5}"), "more or less changes every batch"),
+        (("privacy.trust=central",), "training.steps = 4: a server can add its noise to one step"),
+        (
+            ("privacy.trust=central", "training.steps=1", "training.momentum=0.5"),
+            "where the server makes the step",
+        ),
+        (("privacy.unit=client", "training.averaging=true"), "training.averaging"),
+        (("privacy.delta=0.02",), "1/(number of records) = 1/60"),
+    ],
+)
+def test_what_does_not_fit_is_said(make_scenario, changes: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_scenario(*INSIDE, *changes)
+    assert message in str(caught.value)
+
+
+def test_clipping_alone_is_no_guarantee(make_scenario) -> None:
+    plan = plan_of(make_scenario("privacy={trust='none', unit='example', clipping_norm=1.0}"))
+    stated = guarantees(Ledger(plan).to_json())
+    assert [one.epsilon for one in stated] == [None] * 3
+    assert "heuristic" in stated[0].words
