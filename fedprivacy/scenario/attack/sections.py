@@ -101,8 +101,8 @@ class Ascent(_Attack):
         None,
         gt=0,
         le=10**6,
-        description="By what a participant multiplies its ascent to survive averaging; else the cohort's "
-        "size.",
+        description="By what a participant multiplies its ascent to survive averaging; else what the server "
+        "divides by: the cohort's size.",
         examples=[4.0],
     )
 
