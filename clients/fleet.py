@@ -19,6 +19,8 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import LocalTraining
+from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.trainers import Trainer, trainer_of
 
 Ids = NDArray[np.int64]
 
@@ -42,6 +44,7 @@ class Fleet:
     by_records: bool
     streams: Streams
     hosts: int
+    trainer: Trainer = train_examples
 
     @classmethod
     def of(
@@ -63,16 +66,16 @@ class Fleet:
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
-            InputError: if the scenario's model cannot be made, or not for this data.
+            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked.
         """
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-        options = scenario.training
+        options, module = scenario.training, model.build(0)
         return cls(
             plan=plan or plan_of(scenario, model),
             people=people,
             model=model,
-            module=model.build(0),
+            module=module,
             sizes=people.partition.sizes if sizes is None else sizes,
             training=LocalTraining(
                 batches=batches_of(scenario),
@@ -86,6 +89,7 @@ class Fleet:
             by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
+            trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
         )
 
     @cached_property

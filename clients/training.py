@@ -19,7 +19,7 @@ from clients.privacy import privatise
 from fedprivacy.errors import Refusal
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
 from fedprivacy.training.cohort import train_cohort
-from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.dp_sgd import clipped_gradients
 
 Ids = NDArray[np.int64]
 
@@ -93,7 +93,7 @@ def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
         if len(clients) == 1:
             client = int(clients[0])
             reason = {client: f"client {client}: {type(error).__name__}: {error}"}
-            return _Trained(*_updates(fleet, request, clients, blank=True), reason)
+            return _Trained(_without_data(fleet, request, client), np.zeros(1, np.int64), reason)
     done = [_train(fleet, request, clients[i : i + 1]) for i in range(len(clients))]
     return _Trained(
         torch.cat([one.updates for one in done]),
@@ -102,10 +102,8 @@ def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
     )
 
 
-def _updates(
-    fleet: Fleet, request: TrainRequest, clients: Ids, *, blank: bool = False
-) -> tuple[torch.Tensor, NDArray[np.int64]]:
-    """What the clients' training makes of the model; `blank`: with nothing of their data in it.
+def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[torch.Tensor, NDArray[np.int64]]:
+    """What the clients' training makes of the model.
 
     Returns:
         Updates, shape (clients, parameters), which with unit "example" are private already; and how many
@@ -115,13 +113,29 @@ def _updates(
     records = [fleet.people.partition.records(int(client)) for client in clients]
     data = (fleet.module, request.weights, fleet.x, fleet.y, records, clients)
     drawn = (fleet.streams, request.round)
-    if plan.unit == "example" and (plan.trust != "central" or not blank):
-        steps = (fleet.sizes[clients], fleet.training, plan.clipping_norm)
-        if plan.trust == "central":
-            return clipped_gradients(*data, *steps, *drawn)
-        updates, zeroed = train_examples(*data, *steps, plan.step_noise, *drawn, blank=blank)
-        return updates * fleet.weights(clients), zeroed
-    nothing = np.zeros(len(clients), np.int64)
-    if blank:
-        return torch.zeros((len(clients), len(request.weights))), nothing
-    return train_cohort(*data, fleet.training, *drawn, alone=len(request.clients) == 1), nothing
+    if plan.unit == "client":
+        updates = train_cohort(*data, fleet.training, *drawn, alone=len(request.clients) == 1)
+        return updates, np.zeros(len(clients), np.int64)
+    steps = (fleet.sizes[clients], fleet.training, plan.clipping_norm)
+    if plan.trust == "central":
+        return clipped_gradients(*data, *steps, *drawn)
+    updates, zeroed = fleet.trainer(*data, *steps, plan.step_noise, *drawn)
+    return updates * fleet.weights(clients), zeroed
+
+
+def _without_data(fleet: Fleet, request: TrainRequest, client: int) -> torch.Tensor:
+    """What a client answers whose training failed, shape (1, parameters).
+
+    Zero, to which its noise is added; or with noise in each step, the steps with the noise alone.
+    """
+    plan = fleet.plan
+    if plan.step_noise is None:
+        return torch.zeros((1, len(request.weights)))
+    one, size = np.array([client]), int(fleet.sizes[client])
+    x, y = torch.zeros((1, *fleet.people.features)), torch.zeros(1, dtype=torch.int64)
+    steps = (one, fleet.sizes[one], fleet.training, plan.clipping_norm, plan.step_noise)
+    updates, _ = fleet.trainer(
+        fleet.module, request.weights, x, y, [np.zeros(size, np.int64)], *steps, fleet.streams, request.round,
+        blank=True,
+    )  # fmt: skip
+    return updates * fleet.weights(one)

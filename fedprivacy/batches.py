@@ -108,8 +108,13 @@ class ShuffledBatches:
     def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
         """What a round of a client with `records` records costs one of them, a step being `release`.
 
-        A record is in one batch of a pass, whatever the order: parallel composition.
+        A record is in one batch of a pass, whatever the order: parallel composition. One record more or less
+        would move others from batch to batch, so that a pass in batches is a sample of all records, of fixed
+        size: as good as the release itself where their number stays, but under add-remove no accountant
+        answers for it.
         """
+        if self.batch_size is not None:
+            release = dp_accounting.SampledWithoutReplacementDpEvent(records, records, release)
         return dp_accounting.SelfComposedDpEvent(release, self.epochs)
 
     @property

@@ -97,15 +97,12 @@ def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
     Raises:
         ValueError: if the vector does not have as many entries as the module has parameters.
     """
-    shapes = {name: p.shape for name, p in module.named_parameters()}
-    sizes = [shape.numel() for shape in shapes.values()]
+    named = [(name, p.shape) for name, p in module.named_parameters()]
+    sizes = [shape.numel() for _, shape in named]
     if flat.shape[-1] != sum(sizes):
         raise ValueError(f"the model has {sum(sizes)} parameters, the vector {flat.shape[-1]}")
-    parts = flat.split(sizes, dim=-1)
-    return {
-        name: part.reshape(*flat.shape[:-1], *shape)
-        for part, (name, shape) in zip(parts, shapes.items(), strict=True)
-    }
+    parts, leading = flat.split_with_sizes(sizes, dim=-1), flat.shape[:-1]
+    return {name: part.reshape(leading + shape) for part, (name, shape) in zip(parts, named, strict=True)}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ TESTED_NOTE = (
     "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
     "guarantee here holds against those who see them."
 )
+_LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 OnRound = Callable[[dict[str, Any]], None]
 
 
@@ -162,7 +163,7 @@ class RunRecord:
             "error": error,
             "command": self.command,
             "started": self.started,
-            "versions": versions(),
+            "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
             "noise_key": self.noise_key,
@@ -252,9 +253,8 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             f"{directory.path}: made by `flwr run`, whose clients kept their own state; it cannot be gone on "
             "with here. Start a new one."
         )
-    other = [
-        f"{name} {began.get(name)} (here {now})" for name, now in versions().items() if began.get(name) != now
-    ]
+    here = versions("opacus" if "opacus" in began else "fedprivacy")
+    other = [f"{name} {began.get(name)} (here {now})" for name, now in here.items() if began.get(name) != now]
     if other:
         raise InputError(
             f"{directory.path}: begun with {', '.join(other)}. A run goes on with the versions that it began "
@@ -291,11 +291,23 @@ def round_event(
     return event
 
 
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
+def versions(trainer: str = "fedprivacy") -> dict[str, str]:
+    """The versions that a result depends on; "none" of what is not installed.
+
+    Args:
+        trainer: What computes DP-SGD.
+    """
     # Our own from the code: inside a Flower app bundle the package is not installed.
     own = {"fedprivacy": __version__, "python": platform.python_version()}
-    return own | {name: version(name) for name in ("torch", "flwr", "dp-accounting", "numpy", "scipy")}
+    others = ["opacus"] if trainer == "opacus" else []
+    return own | {name: _installed(name) for name in _LIBRARIES + others}
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
 
 
 def peak_memory_mb() -> float:

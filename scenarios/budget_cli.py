@@ -72,6 +72,27 @@ def gaussian(
 
 
 @app.command()
+def dp_sgd(
+    records: Annotated[int, typer.Option(help="How many records there are.")],
+    steps: Annotated[int, typer.Option(help="How many batches are drawn.")],
+    batch_size: Annotated[
+        int | None, typer.Option(help="Records in a batch; the mean for Poisson batches.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Instead: their share of all records.")] = None,
+    sampling: Annotated[str, typer.Option(help="poisson, shuffled or with-replacement.")] = "poisson",
+    epsilon: Epsilon = None,
+    noise_multiplier: Noise = None,
+    delta: Delta = 1e-5,
+    adjacency: Adjacency = "replace-one",
+    json_: Json = False,
+) -> None:
+    """DP-SGD for one record: noise and epsilon of each way to draw batches, and of full-batch DP-GD."""
+    from scenarios.budgets.dp_sgd import DpSgdQuestion
+
+    _answer(DpSgdQuestion, locals())
+
+
+@app.command()
 def compose(
     rounds: Rounds,
     epsilon: Annotated[

@@ -28,6 +28,7 @@ from fedprivacy.record import (
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
+from fedprivacy.training.trainers import trainer_of
 from scenarios.ending import Ending
 from scenarios.pool import spread
 from scenarios.runner import run
@@ -119,13 +120,15 @@ def compare(
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if a cell cannot be accounted, the model not be made, or
-            `out` not be written.
+        InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
+            be trained as asked, or `out` not be written.
         RunError: if a run fails; what has finished is in the report.
     """
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
+    for trainer in sorted({one.training.trainer for cell in cells for one in cell.scenarios.values()}):
+        trainer_of(trainer, model.build(0), people.features, people.dataset.classes)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True))
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     ending = Ending(directory.path)
@@ -143,7 +146,7 @@ def compare(
             "error": ending.error,
             "command": command,
             "started": started,
-            "versions": versions(),
+            "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
             **results(cells, directory.path),
             "interval": INTERVAL,

@@ -88,7 +88,7 @@ def replay(
             "error": ending.error,
             "command": command,
             "started": started,
-            "versions": versions(),
+            "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
             **results(scenario, [run.plan for run in asked if run.scenario.seed == scenario.seed], played),
             "operator_only": ["attacks[].seconds", "performance.seconds", "error", *SEEDS],

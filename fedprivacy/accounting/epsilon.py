@@ -12,6 +12,7 @@ and that doubling happens in the accountants behind this door, never in the even
 | what else has a privacy loss distribution: Poisson sampling, Laplace | "PLD" |
 | the rest: fixed-size sampling, trees, private selection | "RDP" |
 | sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
+| Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 
 Each answer is an upper bound: the exact ones up to floating point, the others with an allowance for
 what the FFT and the sums of logarithms in dp_accounting lose.
@@ -28,6 +29,7 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
+from fedprivacy.accounting.known_batches import known_batches
 from fedprivacy.accounting.loss import FFT_ERROR, loss_epsilon
 from fedprivacy.accounting.pure import basic_composition, optimal_composition
 from fedprivacy.accounting.renyi import renyi_epsilon
@@ -139,15 +141,16 @@ ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "basic composition": basic_composition,
     "PLD": loss_epsilon,
     "RDP": renyi_epsilon,
+    "known batches": known_batches,
     "analytic Gaussian, sampling not counted": as_if_unsampled,
 }
-# In the order in which they are asked; of the last two the better answer counts. Where much noise makes
+# In the order in which they are asked; of the last three the best answer counts. Where much noise makes
 # epsilon small, Renyi orders end and RDP cannot fall any more, but the noise alone does.
 ACCOUNTANTS = (
     ("analytic Gaussian",),
     ("optimal composition",),
     ("PLD",),
-    ("RDP", "analytic Gaussian, sampling not counted"),
+    ("RDP", "known batches", "analytic Gaussian, sampling not counted"),
 )
 
 
@@ -162,7 +165,16 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
             "use replace-one adjacency, or Poisson sampling."
         )
     if dp.SampledWithReplacementDpEvent in kinds:
-        return "Sampling with replacement has no accountant: use Poisson sampling."
+        if adjacency == "add-remove":
+            return (
+                "Sampling with replacement has no accountant under add-remove, where one record more or less "
+                "changes every draw: use replace-one adjacency, or Poisson sampling."
+            )
+        return (
+            "Sampling with replacement is accounted for with Gaussian noise alone, beside none but Gaussian "
+            "releases of everybody, at batches of at most 1e9 places and a delta that is not tiny: use "
+            "Poisson sampling."
+        )
     if dp.RandomizedResponseDpEvent in kinds and adjacency != "replace-one":
         return "Randomized response hides a changed answer, not a missing one: use replace-one adjacency."
     if dp.SingleEpochTreeAggregationDpEvent in kinds and adjacency != "zero-out":

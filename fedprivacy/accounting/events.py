@@ -199,6 +199,12 @@ def _event(data: object, where: str, depth: int) -> dp.DpEvent:
         and event.sample_size > event.source_dataset_size
     ):
         raise InputError(f"{where}.sample_size: is larger than source_dataset_size.")
+    if (
+        isinstance(event, dp.SampledWithReplacementDpEvent)
+        and event.source_dataset_size == 0
+        and event.sample_size > 0
+    ):
+        raise InputError(f"{where}.source_dataset_size: there is nothing to draw from.")
     return event
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from dp_accounting import dp_event as dp
-from scipy.special import erfcx, log_ndtr
+from numpy.typing import NDArray
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from fedprivacy.accounting.events import Composition
 from fedprivacy.errors import UnsupportedEvent
@@ -23,6 +25,20 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
         mu: Sensitivity / noise standard deviation, at least 0; sqrt(sum of squares) over releases.
     """
     return math.exp(_log_gaussian_delta(epsilon, mu))
+
+
+def gaussian_deltas(epsilon: float, mu: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`gaussian_delta` of many mu at once, to some 1e-15 of Phi(-s)."""
+    found = np.zeros(len(mu))
+    some = mu > epsilon * 1e-150
+    s, t = epsilon / mu[some] - mu[some] / 2, epsilon / mu[some] + mu[some] / 2
+    root2 = math.sqrt(2)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # where the other form is taken
+        bell = np.exp(-s * s / 2) / 2
+        right = bell * (erfcx(s / root2) - erfcx(t / root2))
+        left = ndtr(-s) - bell * erfcx(t / root2)
+    found[some] = np.maximum(np.where(s > 0, right, left), 0.0)
+    return found
 
 
 def _log_gaussian_delta(epsilon: float, mu: float) -> float:
@@ -64,6 +80,14 @@ def composed_gaussians(parts: Composition, delta: float, adjacency: str) -> floa
     if not all_gaussian(parts):
         raise UnsupportedEvent("Only unsampled Gaussian noise has an exact answer.")
     return gaussian_epsilon(delta, composed_mu(parts, adjacency))
+
+
+def applications(event: dp.DpEvent) -> Composition:
+    """The releases that a sample goes through, in the form that `events.releases` gives them."""
+    each = event.events if isinstance(event, dp.ComposedDpEvent) else (event,)
+    return tuple(
+        (part.event, part.count) if isinstance(part, dp.SelfComposedDpEvent) else (part, 1) for part in each
+    )
 
 
 def all_gaussian(parts: Composition) -> bool:

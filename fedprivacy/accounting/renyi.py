@@ -11,6 +11,8 @@ from dp_accounting import dp_event as dp
 from dp_accounting.rdp import RdpAccountant, compute_epsilon
 
 from fedprivacy.accounting.events import RELATIONS, Composition
+from fedprivacy.accounting.fixed_size import fixed_size_rdp
+from fedprivacy.accounting.gaussian import all_gaussian, applications, root_information
 from fedprivacy.errors import UnsupportedEvent
 
 # dp_accounting sums to log E[e^...] near 0 by adding to 1: what is below 1e-16 or so per release is
@@ -27,7 +29,15 @@ def renyi_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
 def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.ndarray]:
     """Orders and their Renyi divergences; where an order proves nothing, infinity."""
     accountant = RdpAccountant(neighboring_relation=RELATIONS[adjacency])
+    fixed = np.zeros(len(accountant.orders))
     for leaf, count in parts:
+        if isinstance(leaf, dp.SampledWithoutReplacementDpEvent) and adjacency == "replace-one":
+            noise = _gaussian_noise(leaf.event)
+            if noise is not None:
+                rate = leaf.sample_size / leaf.source_dataset_size
+                # Replacing a record moves the sum by 2C.
+                fixed += count * fixed_size_rdp(rate, noise / 2, accountant.orders)
+                continue
         try:
             # RdpAccountant does not double the sensitivity of a replaced record: half the noise does it.
             with np.errstate(all="ignore"):  # infinities are right, and NaN is dealt with below
@@ -36,8 +46,15 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
             raise UnsupportedEvent(f"No Renyi accounting for {leaf} under {adjacency}.") from error
     # dp_accounting takes NaN at one order for an epsilon of 0: such an order proves nothing.
     slack = _RDP_ERROR * sum(count for _, count in parts)
-    curve = np.where(np.isnan(accountant.rdp), np.inf, np.maximum(accountant.rdp, 0.0) + slack)
+    total = accountant.rdp + fixed
+    curve = np.where(np.isnan(total), np.inf, np.maximum(total, 0.0) + slack)
     return np.asarray(accountant.orders), curve
+
+
+def _gaussian_noise(event: dp.DpEvent) -> float | None:
+    """Of the one Gaussian release that tells as much as `event`; None where something else is in it."""
+    parts = applications(event)
+    return 1 / root_information(parts) if all_gaussian(parts) else None
 
 
 def _half_noise(event: dp.DpEvent) -> dp.DpEvent:

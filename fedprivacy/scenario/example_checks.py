@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fedprivacy.scenario.findings import Finding, literal
@@ -41,6 +42,16 @@ def only_examples_have(v: Values) -> Iterator[Finding]:
                 'Remove it, or set privacy.unit = "example".',
                 literal(v[f"training.{key}"]),
             )
+
+
+def opacus_is_installed(v: Values) -> Iterator[Finding]:
+    if v["training.trainer"] == "opacus" and find_spec("opacus") is None:
+        yield Finding(
+            ("training", "trainer"),
+            "needs the extra: pip install 'fedprivacy[opacus]'",
+            'Install it, or use trainer = "fedprivacy".',
+            literal("opacus"),
+        )
 
 
 def examples_have_gaussian_noise(v: Values) -> Iterator[Finding]:
@@ -118,6 +129,7 @@ def server_makes_one_step(v: Values) -> Iterator[Finding]:
 EXAMPLE_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     poisson_has_one_rate,
     only_examples_have,
+    opacus_is_installed,
     examples_have_gaussian_noise,
     batches_have_accountant,
     server_makes_one_step,

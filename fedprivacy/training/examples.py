@@ -9,7 +9,9 @@ rounding.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +23,9 @@ from fedprivacy.training.linear import is_linear, linear_gradients
 from fedprivacy.training.shares import blocks, shares_of, weighted_total
 
 _NUMBERS = 2**24  # of formed gradients in memory at once: 64 MB
+
+# Which way each module goes: it is looked at once, and may not be built otherwise afterwards.
+_WAYS: WeakKeyDictionary[nn.Module, Callable[..., tuple[Tensor, Tensor]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,10 @@ def clipped_sums(
         clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
             gradients that are not finite count as zero still.
     """
-    if not used.any():
-        clients = len(y)
-        return ClippedSums(torch.zeros(clients, weights.shape[-1]), torch.zeros(clients, dtype=torch.int64))
-    if not used.all():
+    if not used.numpy().all():
         x, y = _blank(x, ~used), y.masked_fill(~used, 0)
+    if not y.numel():
+        return ClippedSums(torch.zeros(len(y), weights.shape[-1]), torch.zeros(len(y), dtype=torch.int64))
     try:
         return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm))
     except Exception:
@@ -69,14 +73,23 @@ def clipped_sums(
 def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
-    if is_linear(module):
-        factors = linear_gradients(module, unflatten(module, weights), x, y)
-        shares, zeroed = shares_of(factors.norms(), used, clipping_norm)
-        total = factors.scaled(shares).total()
-        return torch.cat([total[name].flatten(1) for name, _ in module.named_parameters()], dim=1), zeroed
-    if is_convolutional(module):
-        return chain_sums(module, weights, x, y, used, clipping_norm)
-    return _formed(module, weights, x, y, used, clipping_norm)
+    if module not in _WAYS:
+        if is_linear(module):
+            _WAYS[module] = _factored
+        else:
+            _WAYS[module] = chain_sums if is_convolutional(module) else _formed
+    return _WAYS[module](module, weights, x, y, used, clipping_norm)
+
+
+def _factored(
+    module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+) -> tuple[Tensor, Tensor]:
+    """The sums of a chain of linear layers, by the factors of the gradients."""
+    parameters = unflatten(module, weights)
+    factors = linear_gradients(module, parameters, x, y)
+    shares, zeroed = shares_of(factors.norms(), used, clipping_norm)
+    total = factors.scaled(shares).total()
+    return torch.cat([total[name].flatten(1) for name in parameters], dim=1), zeroed
 
 
 def _formed(

@@ -9,10 +9,12 @@ records), with weights that all clients share or with weights of each client's o
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeGuard
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedprivacy.models import unflatten
@@ -54,14 +56,14 @@ class LinearGradients:
         Neither tiny nor huge factors make it too small. Infinite where a factor is not finite or has a norm
         above `FACTOR_LIMIT`.
         """
-        squares, largest = [], []
-        for name, back in self.backs.items():
-            inner = torch.linalg.vector_norm(self.inputs[name], dim=-1, dtype=torch.float64)
-            outer = torch.linalg.vector_norm(back, dim=-1, dtype=torch.float64)
-            squares.append(outer.square() * (inner.square() + self._has_bias(name)))
-            largest += [inner, outer]
-        within = (torch.stack(largest) <= FACTOR_LIMIT).all(dim=0)  # false for NaN
-        return torch.where(within, torch.stack(squares).sum(dim=0).sqrt(), torch.inf)
+        total = largest = np.zeros(())
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name, back in self.backs.items():
+                inner, outer = _lengths(self.inputs[name]), _lengths(back)
+                total = total + outer * outer * (inner * inner + self._has_bias(name))
+                largest = np.maximum(np.maximum(inner, outer), largest)
+            norms = np.where(largest <= FACTOR_LIMIT, np.sqrt(total), np.inf)  # not so for NaN
+        return torch.from_numpy(norms)
 
     def scaled(self, shares: Tensor) -> LinearGradients:
         """Each gradient times a number.
@@ -71,17 +73,20 @@ class LinearGradients:
         """
         each, inputs = shares[..., None], self.inputs
         backs = {name: back * each for name, back in self.backs.items()}
-        counted = each != 0
-        if not counted.all():  # 0 * NaN would be NaN
-            inputs = {name: torch.where(counted, factor, 0.0) for name, factor in inputs.items()}
-            backs = {name: torch.where(counted, back, 0.0) for name, back in backs.items()}
-        return replace(self, inputs=inputs, backs=backs)
+        if not shares.numpy().all():  # 0 * NaN would be NaN
+            left_out = each == 0
+            inputs, backs = (
+                {name: factor.masked_fill(left_out, 0.0) for name, factor in held.items()}
+                for held in (inputs, backs)
+            )
+        return LinearGradients(self.module, inputs, backs)
 
     def total(self) -> dict[str, Tensor]:
         """The sum of all gradients over the records, by parameter, shape (..., *shape of the parameter)."""
         found = {}
         for name, back in self.backs.items():
-            found[f"{name}.weight"] = back.mT @ self.inputs[name]
+            multiply = torch.bmm if back.ndim == 3 else torch.matmul  # the latter takes a while to choose
+            found[f"{name}.weight"] = multiply(back.mT, self.inputs[name])
             if self._has_bias(name):
                 found[f"{name}.bias"] = back.sum(dim=-2)
         return found
@@ -116,9 +121,9 @@ def is_linear(module: nn.Module) -> TypeGuard[nn.Sequential]:
     """
     if not is_chain(module, _LAYERS):
         return False
-    kinds = [type(layer) for layer in module if isinstance(layer, nn.Linear | nn.Flatten)]
+    kinds = [type(layer) for layer in module if type(layer) in (nn.Linear, nn.Flatten)]
     # A linear layer before the flattening would see several rows of each record.
-    return nn.Flatten not in kinds[kinds.index(nn.Linear) :] if nn.Linear in kinds else False
+    return nn.Linear in kinds and nn.Flatten not in kinds[kinds.index(nn.Linear) :]
 
 
 def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard[nn.Sequential]:
@@ -126,13 +131,15 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
 
     Records are not flattened together, and every parameter is a `weight` or `bias` of a layer.
     """
-    if type(module) is not nn.Sequential or any(type(layer) not in kinds for layer in module):
+    if type(module) is not nn.Sequential:
         return False
-    if len({id(layer) for layer in module}) < len(module):
+    layers = list(module)
+    if any(type(layer) not in kinds for layer in layers) or len(set(layers)) < len(layers):
         return False
-    if any(isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) != (1, -1) for layer in module):
+    if any(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) != (1, -1) for layer in layers):
         return False
-    own = [id(p) for layer in module for p in layer.parameters()]
+    weighted = [layer for layer in layers if isinstance(layer, nn.Linear | nn.Conv2d)]
+    own = [id(p) for layer in weighted for p in (layer.weight, layer.bias) if p is not None]
     return len(own) == len(set(own)) and set(own) == {id(p) for p in module.parameters()}
 
 
@@ -149,28 +156,28 @@ def linear_gradients(
         y: Their labels, shape (records,) or (clients, records).
         shares: By what each record's gradient is multiplied, shape as y; None: 1.
     """
-    flowing = x.flatten(0, y.ndim - 1)
+    labels, last = y.flatten(), module[-1]
+    flowing = x.reshape(len(labels), *x.shape[y.ndim :])
     inputs: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
     for name, layer in module.named_children():
-        if isinstance(layer, nn.Linear):
-            inputs[name] = flowing.detach().unflatten(0, y.shape)
+        if type(layer) is nn.Linear:
+            width = flowing.shape[-1]
+            inputs[name] = (flowing.detach() if outputs else flowing).view(*y.shape, width)
             weight, bias = weights[f"{name}.weight"], weights.get(f"{name}.bias")
             if weight.ndim == 2:
                 flowing = nn.functional.linear(flowing, weight, bias)
             else:
-                apart = flowing.unflatten(0, y.shape)
-                product = apart @ weight.mT
+                product = flowing.view(*y.shape, width) @ weight.mT
                 flowing = (product if bias is None else product + bias[:, None]).flatten(0, 1)
-            if not flowing.requires_grad:
+            if not (flowing.requires_grad or layer is last):
                 flowing.requires_grad_(True)
             outputs[name] = flowing
         else:
             flowing = layer(flowing)
-    each = None if shares is None else shares.flatten()
-    back = cross_entropy_gradient(flowing.detach(), y.flatten(), each)
+    back = cross_entropy_gradient(flowing, labels, None if shares is None else shares.flatten())
     backs = backs_of(flowing, outputs, back)
-    return LinearGradients(module, inputs, {name: part.unflatten(0, y.shape) for name, part in backs.items()})
+    return LinearGradients(module, inputs, {name: b.view(*y.shape, b.shape[-1]) for name, b in backs.items()})
 
 
 def backs_of(logits: Tensor, outputs: Mapping[str, Tensor], back: Tensor) -> dict[str, Tensor]:
@@ -195,7 +202,17 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor, shares: Tensor | None = No
     Raises:
         RuntimeError: A label is out of range.
     """
-    picked = torch.full_like(y, -1.0, dtype=logits.dtype) if shares is None else -shares
-    losses_back = torch.zeros_like(logits).scatter_(1, y[:, None], picked[:, None])
-    logs = torch.ops.aten._log_softmax(logits, 1, False)
-    return torch.ops.aten._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)
+    if logits.requires_grad:
+        logits = logits.detach()
+    losses_back, label = torch.zeros_like(logits), y[:, None]
+    if shares is None:
+        losses_back.scatter_(1, label, -1.0)
+    else:
+        losses_back.scatter_(1, label, -shares[:, None])
+    logs = torch.log_softmax(logits, 1)
+    return torch._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)
+
+
+def _lengths(factor: Tensor) -> NDArray[np.float64]:
+    """The norms of the rows. One number a record: numpy's calls take a fraction of torch's."""
+    return torch.linalg.vector_norm(factor, dim=-1, dtype=torch.float64).numpy()

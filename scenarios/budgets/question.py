@@ -115,11 +115,11 @@ def flag(option: str) -> str:
     return "--" + option.removesuffix("_").replace("_", "-")
 
 
-def promise(epsilon: float, delta: float, adjacency: str, accountant: str) -> str:
+def promise(epsilon: float, delta: float, adjacency: str, accountant: str, unit: str = "client") -> str:
     """A guarantee in words: epsilon, delta, who may change, unit, adjacency and accountant."""
     return (
-        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {NEIGHBOURS['client', adjacency]} "
-        f"(unit client, {adjacency}; accountant {accountant})"
+        f"epsilon = {printed(epsilon)} at delta = {delta:g} for {NEIGHBOURS[unit, adjacency]} "
+        f"(unit {unit}, {adjacency}; accountant {accountant})"
     )
 
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
 COMMANDS = {
     "gaussian": ["--epsilon", "1"],
+    "dp-sgd": ["--records", "1000", "--batch-size", "10", "--steps", "50", "--noise-multiplier", "2"],
     "compose": ["--rounds", "100", "--epsilon", "0.1"],
     "group": ["--size", "4", "--epsilon", "0.5"],
     "shuffle": ["--clients", "1000", "--local-epsilon", "1"],

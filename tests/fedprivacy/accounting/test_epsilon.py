@@ -306,7 +306,16 @@ def test_no_noise_is_no_privacy_whatever_else_there_is() -> None:
         (fixed(9.0), "add-remove", "use replace-one adjacency, or Poisson sampling"),
         (fixed(9.0), "zero-out", "use replace-one adjacency, or Poisson sampling"),
         (fixed(9.0, 1000), "add-remove", "use replace-one"),
-        (dp.SampledWithReplacementDpEvent(100, 10, dp.GaussianDpEvent(2.0)), "replace-one", "use Poisson"),
+        (dp.SampledWithReplacementDpEvent(100, 10, dp.GaussianDpEvent(2.0)), "add-remove", "use replace-one"),
+        (dp.SampledWithReplacementDpEvent(100, 10, dp.LaplaceDpEvent(2.0)), "replace-one", "use Poisson"),
+        (dp.SampledWithReplacementDpEvent(100, 10**10, dp.GaussianDpEvent(2.0)), "zero-out", "use Poisson"),
+        (
+            dp.ComposedDpEvent(
+                [poisson(2.0), dp.SampledWithReplacementDpEvent(9, 2, dp.GaussianDpEvent(2.0))]
+            ),
+            "replace-one",
+            "beside none but Gaussian",
+        ),
         (dp.RandomizedResponseDpEvent(0.5, 2), "add-remove", "use replace-one"),
         (dp.RandomizedResponseDpEvent(0.5, 4), "zero-out", "use replace-one"),
         (dp.SingleEpochTreeAggregationDpEvent(2.0, 8), "replace-one", "use zero-out"),

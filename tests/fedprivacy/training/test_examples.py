@@ -87,7 +87,7 @@ def drawn(
     """Weights, records and labels."""
     made = torch.Generator().manual_seed(seed)
     start = torch.from_numpy(flat_weights(MODELS[name]))
-    weights = start + 0.1 * torch.randn((clients, len(start)) if own else (len(start),), generator=made)
+    weights = start + 0.05 * torch.randn((clients, len(start)) if own else (len(start),), generator=made)
     x = torch.randn(clients, records, *FEATURES, generator=made)
     return weights, x, torch.randint(0, CLASSES, (clients, records), generator=made)
 

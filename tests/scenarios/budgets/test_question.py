@@ -14,6 +14,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.registry import REGISTRY
 from scenarios.budgets.answers import CategoriesQuestion, RandomizedResponseQuestion
 from scenarios.budgets.compose import ComposeQuestion
+from scenarios.budgets.dp_sgd import DpSgdQuestion
 from scenarios.budgets.gaussian import GaussianQuestion
 from scenarios.budgets.group import GroupQuestion
 from scenarios.budgets.noise import GeometricQuestion, LaplaceQuestion, NormQuestion
@@ -24,6 +25,7 @@ from scenarios.budgets.shuffle import ShuffleQuestion
 # Each question with the options that it cannot do without.
 QUESTIONS: list[tuple[type[Question], dict[str, Any]]] = [
     (GaussianQuestion, {}),
+    (DpSgdQuestion, {"records": 1000, "batch_size": 10, "steps": 50}),
     (ComposeQuestion, {"rounds": 3}),
     (GroupQuestion, {"size": 3}),
     (ShuffleQuestion, {"clients": 1000}),

@@ -1,0 +1,244 @@
+"""DP-SGD steps per second beside Opacus, on the same model and batch.
+
+    python -m benchmarks.dp_sgd
+
+A step is the gradient of each record, clipping, the sum, Gaussian noise and an SGD update, on a batch that
+is in memory already. Ours is `our_step`. Opacus has the step of its `PrivacyEngine.make_private`, without
+Poisson sampling, in each of its ways to get gradients of single records; "hooks" is its standard. All run
+in one process and take turns of a tenth of a second, so that a machine that changes its speed does so for
+all; medians are compared. First with one thread of torch, then with as many as there are cores. Where other
+programs want the same cores, long steps are interrupted more often than short ones: the ratio of the CPU's
+own time is then the one to believe, and a target is reached only if both ratios reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.models import flat_weights
+from fedprivacy.seeds import Streams
+from fedprivacy.training.examples import clipped_sums
+
+CLIPPING_NORM, NOISE, LEARNING_RATE = 1.0, 1.0, 0.1
+CLASSES = 10
+TURN = 0.1  # seconds until the next trainer has its turn
+MODES = ("hooks", "functorch", "ghost")  # of Opacus
+TARGETS = {"logistic": 5.0, "mlp": 3.0, "cnn": 1.0}  # times Opacus' steps per second with one thread
+Step = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement.
+
+    Args:
+        model: The model's name.
+        batch: Records in a batch.
+        threads: Threads of torch.
+        trainer: "ours", or Opacus' way to get gradients of single records.
+        milliseconds: The median time of a step.
+        ratio: Our steps per second divided by this trainer's.
+        cpu_milliseconds: The median time that a step kept CPUs busy.
+        cpu_ratio: This trainer's busy time divided by ours.
+    """
+
+    model: str
+    batch: int
+    threads: int
+    trainer: str
+    milliseconds: float
+    ratio: float
+    cpu_milliseconds: float
+    cpu_ratio: float
+
+
+def models() -> dict[str, tuple[nn.Sequential, tuple[int, ...]]]:
+    """Each model with the shape of a record."""
+    torch.manual_seed(1)
+    images = [nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)]
+    images += [nn.Conv2d(16, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    return {
+        "logistic": (nn.Sequential(nn.Linear(64, CLASSES)), (64,)),
+        "mlp": (nn.Sequential(nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, CLASSES)), (784,)),
+        "cnn": (
+            nn.Sequential(*images, nn.Linear(1568, 56), nn.ReLU(), nn.Linear(56, CLASSES)),
+            (1, 28, 28),
+        ),
+    }
+
+
+def our_step(module: nn.Module, x: Tensor, y: Tensor) -> tuple[Step, Tensor]:
+    """A step of ours, to be called again and again, and the flat weights that it changes."""
+    mechanism, stream = Gaussian(CLIPPING_NORM, NOISE), Streams(1).noise("dp-sgd")
+    flat = flat_weights(module)
+    weights = torch.from_numpy(flat)
+    used = torch.ones(1, len(y), dtype=torch.bool)
+
+    def step() -> None:
+        sums = clipped_sums(module, weights, x[None], y[None], used, CLIPPING_NORM).sums[0]
+        update = mechanism.draw(len(weights), stream)
+        update += sums.numpy()
+        update *= LEARNING_RATE / len(y)
+        flat[:] -= update
+
+    return step, weights
+
+
+def opacus_step(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Step, nn.Module]:
+    """A step of Opacus, to be called again and again, and the module that it changes."""
+    from opacus import PrivacyEngine
+
+    own = deepcopy(module).train()
+    criterion = nn.CrossEntropyLoss()
+    made = PrivacyEngine().make_private(
+        module=own,
+        optimizer=torch.optim.SGD(own.parameters(), lr=LEARNING_RATE),
+        criterion=criterion,
+        data_loader=DataLoader(TensorDataset(x, y), batch_size=len(y)),
+        noise_multiplier=NOISE,
+        max_grad_norm=CLIPPING_NORM,
+        poisson_sampling=False,
+        grad_sample_mode=mode,
+    )
+    wrapped, optimizer = made[0], made[1]
+    loss = made[2] if mode == "ghost" else criterion
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss(wrapped(x), y).backward()
+        optimizer.step()
+
+    return step, own
+
+
+def rows(
+    names: Sequence[str], batches: Sequence[int], threads: Sequence[int], modes: Sequence[str], seconds: float
+) -> list[Row]:
+    """Every measurement, each for about `seconds`."""
+    found = []
+    for name in names:
+        module, shape = models()[name]
+        for batch in batches:
+            made = torch.Generator().manual_seed(batch)
+            x = torch.randn(batch, *shape, generator=made)
+            y = torch.randint(0, CLASSES, (batch,), generator=made)
+            steps = {"ours": our_step(module, x, y)[0]}
+            steps |= {mode: opacus_step(module, x, y, mode)[0] for mode in modes}
+            for count in threads:
+                times = _medians(steps, count, seconds)
+                own, busy = times["ours"]
+                found += [
+                    Row(name, batch, count, trainer, 1e3 * wall, wall / own, 1e3 * cpu, cpu / busy)
+                    for trainer, (wall, cpu) in times.items()
+                ]
+    return found
+
+
+def _medians(steps: Mapping[str, Step], threads: int, seconds: float) -> dict[str, tuple[float, float]]:
+    """The median seconds of each step: by the clock, and of the CPUs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for step in steps.values():
+            for _ in range(3):
+                step()
+        walls: dict[str, list[float]] = {name: [] for name in steps}
+        cpus: dict[str, list[float]] = {name: [] for name in steps}
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(walls["ours"]) < 5:
+            for name, step in steps.items():
+                turn = time.perf_counter() + TURN
+                now = 0.0
+                while now < turn:
+                    start, busy = time.perf_counter(), time.process_time()
+                    step()
+                    cpus[name].append(time.process_time() - busy)
+                    now = time.perf_counter()
+                    walls[name].append(now - start)
+    finally:
+        torch.set_num_threads(before)
+    return {name: (statistics.median(walls[name]), statistics.median(cpus[name])) for name in steps}
+
+
+def show(found: Sequence[Row]) -> None:
+    """Prints the rows as a table."""
+    table = Table(title="DP-SGD, ratio: our steps per second / theirs")
+    for name in (
+        "model",
+        "batch",
+        "threads",
+        "trainer",
+        "ms a step",
+        "steps a second",
+        "ratio",
+        "CPU ms",
+        "CPU ratio",
+    ):
+        table.add_column(name, justify="left" if name in ("model", "trainer") else "right", no_wrap=True)
+    for row, after in zip(found, [*found[1:], None], strict=True):
+        table.add_row(
+            row.model,
+            f"{row.batch}",
+            f"{row.threads}",
+            row.trainer,
+            f"{row.milliseconds:.3g}",
+            f"{1e3 / row.milliseconds:,.0f}",
+            "" if row.trainer == "ours" else f"{row.ratio:.2f}",
+            f"{row.cpu_milliseconds:.3g}",
+            "" if row.trainer == "ours" else f"{row.cpu_ratio:.2f}",
+            end_section=after is None or after.trainer == "ours",
+        )
+    Console(highlight=False, width=max(Console().width, 110)).print(table)
+
+
+def missed(found: Sequence[Row]) -> list[str]:
+    """What does not reach its target beside Opacus' standard with one thread."""
+    return [
+        f"{row.model}, batch {row.batch}: {least:.2f}, to reach {TARGETS[row.model]:g}"
+        for row in found
+        if row.trainer == MODES[0] and row.threads == 1
+        if (least := min(row.ratio, row.cpu_ratio)) < TARGETS[row.model]
+    ]
+
+
+def main(
+    model: Annotated[list[str] | None, typer.Option(help="logistic, mlp, cnn.")] = None,
+    batch: Annotated[list[int] | None, typer.Option(min=1, help="Records in a batch.")] = None,
+    threads: Annotated[list[int] | None, typer.Option(min=1, help="Threads of torch.")] = None,
+    mode: Annotated[list[str] | None, typer.Option(help=f"Of Opacus: {', '.join(MODES)}.")] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="For each measurement.")] = 10.0,
+    file: Annotated[Path | None, typer.Option("--json", help="Where the figures go as JSON.")] = None,
+) -> None:
+    """Measures DP-SGD steps beside Opacus; ends with exit code 1 where a target is missed."""
+    warnings.simplefilter("ignore")  # Opacus warns of its random numbers, and of what it does to modules
+    cores = os.cpu_count() or 1
+    counts = threads or [1, *([cores] if cores > 1 else [])]
+    found = rows(model or list(TARGETS), batch or [64, 256], counts, mode or MODES, seconds)
+    show(found)
+    if file is not None:
+        text = json.dumps({"schema": 1, "rows": [asdict(row) for row in found]}, indent=1)
+        file.write_text(text + "\n", encoding="utf-8")
+    if less := missed(found):
+        print(f"Slower than aimed at: {'; '.join(less)}.")
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

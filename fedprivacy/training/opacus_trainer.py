@@ -1,0 +1,249 @@
+"""DP-SGD inside the clients by Opacus: the mechanism of `fedprivacy.training.dp_sgd`, by another's code.
+
+Each client trains through `opacus.PrivacyEngine.make_private`: Opacus computes the records' gradients, clips
+them, adds the noise and divides by the mean size of a batch. The batches are drawn by the plan's own sampler,
+and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers see the
+same batches, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told
+its rate.
+
+The noise is torch's: normal numbers made from a Mersenne Twister that no other client or round has. Its whole
+state is drawn from the client's stream of the run (`fedprivacy.seeds`), since torch would seed it with 32
+bits, which among a million clients and rounds some would share. All is reckoned in float64: in float32 torch
+draws nothing beyond 5.77 standard deviations, and over many steps the missing tail adds up to a usual delta.
+Whoever knows the seed of the run knows the noise.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from opacus import PrivacyEngine
+from opacus.optimizers import DPOptimizer
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
+from torch.utils.data import DataLoader, TensorDataset
+
+from fedprivacy.batches import PoissonBatches, ShuffledBatches
+from fedprivacy.errors import InputError
+from fedprivacy.factory import reason
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.models import flat_weights, unflatten
+from fedprivacy.seeds import Streams
+from fedprivacy.training import dp_sgd
+from fedprivacy.training.cohort import Index, LocalTraining, batches
+
+MOST_NUMBERS = 2**25  # of records' gradients at once: 256 MB
+_RECORDS = 4
+_STATE_WORDS = slice(24, 24 + 8 * 624)  # where torch keeps the words of its Mersenne Twister, in bytes
+
+
+def train_examples(
+    module: nn.Module,
+    weights: NDArray[np.float32],
+    x: Tensor,
+    y: Tensor,
+    records: Sequence[Index],
+    clients: Index,
+    sizes: Index,
+    options: LocalTraining,
+    clipping_norm: float | None,
+    noise: Gaussian | None,
+    streams: Streams,
+    round: int,
+    *,
+    blank: bool = False,
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """The updates of a chunk of clients that train by DP-SGD, one after the other.
+
+    Args:
+        As `fedprivacy.training.dp_sgd.train_examples` has them.
+
+    Returns:
+        As there: updates, float64, shape (clients, parameters); and how many gradients of each client were
+        not finite and counted as zero, shape (clients,).
+    """
+    index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
+    used &= not blank
+    data, start = TensorDataset(x, y), torch.from_numpy(weights).double()
+    private = copy.deepcopy(module).double().train()
+    updates = torch.zeros((len(clients), len(weights)), dtype=torch.float64)
+    zeroed = np.zeros(len(clients), dtype=np.int64)
+    for row, (client, size) in enumerate(zip(clients.tolist(), sizes.tolist(), strict=True)):
+        drawn = [index[row, step][used[row, step]] for step in range(steps[row])]
+        # Without a generator of its own a loader draws from torch's, a seed for workers that it has not.
+        loader = DataLoader(data, batch_size=None, sampler=drawn, generator=torch.Generator())
+        _start_at(start, private)
+        with _without_answered_warnings():
+            sgd = torch.optim.SGD(
+                private.parameters(),
+                options.learning_rate,
+                momentum=options.momentum,
+                weight_decay=options.weight_decay,
+            )
+            engine = PrivacyEngine()
+            private, optimizer, loader = engine.make_private(
+                module=private,
+                optimizer=sgd,
+                data_loader=loader,
+                noise_multiplier=0.0 if noise is None else noise.noise_multiplier,
+                max_grad_norm=sys.float_info.max if clipping_norm is None else clipping_norm,
+                poisson_sampling=False,  # `drawn` is the sample
+                noise_generator=generator_of(streams.noise("opacus", round=round, member=client)),
+            )
+            # Opacus takes both from the loader, as if it were a pass over all records.
+            optimizer.expected_batch_size = options.batches.mean_size(size)
+            if isinstance(options.batches, PoissonBatches):
+                rate = options.batches.rate_of(size)
+                optimizer.attach_step_hook(engine.accountant.get_optimizer_hook_fn(sample_rate=rate))
+            else:  # its accountant knows Poisson batches alone
+                optimizer.step_hook = None
+            updates[row], zeroed[row] = _train(private, optimizer, loader, start, options)
+    return updates, zeroed
+
+
+def _train(
+    private: nn.Module, optimizer: DPOptimizer, loader: DataLoader, start: Tensor, options: LocalTraining
+) -> tuple[Tensor, int]:
+    """One client's update, float64, shape (parameters,), and how many gradients were not finite."""
+    parameters = list(private.parameters())
+    if options.proximal:  # what follows the noise stands between it and the step, as weight decay does
+        sent = [parameter.detach().clone() for parameter in parameters]
+
+        def pull(*_: object) -> None:
+            for parameter, origin in zip(parameters, sent, strict=True):
+                assert parameter.grad is not None
+                parameter.grad.add_(parameter.detach() - origin, alpha=options.proximal)
+
+        optimizer.original_optimizer.register_step_pre_hook(pull)
+    most = max(1, MOST_NUMBERS // len(start))
+    total, zeroed = torch.zeros_like(start), 0
+    for inputs, labels in loader:
+        pieces = list(zip(inputs.split(most), labels.split(most), strict=True))
+        for number, (some, own) in enumerate(pieces, start=1):
+            optimizer.zero_grad()
+            if len(own):
+                nn.functional.cross_entropy(private(some.double()), own).backward()
+                zeroed += _zero_broken(optimizer.grad_samples)
+            else:  # not every model can be asked about no records
+                for parameter in parameters:
+                    parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]
+            optimizer.signal_skip_step(number < len(pieces))  # the noise comes with the last piece
+            optimizer.step()
+        if options.projection is not None:
+            _project(parameters, options.projection)
+        if options.averaging:
+            total += parameters_to_vector(parameters).detach() - start
+    way = parameters_to_vector(parameters).detach() - start
+    return total / len(loader) if options.averaging else way, zeroed
+
+
+def _zero_broken(samples: Sequence[Tensor]) -> int:
+    """Makes zero of the gradients of a record, one for each parameter, where one is not finite.
+
+    Opacus would add them to the sum as they are.
+    """
+    finite = torch.stack([sample.isfinite().flatten(1).all(1) for sample in samples]).all(0)
+    if not finite.all():
+        for sample in samples:
+            sample[~finite] = 0.0
+    return int((~finite).sum())
+
+
+@torch.no_grad()
+def _project(parameters: Sequence[nn.Parameter], radius: float) -> None:
+    """Moves the weights to the nearest ones within a ball around zero."""
+    norm = torch.linalg.vector_norm(parameters_to_vector(parameters))
+    if norm > radius:
+        for parameter in parameters:
+            parameter.mul_(radius / norm)
+
+
+@torch.no_grad()
+def _start_at(weights: Tensor, private: nn.Module) -> None:
+    for parameter, value in zip(private.parameters(), unflatten(private, weights).values(), strict=True):
+        parameter.copy_(value)
+
+
+def generator_of(stream: np.random.Generator) -> torch.Generator:
+    """A generator of torch's whose whole state is drawn from a stream.
+
+    Raises:
+        RuntimeError: if this torch keeps the state of its generators in another way than the known one.
+    """
+    generator = torch.Generator().manual_seed(1)
+    state = generator.get_state().numpy()
+    words = state[_STATE_WORDS].view(np.uint64)
+    if words[:2].tolist() != [1, 1812433254]:  # how a Mersenne Twister is seeded with 1
+        raise RuntimeError(f"torch {torch.__version__} keeps the state of its generators in an unknown way")
+    words[:] = stream.integers(2**32, size=len(words), dtype=np.uint64)
+    return generator.set_state(torch.from_numpy(state))
+
+
+@contextmanager
+def _without_answered_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # The README says that all noise here is a simulation's.
+        warnings.filterwarnings("ignore", message="Secure RNG turned off")
+        # Opacus hooks the first layer too, whose inputs are data.
+        warnings.filterwarnings("ignore", message="Full backward hook is firing when gradients")
+        yield
+
+
+def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
+    """Tries Opacus on a model and a few made-up records, before any client does.
+
+    Args:
+        module: The model.
+        features: The shape of one record.
+        classes: The number of outputs.
+
+    Raises:
+        InputError: if Opacus refuses the model, or gets other gradients than `dp_sgd` does.
+    """
+    x = torch.rand(_RECORDS, *features, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(_RECORDS) % classes
+    records, sizes = [np.arange(1), np.arange(1, _RECORDS)], np.array([1, _RECORDS - 1])
+    options = LocalTraining(ShuffledBatches(1), learning_rate=1.0)
+    step = (
+        module,
+        flat_weights(module),
+        x,
+        y,
+        records,
+        np.arange(2),
+        sizes,
+        options,
+        0.1,
+        None,
+        Streams(0),
+        0,
+    )
+    try:
+        updates, _ = train_examples(*step)
+    except Exception as error:
+        raise InputError(
+            _refused(f"Opacus, which reckons in float64 here, raises {_reason(error)}")
+        ) from error
+    expected, _ = dp_sgd.train_examples(*step)
+    if not torch.allclose(updates, expected, rtol=1e-3, atol=1e-5, equal_nan=True):
+        raise InputError(_refused("Opacus gets other gradients from it than torch.func does"))
+
+
+def _refused(what: str) -> str:
+    return (
+        f'training.trainer = "opacus": the model cannot be trained by it: {what}. '
+        'Change the model, or use trainer = "fedprivacy".'
+    )
+
+
+def _reason(error: Exception) -> str:
+    """What Opacus says, whose errors may hold lists of others."""
+    inner = error.args[0] if error.args else None
+    return "; ".join(map(reason, inner)) if isinstance(inner, list) and inner else reason(error)

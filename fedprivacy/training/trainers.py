@@ -1,0 +1,40 @@
+"""What computes DP-SGD inside the clients, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fedprivacy.errors import InputError
+from fedprivacy.factory import reason
+from fedprivacy.training.dp_sgd import train_examples
+
+Trainer = Callable[..., tuple[Tensor, NDArray[np.int64]]]  # as `train_examples` of dp_sgd
+
+
+def trainer_of(name: str, module: nn.Module, features: Sequence[int], classes: int) -> Trainer:
+    """The trainer that a scenario names, tried on its model.
+
+    Args:
+        name: "fedprivacy" or "opacus".
+        module: The model that is to be trained.
+        features: The shape of one record.
+        classes: The number of outputs.
+
+    Raises:
+        InputError: if Opacus cannot be imported, or cannot train the model.
+    """
+    if name == "fedprivacy":
+        return train_examples
+    try:
+        from fedprivacy.training import opacus_trainer
+    except ImportError as error:
+        raise InputError(
+            f'training.trainer = "{name}": Opacus cannot be imported, {reason(error)}. '
+            "Install the extra: pip install 'fedprivacy[opacus]'"
+        ) from error
+    opacus_trainer.check(module, features, classes)
+    return opacus_trainer.train_examples
