@@ -1,9 +1,8 @@
-"""The result of a comparison: intervals over seeds, and the finding in a sentence or two."""
+"""The result of a comparison: means, intervals and differences over paired seeds."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from fedprivacy.mechanisms.registry import title
-
 INTERVAL = (
     "95 % Student t over seeds, cut at 0 and 100 % (the test set is the same, its size is not in it; the "
     "finding's intervals are those of the differences, seed by seed)"
 )
-COMPARED = ("central", "local")
-AUTO = "auto"
 
 
 def interval(values: Sequence[float], most: float = 1.0) -> dict[str, float | None]:
@@ -85,113 +80,6 @@ def _far(guarantee: Mapping[str, Any]) -> float:
     return math.inf if guarantee["epsilon"] is None else float(guarantee["epsilon"])
 
 
-def finding(cells: Sequence[Mapping[str, Any]]) -> str:
-    """What local costs against central, in a sentence with numbers and their intervals over paired seeds.
-
-    Where the interval of a difference covers 0, it says that no difference can be told. Where there are
-    several local mechanisms, `auto` stands for local, which was chosen without any data, or else the first
-    one named; a second sentence says what each reaches at the largest epsilon that several have.
-
-    Args:
-        cells: The cells of a compare document that have finished.
-    """
-    local = [cell for cell in cells if cell["trust"] == "local"]
-    asked = list(dict.fromkeys(cell.get("asked") for cell in local))
-    stands = AUTO if AUTO in asked else next(iter(asked), None)
-    spoken = {
-        (cell["trust"], cell["epsilon"]): cell
-        for cell in cells
-        if cell["trust"] != "local" or cell.get("asked") == stands
-    }
-    parts = _costs(spoken, several=len(asked) > 1)
-    if ("none", None) in spoken:
-        parts.append(f"without any noise the model reaches {_reached(spoken['none', None])}")
-    if not parts:
-        return "No cell of the comparison has finished."
-    sentence = "; ".join(parts)
-    return _once(" ".join([sentence[0].upper() + sentence[1:] + ".", *_best(local)]))
-
-
-def _once(text: str) -> str:
-    """The number of seeds where it stands first, unless it is another one later on."""
-    said = re.findall(r" over \d+ paired seeds", text)
-    if len(set(said)) != 1:
-        return text
-    before, number, after = text.partition(said[0])
-    return before + number + after.replace(number, "")
-
-
-def _costs(spoken: Mapping[tuple[str, float | None], Mapping[str, Any]], *, several: bool) -> list[str]:
-    """Local against central at the smallest and largest epsilon that both have, or what there is of them."""
-    found = {
-        e: gap
-        for trust, e in spoken
-        if trust == "local" and e is not None and ("central", e) in spoken
-        if (gap := difference(spoken["central", e], spoken["local", e])) is not None
-    }
-    if not found:
-        parts = []
-        for trust in COMPARED:
-            known = sorted(e for kind, e in spoken if kind == trust and e)
-            for e in known[-1:]:
-                cell = spoken[trust, e]
-                by = f" ({title(cell['mechanism'])})" if several and trust == "local" else ""
-                parts.append(f"{trust}{by} reaches {_reached(cell)} at epsilon {e:g}")
-        return parts
-    shown = list(dict.fromkeys((min(found), max(found))))
-    ran = [title(spoken["local", e]["mechanism"]) if several else "" for e in shown]
-    one = f", {ran[0]}" if ran[0] and len(set(ran)) == 1 else ""
-    costs, before = [], ""
-    for e, mechanism in zip(shown, ran, strict=True):
-        gap, by = found[e], f"{mechanism} " if len(set(ran)) > 1 else ""
-        verb, said = "costs" if gap.points >= 0 else "gains", f"{abs(gap.points):.1f} points"
-        uncertain = gap.interval()
-        if gap.undecided:
-            uncertain = f"a {verb[:-1]} of {said}, {uncertain}"
-            verb, said = "makes", "no difference that can be told"
-        against = f"{by}{_percent(gap.minus)} against {_percent(gap.mean)} under central"
-        repeated = "" if verb == before else f"{verb} "
-        costs.append(f"{repeated}{said} at epsilon {e:g} ({against}; {uncertain})")
-        before = verb
-    return [f"Not having to trust the server (local{one}) {' and '.join(costs)}"]
-
-
-def _best(local: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the local mechanisms reach at the largest epsilon that several have; nothing for one mechanism.
-
-    One of them is called the best only where its interval against each other one excludes 0.
-    """
-    found: dict[float, list[Mapping[str, Any]]] = {}
-    for cell in local:
-        found.setdefault(cell["epsilon"], []).append(cell)
-    compared = [e for e, group in found.items() if len(group) > 1]
-    if not compared:
-        return []
-    e = max(compared)
-    ranked = sorted(found[e], key=lambda cell: -cell["accuracy"]["mean"])
-    best = ranked[0]
-    if len({cell["mechanism"] for cell in ranked}) == 1:
-        each = [f"{_reached(cell)} {_by(cell)}" for cell in ranked]
-        return [f"At epsilon {e:g} both local choices are {title(best['mechanism'])}: {' and '.join(each)}."]
-    chosen = {cell["mechanism"] for cell in ranked if cell["asked"] == AUTO}
-    names, others = {}, []
-    for cell in ranked:
-        ran = cell["mechanism"]
-        if ran not in names:  # what auto chose may also stand there by its name
-            names[ran] = title(ran) + (" (chosen by auto)" if ran in chosen else "")
-            others.append((cell, difference(best, cell)))
-    rest = [
-        f"{names[cell['mechanism']]} {_reached(cell)}"
-        + (f" ({abs(gap.points):.1f} points {gap.word}, {gap.interval()})" if gap else "")
-        for cell, gap in others[1:]
-    ]
-    if all(gap is not None and gap.low is not None and gap.low > 0 for _, gap in others[1:]):
-        lead = f"the best local mechanism is {names[best['mechanism']]}: it"
-    else:
-        lead = f"no local mechanism can be told to be better than all others: {names[best['mechanism']]}"
-    return [f"At epsilon {e:g} {lead} reaches {_reached(best)}, {', '.join(rest)}."]
-
-
 @dataclass(frozen=True)
 class Difference:
     """By how many percentage points one cell is more accurate than another, over the seeds of both.
@@ -252,15 +140,3 @@ def _student(values: Sequence[float]) -> tuple[float, float | None]:
 
 def _points(share: float) -> float:
     return round(100 * share, 1) + 0.0  # no -0.0
-
-
-def _by(cell: Mapping[str, Any]) -> str:
-    return "chosen by auto" if cell["asked"] == AUTO else "by name"
-
-
-def _reached(cell: Mapping[str, Any]) -> str:
-    return _percent(cell["accuracy"]["mean"])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

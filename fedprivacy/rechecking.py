@@ -34,12 +34,7 @@ def checked_document(folder: Path) -> dict[str, Any]:
         if document["kind"] == "statistics":
             _check_statistics(document, str(where))
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare" else ()):
-            stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
-            if stated != _spent(folder, cell["runs"]):
-                raise InputError(
-                    f"{where}: cells[{number}] states other epsilons than its runs cost: {stated}. "
-                    "The record was changed: compare again."
-                )
+            _check_training_cell(cell, folder, f"{where}: cells[{number}]")
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):
             _check_cell(cell, f"{where}: cells[{number}]")
         if document["kind"] == "replay":
@@ -140,10 +135,30 @@ def _brief(value: Any) -> str:
     return textwrap.shorten(str(value), 80, placeholder="...")
 
 
-def _spent(folder: Path, runs: list[str]) -> dict[str, float | None]:
-    stated = []
-    for run in runs:
-        document = read_document(folder / run / "run.json")
+def _check_training_cell(cell: Mapping[str, Any], folder: Path, where: str) -> None:
+    """That a cell of a comparison states what its weakest run does, with the unit of its runs' ledgers."""
+    runs = [read_document(folder / run / "run.json") for run in cell["runs"]]
+    for run, document in zip(cell["runs"], runs, strict=True):
         check_record(document, str(folder / run / "run.json"))
-        stated.append(document["privacy"]["guarantees"])
-    return {one["observer"]: one["epsilon"] for one in weakest(stated)}
+    stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
+    found = weakest([document["privacy"]["guarantees"] for document in runs])
+    if stated != {one["observer"]: one["epsilon"] for one in found}:
+        raise InputError(
+            f"{where} states other epsilons than its runs cost: {stated}. "
+            "The record was changed: compare again."
+        )
+    for document in runs:
+        ledger = document["ledger"]
+        units = {cell.get("unit", ledger["unit"]), *(one["unit"] for one in cell["guarantees"])}
+        said, sizes = cell.get("records_per_client"), document["privacy"].get("records_per_client")
+        if units != {ledger["unit"]} or cell["trust"] != ledger["trust"]:
+            named = " and ".join(map(repr, sorted(units)))
+            raise InputError(
+                f"{where} says trust {cell['trust']!r} and unit {named}, its runs have {ledger['trust']!r} "
+                f"and {ledger['unit']!r}. The record was changed: compare again."
+            )
+        if said != sizes:
+            raise InputError(
+                f"{where} says that clients have {said} records, its runs {sizes}. "
+                "The record was changed: compare again."
+            )

@@ -180,6 +180,7 @@ class RunRecord:
                 "sampling": plan.to_json()["sampler"],
                 "max_participations": plan.max_participations,
                 "batches": plan.to_json()["batches"],
+                "records_per_client": spread(self.ledger.sizes) if plan.unit == "example" else None,
                 "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
                 "per_client": per_client(ledger),
             },
@@ -192,6 +193,19 @@ class RunRecord:
                 "peak_memory_mb": peak_memory_mb(),
             },
         }
+
+
+def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:
+    """How many records clients have, which is public where a record is protected; None where it is not known.
+
+    Returns:
+        `smallest`, `median` (the upper one of two) and `largest`.
+    """
+    if sizes is None or not len(sizes):
+        return None
+    ordered = np.sort(sizes)
+    ends = {"smallest": 0, "median": len(ordered) // 2, "largest": -1}
+    return {name: int(ordered[at]) for name, at in ends.items()}
 
 
 def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def compare(
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
-    """Compare local, central and no privacy over epsilons and seeds.
+    """Compare local, central and no privacy over units, epsilons and seeds.
 
     SCENARIO is a scenario file, or the name of a ready one. --seed N compares seeds N, N+1, ...
     """

@@ -1,4 +1,4 @@
-"""Local against central against none: the same scenario under each trust model, epsilon and seed."""
+"""Local against central against none: the same scenario under each trust model, unit, epsilon and seed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
-from fedprivacy.comparison import INTERVAL, finding, interval, mean_curve, mean_per_class, weakest
+from fedprivacy.comparison import INTERVAL, interval, mean_curve, mean_per_class, weakest
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
+from fedprivacy.finding import finding
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.record import (
@@ -28,6 +29,7 @@ from fedprivacy.record import (
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.cells import Corner, corners
 from fedprivacy.training.trainers import trainer_of
 from scenarios.ending import Ending
 from scenarios.pool import spread
@@ -46,20 +48,20 @@ ONE_RUN_ALONE = (
     "cohorts, so that they can be compared in pairs, and may then cost more than the sum of their epsilons."
 )
 CELL_PRIVACY = (
-    "noise_multiplier", "noise", "clipping_norm", "sampling", "max_participations", "population",
+    "unit", "noise_multiplier", "noise", "clipping_norm", "sampling", "max_participations", "population",
+    "batches", "records_per_client",
 )  # fmt: skip
 OnRun = Callable[[str, int, int], None]
 
 
 @dataclass
 class Cell:
-    """One trust model at one epsilon, and the run documents of its seeds that have finished.
+    """One trust model with one unit at one epsilon, and the run documents of its seeds that have finished.
 
-    `asked` is the local mechanism where a comparison names several, else None.
+    The corner has the unit, and the local mechanism, where a comparison names some, else None.
     """
 
-    trust: str
-    asked: str | None
+    corner: Corner
     epsilon: float | None
     scenarios: dict[int, Scenario]
     plan: Plan
@@ -69,7 +71,8 @@ class Cell:
     @property
     def label(self) -> str:
         """A name for folders and progress."""
-        kind = self.trust if self.asked is None else f"{self.trust}-{self.asked}"
+        corner = self.corner
+        kind = "-".join(part for part in (corner.trust, corner.unit, corner.mechanism) if part)
         return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
 
 
@@ -87,13 +90,15 @@ def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
             'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
         )
     cells = []
-    for trust in settings.trusts:
-        for asked in (settings.mechanisms or (None,)) if trust == "local" else (None,):
-            for epsilon in (None,) if trust == "none" else settings.epsilons:
-                scenarios = {seed: scenario.cell(trust, epsilon, seed, asked) for seed in settings.seeds}
-                first = scenarios[settings.seeds[0]]
-                plan, candidates = plan_of(first, model), candidates_of(first, model)
-                cells.append(Cell(trust, asked, epsilon, scenarios, plan, candidates))
+    for corner in corners(settings, scenario.privacy.unit):
+        for epsilon in (None,) if corner.trust == "none" else settings.epsilons:
+            scenarios = {
+                seed: scenario.cell(corner.trust, epsilon, seed, corner.mechanism, corner.unit)
+                for seed in settings.seeds
+            }
+            first = scenarios[settings.seeds[0]]
+            plan, candidates = plan_of(first, model), candidates_of(first, model)
+            cells.append(Cell(corner, epsilon, scenarios, plan, candidates))
     return cells
 
 
@@ -183,9 +188,9 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     accuracies = [run["final"]["accuracy"] for run in runs]
     privacy = runs[0]["privacy"]
     return {
-        "trust": cell.trust,
+        "trust": cell.corner.trust,
         "mechanism": privacy["mechanism"],
-        "asked": cell.asked,
+        "asked": cell.corner.mechanism,
         "candidates": None if cell.candidates is None else [one.to_json() for one in cell.candidates],
         "epsilon": cell.epsilon,
         "seeds": [run["seed"] for run in runs],

@@ -63,11 +63,25 @@ def show_run(document: Mapping[str, Any]) -> None:
     console.print(f"[bold]{document['name']}[/bold]: {quality} after {rounds} round{plural} ({cost})")
     for guarantee in document["privacy"]["guarantees"]:
         console.print(f"- {guarantee['words']}", markup=False)
+    if spent := document["privacy"].get("per_client"):
+        console.print(f"- {_of_clients(spent, document['privacy'])}", markup=False)
     failed = sum(event["failures"] for event in document["rounds"])
     zeroed = sum(event["zeroed"] or 0 for event in document["rounds"])
     if failed or zeroed:
         console.print(f"operator-only: {failed} client failures, {zeroed} updates that were not finite")
     console.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _of_clients(spent: Mapping[str, Any], privacy: Mapping[str, Any]) -> str:
+    """The spread of epsilon over clients in a sentence."""
+    from fedprivacy.accounting.statement import printed
+
+    clients = sum(group["clients"] for group in spent["groups"])
+    return (
+        f"A record of the median client costs epsilon = {printed(spent['median'])}, of the dearest "
+        f"{printed(spent['largest'])} ({clients:,} clients; delta = {privacy['delta']:g}, unit "
+        f"{privacy['unit']}, {privacy['adjacency']}, against the same observers)."
+    )
 
 
 def _number(value: float | None) -> str:
@@ -80,6 +94,7 @@ def show_comparison(document: Mapping[str, Any]) -> None:
 
     console = Console(highlight=False)
     then = ", " if console.width >= WIDE else ",\n"
+    several = len(_units(document)) > 1
     table = Table()
     for name in ("trust", "epsilon", "accuracy", "95 % interval"):
         table.add_column(name, no_wrap=True)
@@ -89,7 +104,7 @@ def show_comparison(document: Mapping[str, Any]) -> None:
         accuracy = cell["accuracy"]
         bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
         table.add_row(
-            cell["trust"] if cell["asked"] is None else f"{cell['trust']}{then}{cell['asked']}",
+            then.join(_named(cell, several)),
             "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
             f"{accuracy['mean']:.3f}",
             bounds,
@@ -106,6 +121,18 @@ def show_comparison(document: Mapping[str, Any]) -> None:
     plain.print(f"report: {document['path']}/report.html", markup=False)
 
 
+def _named(cell: Mapping[str, Any], several: bool) -> list[str]:
+    """What tells a cell from others: its trust model, its unit where several are compared, its mechanism."""
+    unit = cell["unit"] if several and cell["trust"] != "none" else None
+    return [part for part in (cell["trust"], unit, cell["asked"]) if part]
+
+
+def _units(document: Mapping[str, Any]) -> list[str]:
+    """The units of privacy of the cells that have noise."""
+    found = (cell.get("unit") for cell in document["cells"] if cell["trust"] != "none")
+    return list(dict.fromkeys(unit for unit in found if unit))
+
+
 def _short(noise: str) -> str:
     """`z = 4.859`: a cell's noise in as few letters as `NOISE` explains."""
     said = noise.replace("noise multiplier", "z =").replace("epsilon", "e =")
@@ -114,11 +141,16 @@ def _short(noise: str) -> str:
 
 def caution(document: Mapping[str, Any]) -> str:
     """What equal epsilon does not say, with the terms that every epsilon of the table has."""
-    privacy = document["scenario"]["privacy"]
+    privacy, units = document["scenario"]["privacy"], _units(document)
+    promise = (
+        " Nor is it an equal promise: unit example protects one record, unit client all records of a client."
+        if len(units) > 1
+        else ""
+    )
     return (
-        f"Epsilon at delta = {privacy['delta']:g}, unit {privacy['unit']}, adjacency {privacy['adjacency']}. "
-        "Equal epsilon is not equal observer: local holds against the server itself, central only against "
-        "participants and outsiders, behind a trusted server."
+        f"Epsilon at delta = {privacy['delta']:g}, unit {' or '.join(units) or privacy['unit']}, "
+        f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
+        f"server itself, central only against participants and outsiders, behind a trusted server.{promise}"
     )
 
 

@@ -15,6 +15,7 @@ from fedprivacy.report import (
     protection,
     public,
     settings,
+    units,
     words,
 )
 from fedprivacy.report.blocks import (
@@ -52,7 +53,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
             text=document.finding or "There is no finding: the comparison is not complete.",
             terms=_finding_terms(document),
             heading="Equal epsilon is not equal observer",
-            caution=TRAINING.caution(document.trusts),
+            caution=TRAINING.caution(document.trusts, document.units),
         )
     )
     cells = [
@@ -64,6 +65,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     uncovered = public.statement(document.scenario.get("data"), scalings)
     sections = [
         Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
+        *units.of_comparison(document),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
         *classes.of_comparison(document),
@@ -72,7 +74,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     ]
     return Page(
         title=f"{document.name}: accuracy against privacy",
-        eyebrow="Comparison of trust models",
+        eyebrow="Comparison of trust models" + " and units of privacy" * (len(document.units) > 1),
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
         sections=sections,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from pydantic import Field
@@ -56,12 +57,14 @@ class Arm:
     Args:
         trust: The trust model.
         asked: The local mechanism asked for, where several are compared; else None.
-        place: Which of the arms of its trust model it is, counted from 0.
+        place: 0 for the first arm of a trust model; the others are counted on, so that each looks otherwise.
+        unit: The unit of privacy, where several are compared; else None.
     """
 
     trust: str
     asked: str | None = None
     place: int = 0
+    unit: str | None = None
 
 
 class CompareDocument(Document):
@@ -79,14 +82,34 @@ class CompareDocument(Document):
 
     @property
     def arms(self) -> list[Arm]:
-        """What is compared: the trust models in their order, the local one once for each mechanism."""
+        """What is compared: the trust models in their order, each with its units and mechanisms."""
         arms: list[Arm] = []
+        others = count(1)
         for trust in self.trusts:
-            named = map(str, self._asked("mechanisms")) if trust == "local" else ()
-            ran = (cell.asked for cell in self.cells if cell.trust == trust)
-            every = list(dict.fromkeys([*named, *ran])) or [None]
-            arms += [Arm(trust, asked, place) for place, asked in enumerate(every)]
+            found = [
+                (unit, asked) for unit in self._units_of(trust) for asked in self._mechanisms(trust, unit)
+            ]
+            arms += [
+                Arm(trust, asked, next(others) if at else 0, unit) for at, (unit, asked) in enumerate(found)
+            ]
         return arms
+
+    @property
+    def units(self) -> list[str]:
+        """The units of privacy that were asked for or found, where there is noise."""
+        ran = (cell.unit for cell in self.cells if cell.trust != "none" and cell.unit)
+        return list(dict.fromkeys([*map(str, self._asked("units")), *ran]))
+
+    def _units_of(self, trust: str) -> list[str] | list[None]:
+        """The units that tell the arms of a trust model apart."""
+        return self.units if len(self.units) > 1 and trust != "none" else [None]
+
+    def _mechanisms(self, trust: str, unit: str | None) -> list[str | None]:
+        """The local mechanisms asked for or found; those of messages protect clients alone."""
+        of_messages = trust == "local" and unit in (None, "client")
+        named = map(str, self._asked("mechanisms")) if of_messages else ()
+        ran = (cell.asked for cell in self.cells if cell.trust == trust and unit in (None, cell.unit))
+        return list(dict.fromkeys([*named, *ran])) or [None]
 
     @property
     def averaged(self) -> str:
@@ -102,7 +125,8 @@ class CompareDocument(Document):
 
     def of(self, arm: Arm) -> list[Cell]:
         """The cells of an arm, from the strictest epsilon on."""
-        found = (c for c in self.cells if (c.trust, c.asked) == (arm.trust, arm.asked))
+        own = (c for c in self.cells if (c.trust, c.asked) == (arm.trust, arm.asked))
+        found = (cell for cell in own if arm.unit in (None, cell.unit))
         return sorted(found, key=lambda cell: cell.epsilon or 0.0)
 
     def widest(self) -> list[Cell]:

@@ -22,20 +22,34 @@ def arm(one: Arm) -> str:
     >>> arm(Arm("central")), arm(Arm("local", "gaussian")), arm(Arm("local", "auto"))
     ('Central', 'Local, Gaussian', 'Local, best mechanism (auto)')
     """
-    return words.trust(one.trust) if one.asked is None else f"{words.trust(one.trust)}, {asked(one.asked)}"
+    return trust(one) + ("" if one.asked is None else f", {asked(one.asked)}")
+
+
+def trust(one: Arm) -> str:
+    """The trust model of an arm, with its unit where several are compared.
+
+    >>> trust(Arm("central")), trust(Arm("local", "auto", unit="client"))
+    ('Central', 'Local, unit client')
+    """
+    return words.trust(one.trust) + ("" if one.unit is None else f", unit {one.unit}")
 
 
 def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
-    """Several arms of one trust model; all that there are go by the trust model's name alone.
+    """Several arms of one trust model; all that there are go by the name of the trust model, or of its unit.
 
     >>> two = [Arm("local", "auto"), Arm("local", "gaussian", 1)]
     >>> arms(two, two), arms(two[1:], two)
     ('Local', 'Local, Gaussian')
     """
-    trusts = dict.fromkeys(one.trust for one in shown)
-    if len(trusts) == 1 and set(shown) >= {one for one in every if one.trust in trusts}:
-        return words.trust(shown[0].trust)
+    for name in (_trust_alone, trust):
+        own = dict.fromkeys(map(name, shown))
+        if len(own) == 1 and set(shown) >= {one for one in every if name(one) in own}:
+            return name(shown[0])
     return "\n".join(map(arm, shown))
+
+
+def _trust_alone(one: Arm) -> str:
+    return words.trust(one.trust)
 
 
 def asked(mechanism: str) -> str:

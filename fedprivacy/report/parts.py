@@ -90,6 +90,40 @@ class Evaluated(Part):
     accuracy: float = Field(allow_inf_nan=False)
 
 
+class Records(Part):
+    """How many records clients have, where a record is protected: that is public then."""
+
+    smallest: int = Field(ge=1)
+    median: int = Field(ge=1)
+    largest: int = Field(ge=1)
+
+    @property
+    def named(self) -> dict[str, int]:
+        """The three numbers by the client that has them."""
+        return {
+            "Smallest client": self.smallest,
+            "Median client": self.median,
+            "Largest client": self.largest,
+        }
+
+
+class ClientGroup(Part):
+    """Clients whose records cost the same."""
+
+    epsilon: float = Field(ge=0)
+    clients: int = Field(ge=1)
+    answers: int | None = None
+    records: int | None = None
+
+
+class PerClient(Part):
+    """What the records of single clients have cost."""
+
+    largest: float = Field(ge=0)
+    median: float = Field(ge=0)
+    groups: tuple[ClientGroup, ...] = ()
+
+
 class Cell(Part):
     """One trust model at one target epsilon, over the paired seeds.
 
@@ -97,6 +131,7 @@ class Cell(Part):
     """
 
     trust: str
+    unit: str | None = None
     asked: str | None = None
     mechanism: str | None = None
     epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -109,6 +144,8 @@ class Cell(Part):
     max_participations: int | None = None
     rounds: int | None = None
     sampling: Any = None
+    batches: dict[str, Any] | None = None
+    records_per_client: Records | None = None
     scaling: str | None = None
     training: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
@@ -156,6 +193,9 @@ class Privacy(Part):
     unit: str | None = None
     sampling: Any = None
     max_participations: int | None = None
+    batches: dict[str, Any] | None = None
+    records_per_client: Records | None = None
+    per_client: PerClient | None = None
     guarantees: tuple[Guarantee, ...] = ()
     candidates: tuple[Candidate, ...] | None = None
 

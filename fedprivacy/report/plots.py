@@ -36,6 +36,7 @@ MORE: tuple[Look, ...] = (
     (svg.FIFTH, "p", (0, (10, 3))),
 )
 WIDE, NARROW = 33, 44  # characters of a label's line
+BOLD = 2  # fewer of them where it is bold
 APART = 6.0  # pixels between the points of two arms at the same epsilon
 ROOM = 5  # arms of which each has room to say against whom it holds
 LINE = 15.0  # pixels from a label's line to the next
@@ -177,9 +178,12 @@ def _draw(drawn: Figure, axes: Axes, one: Series, shift: float) -> None:
     )  # fmt: skip
 
 
-def _label(one: Series, width: int) -> list[str]:
-    """A label's lines: the name, then against whom it holds."""
-    return [one.label, *textwrap.wrap(one.reach, width)]
+def _label(one: Series, width: int) -> list[tuple[str, dict[str, Any]]]:
+    """A label's lines with their fonts: the name, then against whom it holds."""
+    name = {"color": one.look[0], "fontsize": 14, "fontweight": "bold"}
+    reach = {"color": svg.MUTED, "fontsize": 12}
+    lines = textwrap.wrap(one.label, width - BOLD) or [""]
+    return [*((text, name) for text in lines), *((text, reach) for text in textwrap.wrap(one.reach, width))]
 
 
 def _label_height(one: Series, width: int) -> float:
@@ -217,11 +221,10 @@ def _direct_labels(axes: Axes, series: Sequence[Series]) -> None:
     """Each line's name at its right end."""
     ends = [(one.end.mean, _label_height(one, WIDE), one) for one in series]
     for y, _, one in spread(axes, ends):
-        for index, text in enumerate(_label(one, WIDE)):
+        for index, (text, font) in enumerate(_label(one, WIDE)):
             axes.annotate(
                 text, xy=(1, 0), xycoords="axes fraction", xytext=(14, y - LINE * index),
-                textcoords="offset pixels", va="center_baseline", annotation_clip=False,
-                **_label_font(one, index),
+                textcoords="offset pixels", va="center_baseline", annotation_clip=False, **font,
             )  # fmt: skip
 
 
@@ -237,16 +240,9 @@ def _legend(drawn: Figure, series: Sequence[Series]) -> None:
                 markevery=[1], markeredgecolor=svg.PAPER,
             )
         )  # fmt: skip
-        for index, text in enumerate(_label(one, NARROW)):
-            place = 1 - (y + LINE * index) / height
-            drawn.text(56 / width, place, text, va="center", **_label_font(one, index))
+        for index, (text, font) in enumerate(_label(one, NARROW)):
+            drawn.text(56 / width, 1 - (y + LINE * index) / height, text, va="center", **font)
         y += _label_height(one, NARROW)
-
-
-def _label_font(one: Series, index: int) -> dict[str, Any]:
-    if index == 0:
-        return {"color": one.look[0], "fontsize": 14, "fontweight": "bold"}
-    return {"color": svg.MUTED, "fontsize": 12}
 
 
 def heading(

@@ -1,4 +1,4 @@
-"""Who is protected from whom: a row for each trust model, a column for each observer.
+"""Who is protected from whom: a row for each trust model and unit, a column for each observer.
 
 Every epsilon that is printed here stands with its delta, unit, adjacency and observer.
 """
@@ -18,6 +18,7 @@ OBSERVERS = ("server", "participant", "outsider")
 # Above it the bound on the odds (e^20, 5e8) says nothing that anybody would call protection.
 USEFUL_EPSILON = 20.0
 LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest
+Row = tuple[str, str | None]  # a trust model, and its unit where several are compared
 ROUNDED = "Epsilons and factors are rounded up, never down."
 
 
@@ -41,9 +42,9 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
     guarantees = [g for cell in cells for g in cell.guarantees]
     if not guarantees:
         return [Text("Nothing here has a result that states a guarantee for anyone.")]
-    arms: dict[str, list[Arm]] = {}
+    arms: dict[Row, list[Arm]] = {}
     for arm in dict.fromkeys(cell.arm for cell in cells if cell.guarantees):
-        arms.setdefault(arm.trust, []).append(arm)
+        arms.setdefault((arm.trust, arm.unit), []).append(arm)
     found = dict.fromkeys(g.observer for g in guarantees)
     observers = [*(name for name in OBSERVERS if name in found), *(n for n in found if n not in OBSERVERS)]
     stands_with = words.terms(guarantees)
@@ -58,10 +59,12 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
         factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
         shown.append(Text(words.how_to_read(factors, change, stands_with)))
     assumed = [
-        (words.trust(trust), lines)
-        for trust, own in arms.items()
+        (names.trust(own[0]), lines)
+        for own in arms.values()
         if (lines := _assumptions([g for arm in own for g in _of(cells, arm)]))
     ]
+    if len(assumed) > 2:
+        assumed = _shared_once(assumed)
     if assumed:
         caption = "What the guarantees rest on: they hold provided that all of this is so."
         shown.append(Table(caption, ("Trust model", "Provided that"), assumed, stacked=True))
@@ -75,29 +78,33 @@ def _of(cells: Sequence[Protected], arm: Arm) -> list[Guarantee]:
     return [g for cell in cells if cell.arm == arm for g in cell.guarantees]
 
 
+def _units(cells: Sequence[Protected]) -> list[str | None]:
+    """The units of privacy, of those who are protected at all if there are any."""
+    found = [g for cell in cells for g in cell.guarantees]
+    return list(dict.fromkeys(g.unit for g in [g for g in found if g.holds] or found))
+
+
 def _matrix(
     cells: Sequence[Protected],
-    arms: Mapping[str, Sequence[Arm]],
+    arms: Mapping[Row, Sequence[Arm]],
     observers: Sequence[str],
     stands_with: str,
     wording: Wording,
 ) -> Table:
-    caption = "Is a client protected from this observer?"
+    units = _units(cells)
+    caption = f"Is {words.protected(units)} protected from this observer?"
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observer of its column."
     seen = [f"{words.capital(words.observer(o))} {wording.sees[o]}." for o in observers if o in wording.sees]
-    rows = [
-        (
-            Entry(words.trust(trust), wording.noise.get(trust, "")),
-            *(
-                _shared(
-                    {arm: _protection(_of(cells, arm), o, wording.why.get((trust, o), "")) for arm in own}
-                )
-                for o in observers
-            ),
+    rows = []
+    for (trust, unit), own in arms.items():
+        said = wording.of(unit or next(iter(units), None))
+        note = said.noise.get(trust, "") + (f" Protects {words.UNITS.get(unit, unit)}." if unit else "")
+        entries = (
+            _shared({arm: _protection(_of(cells, arm), o, said.why.get((trust, o), "")) for arm in own})
+            for o in observers
         )
-        for trust, own in arms.items()
-    ]
+        rows.append((Entry(names.trust(own[0]), note), *entries))
     head = ("Trust model", *(f"From {words.observer(name)}" for name in observers))
     return Table(" ".join([caption, *seen]), head, rows, stacked=True)
 
@@ -151,6 +158,13 @@ def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _shared_once(assumed: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
+    """What all of several rest on in a row of its own, then what each rests on beside it."""
+    shared = tuple(line for line in assumed[0][1] if all(line in lines for _, lines in assumed))
+    own = [(name, tuple(line for line in lines if line not in shared)) for name, lines in assumed]
+    return [*([("All of them", shared)] if shared else []), *(one for one in own if one[1])]
+
+
 def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str) -> Table:
     """Each cell of a comparison in a row of its own; arms with the same rows share them."""
     arms = list(dict.fromkeys(cell.arm for cell in cells))
@@ -180,7 +194,7 @@ def _sentences(cells: Sequence[Protected], wording: Wording) -> Table:
                 words.capital(words.observer(g.observer)),
                 words.epsilon(g.epsilon),
                 f"delta {words.number(g.delta)}\n{g.unit}, {g.adjacency}" if g.holds else "—",
-                g.words or words.meaning(g, wording.why),
+                g.words or words.meaning(g, wording.of(g.unit).why),
                 (g.accountant or "—") if g.holds else "—",
             )
             shared = same.setdefault((cell.arm.trust, *row), [])

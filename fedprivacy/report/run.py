@@ -5,7 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fedprivacy.report import candidates, classes, common, learning, names, plots, protection, public, words
+from fedprivacy.report import (
+    batches,
+    candidates,
+    classes,
+    common,
+    learning,
+    names,
+    plots,
+    protection,
+    public,
+    units,
+    words,
+)
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.documents import Arm, RunDocument
 from fedprivacy.report.parts import Privacy
@@ -37,6 +49,8 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         lead=lead,
         sections=[
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
+            *batches.of_run(document),
+            *units.of_run(document),
             *candidates.of_run(document),
             *classes.of_run(document, trust),
             Section("settings", "Settings", [Facts(settings)]),
@@ -63,12 +77,21 @@ def _finding(document: RunDocument) -> Finding:
         text="; ".join([reached, *spent]) + ".",
         terms=f"Epsilon stands at {stands_with}." if stands_with else "",
         heading="Against whom",
-        caution=TRAINING.caution([_trust(document)]),
+        caution=TRAINING.caution([_trust(document)], [_unit(document)]),
     )
 
 
 def _trust(document: RunDocument) -> str:
     return document.privacy.trust or str(document.setting("privacy", "trust") or "none")
+
+
+def _unit(document: RunDocument) -> str | None:
+    return document.privacy.unit
+
+
+def _adds_noise(document: RunDocument) -> str:
+    """Who adds the noise, and to what."""
+    return TRAINING.of(_unit(document)).noise.get(_trust(document), "")
 
 
 def _planned(document: RunDocument) -> int | None:
@@ -90,7 +113,7 @@ def _tiles(document: RunDocument) -> list[tuple[str, str, str]]:
         ("Accuracy", words.accuracy(accuracy), f"on {on}, at the end"),
         ("Loss", words.number(loss, 3), f"on {on}, at the end"),
         ("Rounds", f"{done:,}", f"of {planned:,} planned" if planned else "run"),
-        ("Trust model", words.trust(_trust(document)), words.WHO_ADDS_NOISE.get(_trust(document), "")),
+        ("Trust model", words.trust(_trust(document)), _adds_noise(document)),
     ]
     if population is not None:
         tiles.insert(3, ("Clients", f"{population:,}", "in the population"))
@@ -135,13 +158,14 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
     plan = document.privacy
     trust, unit, adjacency, cap = _trust(document), plan.unit, plan.adjacency, plan.max_participations
     facts: Sequence[tuple[str, str]] = (
-        ("Trust model", f"{words.trust(trust)}. {words.WHO_ADDS_NOISE.get(trust, '')}"),
+        ("Trust model", f"{words.trust(trust)}. {_adds_noise(document)}"),
         ("Unit of privacy", f"{unit}: {words.UNITS.get(unit, unit)}" if unit else ""),
         ("Adjacency", f"{adjacency}: {words.change(adjacency, unit)}" if adjacency else ""),
         ("Delta", words.number(plan.delta) if plan.delta is not None else ""),
         ("Mechanism", names.mechanism(plan.mechanism)),
         ("Clipping norm", words.number(plan.clipping_norm) if plan.clipping_norm is not None else ""),
         ("Noise", _noise(plan)),
+        ("Batches", batches.said(plan.batches)),
         ("Sampling", words.sampling(plan.sampling or document.scenario.get("sampling"))),
         ("Most answers of one client", f"{cap:,}" if cap is not None else ""),
     )
@@ -155,9 +179,10 @@ def _noise(plan: Privacy) -> str:
 
 def _settings(document: RunDocument) -> list[tuple[str, str]]:
     sections = ("data", "model", "training", "server", "federation", "evaluation")
+    without = {"training": batches.without_effect(_unit(document))}
     facts = []
     for name in sections:
         part = document.scenario.get(name)
         if isinstance(part, Mapping) and part:
-            facts.append((words.capital(name), common.flat(part)))
+            facts.append((words.capital(name), common.flat(part, without.get(name, ()))))
     return facts

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.report import common, names, public, words
+from fedprivacy.report import batches, common, names, public, words
 from fedprivacy.report.blocks import Block, Details, Facts, Table
-from fedprivacy.report.documents import CompareDocument
+from fedprivacy.report.documents import Arm, CompareDocument
 from fedprivacy.report.parts import Cell
+from fedprivacy.report.wording import TRAINING
 
 OF_EACH_ARM = ("scaling", "low", "high", "cut")  # keys of the data that a trust model may set otherwise
 SHOWN_APART = ("clients", "public_fraction")
@@ -46,15 +47,18 @@ def _by_arm(document: CompareDocument) -> Table:
     shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
     facts: dict[str, Callable[[list[Cell]], str]] = {
         "Rounds": lambda cells: _each(cell.rounds for cell in cells),
+        "Batches of records": lambda cells: _each(batches.said(cell.batches) or None for cell in cells),
         "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
         "Most answers of one client": lambda cells: _each(cell.max_participations for cell in cells),
         "Scaling of records": lambda cells: _each(cell.scaling for cell in cells),
         "Clipping norm": lambda cells: _each(cell.clipping_norm for cell in cells),
         "Mechanism and noise": _noise,
-        "Inside each client": lambda cells: _each(common.flat(cell.training) or None for cell in cells),
+        "Inside each client": lambda cells: _each(_inside(cell) or None for cell in cells),
         "At the server": lambda cells: _each(common.flat(c.server, ("rounds",)) or None for c in cells),
     }
-    rows = [("Who adds the noise", *(words.WHO_ADDS_NOISE.get(arm.trust, "—") for arm in shown))]
+    rows = [("Who adds the noise", *(_adds_noise(arm, cells) for arm, cells in shown.items()))]
+    if any(arm.unit for arm in shown):
+        rows.append(("Unit of privacy", *(words.UNITS.get(arm.unit or "", "—") for arm in shown)))
     rows += [(name, *map(fact, shown.values())) for name, fact in facts.items()]
     stands_with = words.terms(document.guarantees())
     caption = names.NOISE
@@ -62,6 +66,16 @@ def _by_arm(document: CompareDocument) -> Table:
         caption += f" Epsilon stands at {stands_with}, against the observers named above."
     kept = [row for row in rows if any(value != "—" for value in row[1:])]
     return Table(caption, ("", *map(names.arm, shown)), kept, stacked=True)
+
+
+def _adds_noise(arm: Arm, cells: Sequence[Cell]) -> str:
+    unit = arm.unit or next((cell.unit for cell in cells), None)
+    return TRAINING.of(unit).noise.get(arm.trust, "—")
+
+
+def _inside(cell: Cell) -> str:
+    """The settings of the clients' training that have an effect."""
+    return common.flat(cell.training, batches.without_effect(cell.unit))
 
 
 def _sampling_stated(cell: Cell) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from fedprivacy.report import words
 
@@ -17,19 +17,35 @@ class Wording:
         why: (Trust model, observer) -> what the definition of the trust model means for it; no claim.
         noise: Trust model -> who adds the noise.
         cautions: Trust model -> what must not be forgotten beside a picture.
+        of_records: The same where the unit of privacy is a record; None where there is no such unit.
+        of_both: The cautions where units are compared.
     """
 
     sees: Mapping[str, str]
     why: Mapping[tuple[str, str], str]
     noise: Mapping[str, str]
     cautions: Mapping[str, str]
+    of_records: Wording | None = None
+    of_both: Mapping[str, str] = field(default_factory=dict)
 
-    def caution(self, trusts: Sequence[str]) -> str:
-        """What stands beside every picture that lays trust models over one another."""
-        return " ".join(said for trust, said in self.cautions.items() if trust in trusts)
+    def of(self, unit: str | None) -> Wording:
+        """The sentences for one unit of privacy."""
+        return self.of_records if unit == "example" and self.of_records else self
+
+    def caution(self, trusts: Sequence[str], units: Collection[str | None] = ()) -> str:
+        """What stands beside every picture that lays trust models, and units, over one another."""
+        if len(set(units)) > 1:
+            return " ".join(said for name, said in self.of_both.items() if name in (*trusts, "unit"))
+        cautions = self.of(next(iter(units), None)).cautions
+        return " ".join(said for trust, said in cautions.items() if trust in trusts)
 
 
-TRAINING = Wording(words.SEES, words.WHY, words.WHO_ADDS_NOISE, words.CAUTIONS)
+_OF_RECORDS = Wording(
+    words.SEES, words.WHY_OF_RECORDS, words.WHO_ADDS_NOISE_TO_RECORDS, words.CAUTIONS_OF_RECORDS
+)
+TRAINING = Wording(
+    words.SEES, words.WHY, words.WHO_ADDS_NOISE, words.CAUTIONS, _OF_RECORDS, words.CAUTIONS_OF_BOTH
+)
 STATISTICS = Wording(
     sees={
         "server": "sees every answer that it receives",

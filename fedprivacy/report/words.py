@@ -53,7 +53,39 @@ CAUTIONS = {
     "update without noise and has to be trusted.",
 }
 
+# Where the unit of privacy is a record.
+WHO_ADDS_NOISE_TO_RECORDS = {
+    "none": "Nobody adds noise.",
+    "central": "The server adds the noise to the sum of clipped gradients, once per round.",
+    "local": "Each client adds noise in every step of its training.",
+}
+
+WHY_OF_RECORDS = {
+    **WHY,
+    ("central", "server"): "It has to be trusted: it receives sums of clipped gradients before the noise is "
+    "added.",
+    ("local", "server"): "All that it receives was trained with the client's noise in every step.",
+    ("local", "participant"): "They receive models made from what was trained with noise in every step.",
+    ("local", "outsider"): "They see a model made from what was trained with noise in every step.",
+}
+
+CAUTIONS_OF_RECORDS = {
+    "local": "Local privacy holds against the server itself, since each client adds the noise as it trains.",
+    "central": "Central privacy holds only against those behind the server: the server receives every sum of "
+    "clipped gradients without noise and has to be trusted.",
+}
+
+CAUTIONS_OF_BOTH = {
+    "local": CAUTIONS["local"],
+    "central": "Central privacy holds only against those behind the server: the server receives every "
+    "update, or sum of clipped gradients, without noise and has to be trusted.",
+    "unit": "Nor is equal epsilon an equal promise: unit example protects one record, unit client all "
+    "records of a client.",
+}
+
 UNITS = {"client": "one client (all its records)", "example": "one record"}
+
+_PROTECTED = {"client": "a client", "example": "a record"}
 
 ADJACENCIES = {
     "replace-one": "replacing {unit} by any other",
@@ -172,12 +204,25 @@ def terms(guarantees: Iterable[Guarantee]) -> str:
     Returns:
         `delta 1e-5, unit client, adjacency replace-one`; empty where nobody has a guarantee.
     """
-    found = {
-        f"delta {number(g.delta)}, unit {g.unit}, adjacency {g.adjacency}": None
-        for g in guarantees
-        if g.holds
-    }
+    units: dict[tuple[str, str | None], dict[str, None]] = {}
+    for g in guarantees:
+        if g.holds:
+            units.setdefault((number(g.delta), g.adjacency), {})[str(g.unit)] = None
+    found = (
+        f"delta {delta}, unit {listed(own, 'or')}, adjacency {adjacency}"
+        for (delta, adjacency), own in units.items()
+    )
     return listed(found, "or")
+
+
+def protected(units: Iterable[str | None]) -> str:
+    """Whom guarantees protect, by their units of privacy.
+
+    >>> protected(["client"]), protected(["example", "client", "example"])
+    ('a client', 'a record, or a client,')
+    """
+    who = [_PROTECTED.get(unit or "", f"one {unit}") for unit in dict.fromkeys(units)]
+    return f"{', or '.join(who)}," if len(who) > 1 else "".join(who)
 
 
 def reach(guarantees: Sequence[Guarantee]) -> str:

@@ -1,9 +1,9 @@
-"""Keys laid over a scenario: by `--set`, and by the cells of a comparison.
+"""Keys laid over a scenario: by `--set`, and by the cells of a comparison (`cells`).
 
 A change may turn a section into another kind: `sampling.name = "all"` over a Poisson sampler. The
 keys that only the old kind has (`rate`) then go, since nobody could remove them from the command
 line; a key that no kind has stays, and is an error. Another partition or scaling of the data takes its
-keys along in the same way.
+keys along in the same way, and another unit of privacy what only the old one has.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import Any
 
 from fedprivacy.errors import Problem
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
+from fedprivacy.scenario.example_checks import OF_CLIENTS, OF_EXAMPLES
 from fedprivacy.scenario.findings import Override, Path
-from fedprivacy.scenario.kinds import KINDS, OVERLAID, shared
+from fedprivacy.scenario.kinds import KINDS
 
 Tables = dict[str, Any]
 # Two ways to say one thing: giving one takes the other away.
 _INSTEAD = {
     ("privacy", "epsilon"): ("privacy", "noise_multiplier"),
     ("privacy", "noise_multiplier"): ("privacy", "epsilon"),
+    ("training", "rate"): ("training", "batch_size"),
+    ("training", "batch_size"): ("training", "rate"),
 }
 
 
@@ -48,12 +51,11 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
             for key in foreign_keys(choice, changes["data", choice]):
                 if ("data", key) not in changes:
                     _section(new, "data").pop(key, None)
-    privacy = _section(new, "privacy")
-    trust, mechanism = (("privacy", key) in changes for key in ("trust", "mechanism"))
-    if trust and not mechanism and privacy.get("trust") != "local":
-        privacy.pop("mechanism", None)  # that of single messages
-    if (trust or mechanism) and ("privacy", "direction") not in changes and not has_direction(privacy):
-        privacy.pop("direction", None)
+    _drop_what_is_of_other_privacy(new, changes)
+    training = _section(new, "training")
+    drawn = ("training", "batches") in changes and training.get("batches") != "shuffled"
+    if drawn and training.get("batch_size") == "all" and ("training", "batch_size") not in changes:
+        training.pop("batch_size")  # the one size that the other kinds do not have
     for section, kind in KINDS.items():
         table = _section(new, section)
         if (section, kind.tag) in changes and (name := kind.variant(table)) is not None:
@@ -61,6 +63,26 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
             for key in stale - {str(path[1]) for path in changes if path[0] == section and len(path) > 1}:
                 table.pop(key, None)
     return new
+
+
+def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[Path, Any]) -> None:
+    """Takes away what neither the new trust model nor the new unit of privacy can have."""
+    privacy, training = _section(tables, "privacy"), _section(tables, "training")
+    trust, unit, mechanism = (("privacy", key) in changes for key in ("trust", "unit", "mechanism"))
+    of_records = privacy.get("unit") == "example"
+    stale: set[Path] = set()
+    if ((trust and privacy.get("trust") != "local") or (unit and of_records)) and not mechanism:
+        privacy.pop("mechanism", None)  # that of single messages
+    if (trust or unit or mechanism) and not has_direction(privacy):
+        stale.add(("privacy", "direction"))
+    if unit and of_records and privacy.get("noise_draw") == "sum":
+        stale.add(("privacy", "noise_draw"))
+    if unit and not of_records:
+        stale |= {("training", key) for key in OF_EXAMPLES}
+    if (trust or unit) and of_records and privacy.get("trust") == "central":
+        stale |= {("training", key) for key in OF_CLIENTS}
+    for section, key in stale - set(changes):
+        (privacy if section == "privacy" else training).pop(str(key), None)
 
 
 def has_direction(privacy: Mapping[str, Any]) -> bool:
@@ -109,64 +131,3 @@ def _value(text: str) -> Any:
     except (ValueError, RecursionError):
         return text
     return table["value"] if list(table) == ["value"] else text
-
-
-def cell(
-    tables: Tables,
-    trust: str,
-    epsilon: float | None,
-    seed: int | None = None,
-    mechanism: str | None = None,
-    *,
-    clipped: bool = False,
-) -> Tables:
-    """The tables of one cell of a comparison, its `[compare.<trust>]` laid over them.
-
-    Over these comes `[compare.mechanism.<mechanism>]`, where a cell has a mechanism of its own.
-
-    Args:
-        tables: A whole scenario; sections may be broken.
-        trust: "none", "central" or "local".
-        epsilon: The cell's epsilon, None for trust "none".
-        seed: The cell's seed; None keeps the scenario's.
-        mechanism: The local mechanism; None keeps the scenario's.
-        clipped: Whether trust "none" keeps the scenario's clipping norm.
-    """
-    base = {key: value for key, value in tables.items() if key != "compare"}
-    changes: dict[Path, Any] = {("privacy", "trust"): trust}
-    if seed is not None:
-        changes[("seed",)] = seed
-    if epsilon is not None:
-        changes[("privacy", "epsilon")] = epsilon
-    if mechanism is not None:
-        changes["privacy", "mechanism"] = mechanism
-    laid = overlay(tables, trust) + (overlay(tables, "mechanism", mechanism) if mechanism else [])
-    for section, key, value in laid:
-        if not shared(section, key):
-            changes[section, key] = value
-    privacy = base.get("privacy")
-    if isinstance(privacy, dict):
-        drop = set()
-        if trust == "none" and not clipped:
-            drop.add("clipping_norm")  # its own only: what is left without noise is a heuristic
-        server = base.get("server")
-        rounds = server.get("rounds") if isinstance(server, dict) else None
-        if ("server", "rounds") in changes and privacy.get("max_participations") == rounds:
-            drop.add("max_participations")  # "in every round" means every round of the cell
-        base["privacy"] = {key: value for key, value in privacy.items() if key not in drop}
-    return lay(base, changes)
-
-
-def overlay(tables: Mapping[str, Any], *place: str) -> list[tuple[str, str, Any]]:
-    """The (section, key, value) of `[compare.<place>]` that can be laid over a scenario."""
-    partial: Any = tables.get("compare")
-    for part in place:
-        partial = partial.get(part) if isinstance(partial, dict) else None
-    if not isinstance(partial, dict):
-        return []
-    return [
-        (section, key, value)
-        for section in OVERLAID
-        if isinstance(partial.get(section), dict)
-        for key, value in partial[section].items()
-    ]

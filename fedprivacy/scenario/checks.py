@@ -136,8 +136,11 @@ class Values:
 
     @property
     def units(self) -> tuple[int | None, str]:
-        """How many are protected, as far as it can be known, and what they are."""
-        if self["privacy.unit"] != "example":
+        """How many are protected, as far as it can be known, and what they are.
+
+        Where a comparison has both units it is the larger number, since all its cells have the same delta.
+        """
+        if "example" not in (self["privacy.unit"], *(self["compare.units"] or ())):
             return self.population, "clients"
         records, fraction = self.records, self["data.public_fraction"]
         known = records is not None and fraction is not None
@@ -227,6 +230,8 @@ def delta_is_small(v: Values) -> Iterator[Finding]:
     # With delta = 1/n a mechanism may publish one client, or record, in full and still keep the guarantee.
     usual = min(1e-5, 10.0 ** math.floor(math.log10(0.1 / (units or 1))))
     bound = f"1/(number of {noun})" + (f" = 1/{units} = {1 / units:.3g}" if units else "")
+    if noun == "records" and v["privacy.unit"] != "example":
+        bound += ', since compare.units has "example"'
     yield Finding(
         ("privacy", "delta"), f"must be above 0 and below {bound}", f"{usual:.0e} is usual.", literal(delta)
     )

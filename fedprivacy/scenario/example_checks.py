@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from fedprivacy.scenario.checks import Values
 
 # Keys of [training] that DP-SGD alone knows, and what they are without it.
-_OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}
+OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}
 # What a server that makes the step itself has in its optimizer, or not at all.
-_OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **_OF_EXAMPLES}
+OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **OF_EXAMPLES}
 
 
 def poisson_has_one_rate(v: Values) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def poisson_has_one_rate(v: Values) -> Iterator[Finding]:
 def only_examples_have(v: Values) -> Iterator[Finding]:
     if v["privacy.unit"] != "client":
         return
-    for key, usual in _OF_EXAMPLES.items():
+    for key, usual in OF_EXAMPLES.items():
         if v.given(f"training.{key}") and v[f"training.{key}"] not in (None, usual):
             yield Finding(
                 ("training", key),
@@ -116,7 +116,7 @@ def server_makes_one_step(v: Values) -> Iterator[Finding]:
             "Set epochs = 1, with more server.rounds.",
             literal(v["training.epochs"]),
         )
-    for key, usual in _OF_CLIENTS.items():
+    for key, usual in OF_CLIENTS.items():
         if v[f"training.{key}"] not in (None, usual):
             yield Finding(
                 ("training", key),

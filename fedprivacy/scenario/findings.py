@@ -26,7 +26,7 @@ class Finding:
 
 
 # Keys that choose which other keys there are.
-CHOICES = ("name", "partition", "scaling", "trust", "optimizer", "mechanism")
+CHOICES = ("name", "partition", "scaling", "trust", "unit", "optimizer", "mechanism")
 
 
 @dataclass(frozen=True)

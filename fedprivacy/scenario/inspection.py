@@ -1,9 +1,9 @@
-"""All that is wrong with the tables of a scenario: its sections, what is between them, its cells."""
+"""All that is wrong with the tables of a scenario: its sections, and what is between them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,9 +11,8 @@ from pydantic import ValidationError
 from fedprivacy.scenario import changes, checks
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Path, dotted, literal, wrong_type
-from fedprivacy.scenario.kinds import HEAD, KINDS, Kind, shared
-from fedprivacy.scenario.sections import TRUSTS
+from fedprivacy.scenario.findings import Finding, Path, literal, wrong_type
+from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
 
@@ -153,50 +152,3 @@ def missing_section(section: str, kind: Kind) -> Finding:
         return Finding((section,), "the section is missing", f"Add [{section}]. {' '.join(lines)}")
     some = " or ".join(literal(name) for name in kind.variants)
     return Finding((section,), "the section is missing", f"Add [{section}] with {kind.tag} = {some}.")
-
-
-def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
-    """What is wrong with the cells of a comparison and is not wrong with the scenario already.
-
-    A mistake in a key of `[compare.<trust>]` stands at that key; what goes wrong elsewhere under
-    that trust model (it needs a key that the scenario lacks) stands at `[compare.<trust>]`.
-    """
-    if not isinstance(tables.get("compare"), dict):
-        return []
-    compare = whole.parts.get("compare")
-    listed: list[tuple[str, ...]] = [(trust,) for trust in compare.trusts] if compare else []
-    if compare and "local" in compare.trusts:
-        listed += [("mechanism", name) for name in compare.mechanisms]
-    places: list[tuple[str, ...]] = [(trust,) for trust in TRUSTS]
-    places += [place for place in listed if place[0] == "mechanism"]
-    known = {finding.path for finding in whole.findings}
-    found = []
-    for place in places:
-        trust, mechanism = (place[0], None) if len(place) == 1 else ("local", place[1])
-        laid = {(section, key) for section, key, _ in changes.overlay(tables, *place)}
-        alike = sorted(path for path in laid if shared(*path))
-        for section, key in alike:
-            what = "the comparison sets it, alike for all trust models"
-            says = "[privacy] and compare.epsilons say" if section == "privacy" else "[data] says"
-            remedy = f"Remove it here: {says} what is compared."
-            found.append(Finding(("compare", *place, section, key), what, remedy))
-        if place not in listed and not laid:
-            continue
-        try:
-            cell = inspect(changes.cell(tables, trust, None if trust == "none" else 1.0, mechanism=mechanism))
-        except KeyError:  # a section that is no section, as `whole` says
-            continue
-        touched = {section for section, _ in laid.difference(alike)}
-        for finding in cell.findings:
-            new = not any(finding.path[: len(path)] == path for path in known)
-            if finding.path[:2] in laid.difference(alike) or (new and finding.path[0] in touched):
-                found.append(replace(finding, path=("compare", *place, *finding.path)))
-            elif new:
-                where = dotted(finding.path) + (f" = {finding.shown}" if finding.shown else "")
-                what = f"{_cell_words(trust, mechanism)} cannot run: {where}: {finding.what}"
-                found.append(Finding(("compare", *place), what, finding.remedy))
-    return found
-
-
-def _cell_words(trust: str, mechanism: str | None) -> str:
-    return f'trust "{trust}"' + (f' with mechanism "{mechanism}"' if mechanism else "")

@@ -10,7 +10,7 @@ import tomli_w
 from pydantic import model_validator
 
 from fedprivacy.errors import Problem, ScenarioError
-from fedprivacy.scenario import changes, checks, inspection, reading
+from fedprivacy.scenario import cells, checks, inspection, reading
 from fedprivacy.scenario.findings import Places
 from fedprivacy.scenario.kinds import HEAD, KINDS
 from fedprivacy.scenario.model import Model
@@ -78,7 +78,7 @@ class Scenario(Head):
         """
         tables, places, problems = reading.parse(text, file, overrides)
         whole = inspection.inspect(tables)
-        findings = whole.findings + inspection.inspect_cells(tables, whole)
+        findings = whole.findings + cells.inspect_cells(tables, whole)
         _refuse([*problems, *map(places.problem, findings)])
         return cls(**whole.parts)
 
@@ -120,13 +120,15 @@ class Scenario(Head):
         epsilon: float | None,
         seed: int,
         mechanism: str | None = None,
+        unit: Literal["client", "example"] | None = None,
         *,
         clipped: bool = False,
     ) -> Scenario:
         """One cell of a comparison, as a scenario of its own with the default `[compare]`.
 
-        Lays `[compare.<trust>]` over the scenario, sets trust, epsilon and seed, and drops what
-        has no effect under this trust model, with trust "none" also the scenario's clipping norm.
+        Lays `[compare.<trust>]` and the overlays of the unit and mechanism over the scenario, sets trust,
+        unit, epsilon and seed, and drops what has no effect then, with trust "none" also the scenario's
+        clipping norm.
         A `max_participations` equal to the rounds means every round: it follows the cell's rounds.
 
         Args:
@@ -134,6 +136,7 @@ class Scenario(Head):
             epsilon: The privacy budget; None for trust "none".
             seed: The seed of the run.
             mechanism: The local mechanism; None for the scenario's own.
+            unit: The unit of privacy; None for the scenario's own.
             clipped: Whether trust "none" keeps the scenario's clipping norm: clipping alone, a heuristic.
 
         Raises:
@@ -142,9 +145,9 @@ class Scenario(Head):
         """
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
-        laid = changes.cell(self.tables(), trust, epsilon, seed, mechanism, clipped=clipped)
-        whole = inspection.inspect(laid)
-        places = Places(f'trust "{trust}"')
+        corner = cells.Corner(trust, unit, mechanism, clipped)
+        whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
+        places = Places(corner.words)
         _refuse([places.problem(finding) for finding in whole.findings])
         return Scenario(**whole.parts)
 

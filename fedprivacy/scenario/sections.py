@@ -16,10 +16,18 @@ from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy, Unit
 
 Trust = Literal["none", "central", "local"]
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
+# The overlays of a unit of privacy, and of where it meets a trust model.
+UnitPlace = Literal["client", "example", "central-client", "central-example", "local-client", "local-example"]
+MEETINGS: dict[UnitPlace, tuple[Trust, Unit]] = {
+    "central-client": ("central", "client"),
+    "central-example": ("central", "example"),
+    "local-client": ("local", "client"),
+    "local-example": ("local", "example"),
+}
 
 
 def no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
@@ -125,13 +133,19 @@ Overlay = dict[Literal["data", "training", "server", "sampling", "privacy"], dic
 
 
 class Compare(Section):
-    """The cells of a comparison: each trust model at each epsilon with each seed."""
+    """The cells of a comparison: each trust model with each unit at each epsilon with each seed."""
 
     trusts: Annotated[tuple[Trust, ...], AfterValidator(no_repeats)] = Field(
         TRUSTS,
         strict=False,
         min_length=1,
         description='The trust models to compare, such as ["none", "local"].',
+    )
+    units: Annotated[tuple[Unit, ...], AfterValidator(no_repeats)] = Field(
+        (),
+        strict=False,
+        description='The units of privacy to compare, such as ["client","example"]; without any the '
+        "scenario's own.",
     )
     epsilons: Annotated[tuple[Epsilon, ...], AfterValidator(no_repeats)] = Field(
         (1.0, 2.0, 4.0, 8.0), strict=False, min_length=1, description="The epsilons, such as [1.0, 8.0]."
@@ -150,6 +164,11 @@ class Compare(Section):
     none: Overlay = Field({}, description='Keys for trust "none" alone.')
     central: Overlay = Field({}, description='Keys for trust "central" alone.')
     local: Overlay = Field({}, description='Keys for trust "local" alone.')
+    unit: dict[UnitPlace, Overlay] = Field(
+        {},
+        description='Keys for one of several units of privacy ("client", "example") over those for the trust '
+        'model, or for one under one trust model ("central-example") over both.',
+    )
     mechanism: dict[LocalMechanism, Overlay] = Field(
         {}, description='Keys for one of several local mechanisms, over those for trust "local".'
     )

@@ -27,6 +27,7 @@ _WANTED = {
 # What a key names, where the key itself does not say it.
 _NOUNS = {
     "trusts": "trust model",
+    "units": "unit of privacy",
     "noise_draw": "way to draw noise",
     "observe": "kind of reply",
     "on": "data to evaluate on",

@@ -95,7 +95,15 @@ def test_what_is_not_run_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/sharp-edges.md", "docs/statistics.md", "docs/attacks.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/sharp-edges.md",
+        "docs/statistics.md",
+        "docs/attacks.md",
+        "docs/units.md",
+    ],
 )
 def test_every_link_and_picture_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()

@@ -11,7 +11,6 @@ from fedprivacy.blueprint import blueprint
 from fedprivacy.comparison import (
     Difference,
     difference,
-    finding,
     interval,
     mean_curve,
     mean_per_class,
@@ -19,6 +18,11 @@ from fedprivacy.comparison import (
 )
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
+from fedprivacy.finding import finding
+from fedprivacy.rechecking import checked_document
+from fedprivacy.report import render
+from fedprivacy.run_streams import run_streams
+from fedprivacy.scenario import Scenario
 from scenarios.compare import _close_broken_runs, cells_of, compare
 from scenarios.runner import run
 
@@ -35,7 +39,7 @@ def asked(make_scenario, base_text: str):
 def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(asked) -> None:
     people = population(asked.data)
     cells = cells_of(asked, blueprint(asked.model, people.features, people.dataset.classes))
-    assert [(cell.trust, cell.epsilon) for cell in cells] == [
+    assert [(cell.corner.trust, cell.epsilon) for cell in cells] == [
         ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0)
     ]  # fmt: skip
     assert {tuple(cell.scenarios) for cell in cells} == {(3, 4)}
@@ -43,7 +47,7 @@ def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(aske
     assert {(c.plan.delta, c.plan.unit, c.plan.adjacency) for c in noisy} == {(1e-3, "client", "replace-one")}
     for cell in noisy:
         assert 0.99 * cell.epsilon < cell.plan.spent().epsilon <= cell.epsilon
-    assert {cell.plan.rounds for cell in cells if cell.trust == "local"} == {2}
+    assert {cell.plan.rounds for cell in cells if cell.corner.trust == "local"} == {2}
 
 
 def test_the_numbers_do_not_depend_on_the_number_of_workers(asked, tmp_path: Path) -> None:
@@ -297,3 +301,106 @@ def test_classes_have_no_mean_where_a_seed_has_none() -> None:
     assert mean_per_class([classes, None]) is None
     assert mean_per_class([empty, empty]) == empty
     assert mean_per_class([classes, [{**classes[0], "accuracy": 1.0}]])[0]["accuracy"] == 0.75
+
+
+# --- units of privacy
+
+UNITS = """name = "units"
+[data]
+name = "synthetic"
+records = 60
+test_records = 50
+features = 4
+partition = "iid"
+clients = 12
+[model]
+name = "logistic"
+[server]
+rounds = 3
+[sampling]
+name = "all"
+[privacy]
+trust = "central"
+clipping_norm = 1.0
+epsilon = 1.0
+delta = 1e-3
+[compare]
+units = ["client", "example"]
+epsilons = [8.0]
+seeds = [3, 4]
+[compare.unit.example]
+training = { batches = "poisson", steps = 1, rate = 0.5 }
+"""
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    return compare(Scenario.from_text(UNITS), tmp_path_factory.mktemp("units"), workers=1)
+
+
+def test_each_unit_is_compared_under_each_trust_model_that_has_noise(units: dict) -> None:
+    assert [(cell["trust"], cell["unit"]) for cell in units["cells"]] == [
+        ("none", "client"), ("central", "client"), ("central", "example"), ("local", "client"), ("local", "example"),
+    ]  # fmt: skip
+    for cell in units["cells"]:
+        assert {guarantee["unit"] for guarantee in cell["guarantees"]} == {cell["unit"]}
+        of_records = cell["unit"] == "example"
+        assert (cell["batches"] or {}).get("name") == ("poisson" if of_records else None)
+        assert (cell["records_per_client"] is not None) == of_records
+        if of_records:
+            assert cell["records_per_client"] == {"smallest": 5, "median": 5, "largest": 5}
+        kind = cell["trust"] if cell["trust"] == "none" else f"{cell['trust']}-{cell['unit']}-epsilon-8"
+        assert {Path(run).parent.name for run in cell["runs"]} == {kind}
+    assert "With unit example not having to trust the server" in units["finding"]
+    assert "Protecting a client and not a record alone (central)" in units["finding"]
+
+
+def test_all_units_are_at_the_same_epsilon_delta_and_adjacency_with_paired_seeds(units: dict) -> None:
+    noisy = [cell for cell in units["cells"] if cell["trust"] != "none"]
+    assert {tuple(cell["seeds"]) for cell in units["cells"]} == {(3, 4)}
+    for cell in noisy:
+        held = [guarantee for guarantee in cell["guarantees"] if guarantee["epsilon"] is not None]
+        assert {(one["delta"], one["adjacency"]) for one in held} == {(1e-3, "replace-one")}
+        assert 7.9 < max(one["epsilon"] for one in held) <= 8.0
+
+
+def test_the_report_tells_units_apart_and_a_changed_unit_is_refused(units: dict) -> None:
+    path = Path(units["path"])
+    page = (path / "report.html").read_text()
+    for name in (
+        "Central, unit client",
+        "Central, unit example",
+        "Local, unit client",
+        "Local, unit example",
+    ):
+        assert name in page
+    assert checked_document(path) == units
+    whole = (path / "run.json").read_text()
+    for change in ({"unit": "example"}, {"trust": "local"}, {"records_per_client": {"smallest": 1}}):
+        changed = json.loads(whole)
+        changed["cells"][1].update(change)
+        (path / "run.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match=r"cells\[1\] says .* compare again"):
+            checked_document(path)
+    older = json.loads(whole)  # of a version that knew one unit alone
+    older["cells"] = older["cells"][:2]
+    del older["scenario"]["compare"]["units"]
+    for cell in older["cells"]:
+        del cell["unit"], cell["batches"], cell["records_per_client"]
+    (path / "run.json").write_text(json.dumps(older))
+    assert checked_document(path) == older
+    assert "unit example" not in render(older)
+    (path / "run.json").write_text(whole)
+
+
+def test_without_units_labels_and_noise_are_what_they_were(asked) -> None:
+    people = population(asked.data)
+    cells = cells_of(asked, blueprint(asked.model, people.features, people.dataset.classes))
+    assert [cell.label for cell in cells] == [
+        "none", "central-epsilon-1", "central-epsilon-8", "local-epsilon-1", "local-epsilon-8"
+    ]  # fmt: skip
+    named = Scenario.from_text(asked.to_toml(), overrides=["compare.units=['client']"])
+    for trust, epsilon in (("central", 1.0), ("local", 8.0)):
+        plain, other = asked.cell(trust, epsilon, 3), named.cell(trust, epsilon, 3, unit="client")
+        assert plain == other
+        assert run_streams(plain, people).run == run_streams(other, people).run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.display import show_comparison, show_scenarios
+from scenarios.display import show_comparison, show_run, show_scenarios
 from scenarios.display_statistics import show_sweep
 
 
@@ -54,6 +54,44 @@ def test_a_cell_of_a_comparison_takes_one_line_where_there_is_room(
     monkeypatch.setenv("COLUMNS", "100")
     show_comparison(comparison())
     assert "│ local, sign-bits │ 0.25    │" in capsys.readouterr().out
+
+
+def test_cells_of_several_units_are_told_apart_and_the_caution_says_what_differs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = comparison()
+    show_comparison(document)
+    assert "unit client, adjacency" in capsys.readouterr().out
+    for cell, unit in zip(document["cells"], ("example", "client", "client"), strict=True):
+        cell["unit"] = unit
+    show_comparison(document)
+    shown = capsys.readouterr().out
+    assert re.search(r"central, .*\n│ example ", shown)
+    assert re.search(r"local, .*\n│ client, .*\n│ sign-bits ", shown)
+    assert "unit example or client, adjacency" in shown
+    assert "unit example protects one record, unit client all records of a client" in shown
+
+
+def test_a_run_says_what_the_records_of_a_median_client_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    spent = {"largest": 2.00001, "median": 1.25, "groups": [{"clients": 3}, {"clients": 1}]}
+    privacy = {
+        "guarantees": [],
+        "per_client": spent,
+        "delta": 1e-5,
+        "unit": "example",
+        "adjacency": "add-remove",
+    }
+    document = {
+        "name": "small", "path": "somewhere", "rounds": [], "final": {"accuracy": 0.5, "loss": 1.0},
+        "privacy": privacy, "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+    }  # fmt: skip
+    show_run(document)
+    assert (
+        "- A record of the median client costs epsilon = 1.25, of the dearest 2.001 (4 clients; delta = 1e-05, unit "
+        "example, add-remove, against the same observers)."
+    ) in capsys.readouterr().out
+    show_run({**document, "privacy": {**privacy, "per_client": None}})
+    assert "median" not in capsys.readouterr().out
 
 
 def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.CaptureFixture[str]) -> None:

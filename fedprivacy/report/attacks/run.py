@@ -22,6 +22,7 @@ from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import CLIPPED, Attack
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
 from fedprivacy.report.documents import Arm
+from fedprivacy.report.wording import TRAINING
 
 
 def page(document: ReplayDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -103,7 +104,8 @@ def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
         tiles.append(("Non-members", f"{first.nonmembers or 0:,}", "that nobody trains on, judged"))
         each = " at each level" if document.several else ""
         tiles.append(("Training runs", f"{first.seeds:,}", f"attacked{each}, each with a seed of its own"))
-    adds = words.WHO_ADDS_NOISE.get(document.trust, "")
+    unit = document.setting("privacy", "unit")
+    adds = TRAINING.of(unit if isinstance(unit, str) else None).noise.get(document.trust, "")
     bare = document.several and not {None, CLIPPED}.isdisjoint(document.levels)
     beside = " Beside it: runs without noise." if bare else ""
     tiles.append(("Trust model", words.trust(document.trust), adds + beside))

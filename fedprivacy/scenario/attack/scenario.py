@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from fedprivacy.errors import Problem, ScenarioError
-from fedprivacy.scenario import changes, reading
+from fedprivacy.scenario import reading
 from fedprivacy.scenario.attack.checks import between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
+from fedprivacy.scenario.cells import Corner, cell, inspect_cells
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import Finding, dotted, wrong_type
-from fedprivacy.scenario.inspection import inspect, inspect_cells, validate
+from fedprivacy.scenario.inspection import inspect, validate
 from fedprivacy.scenario.kinds import KINDS
 from fedprivacy.scenario.scenario import Scenario
 
@@ -129,7 +130,7 @@ def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[F
             return
     for trust, epsilon, clipped in _levels(run, game):
         key = "epsilons" if epsilon else "clipped" if clipped else "unprotected"
-        for finding in inspect(changes.cell(training, trust, epsilon, clipped=clipped)).findings:
+        for finding in inspect(cell(training, Corner(trust, clipped=clipped), epsilon)).findings:
             what = f"cannot be played at {epsilon or 'no'} epsilon: {dotted(finding.path)}: {finding.what}"
             yield Finding(("game", key), what, finding.remedy)
 

@@ -24,9 +24,9 @@ from pages import HOSTILE, MEASURE, OPENED, Page, poisoned
 from PIL import Image
 
 from fedprivacy import report
-from fedprivacy.comparison import finding
 from fedprivacy.errors import InputError
-from fedprivacy.report import common, learning, names, plots, public, redaction, words
+from fedprivacy.finding import finding
+from fedprivacy.report import batches, common, learning, names, plots, public, redaction, words
 
 SCENARIO: dict[str, Any] = {
     "name": "local-vs-central",
@@ -297,6 +297,8 @@ def test_an_epsilon_that_forbids_little_is_not_called_protection() -> None:
 def test_the_sections_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
     order = [
         "guarantees",
+        "batches",
+        "units",
         "learning",
         "candidates",
         "classes",
@@ -969,7 +971,7 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (words, names, redaction, common, public):
+    for module in (words, names, redaction, common, public, batches):
         assert doctest.testmod(module).failed == 0
 
 

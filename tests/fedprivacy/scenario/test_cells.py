@@ -8,6 +8,7 @@ import pytest
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.cells import corners
 from fedprivacy.scenario.privacy import NoPrivacy
 
 BASE = """name = "cells"
@@ -276,3 +277,177 @@ def test_what_the_comparison_sets_is_told_once() -> None:
     assert [line.split(" the comparison")[0] for line in said(text)] == [
         f"my.toml:20: compare.central.privacy.{key}:" for key in ("epsilon", "noise_multiplier", "trust")
     ]
+
+
+# --- units of privacy beside trust models
+
+RECORDS = """name = "units"
+seed = 7
+[data]
+name = "digits"
+partition = "iid"
+clients = 10
+[model]
+name = "logistic"
+[training]
+batches = "poisson"
+steps = 5
+rate = 0.1
+momentum = 0.5
+projection = 9.0
+[server]
+rounds = 4
+[sampling]
+name = "all"
+[privacy]
+trust = "local"
+unit = "example"
+clipping_norm = 1.0
+epsilon = 2.0
+delta = 1e-5
+"""
+UNITS = """[compare]
+units = ["client", "example"]
+epsilons = [2.0]
+seeds = [1]
+[compare.local]
+training.learning_rate = 0.2
+server.rounds = 20
+[compare.unit.client]
+server.rounds = 3
+training.steps = 2
+[compare.unit.central-example]
+training.steps = 1
+server.rounds = 40
+"""
+
+
+def test_what_is_compared_are_trust_models_with_units_and_without_noise_one_cell() -> None:
+    asked = scenario(RECORDS + UNITS)
+    found = [(one.trust, one.unit) for one in corners(asked.compare, asked.privacy.unit)]
+    assert found == [
+        ("none", None), ("central", "client"), ("central", "example"), ("local", "client"), ("local", "example"),
+    ]  # fmt: skip
+    own = scenario(RECORDS)
+    assert own.compare.units == ()
+    assert {one.unit for one in corners(own.compare, "example")} == {None}
+    assert "units" not in own.tables()["compare"]  # what is saved is what was saved before
+
+
+def test_overlays_go_from_the_trust_model_over_the_unit_to_where_they_meet() -> None:
+    asked = scenario(RECORDS + UNITS)
+    ran = {
+        (trust, unit): asked.cell(trust, 2.0, 1, unit=unit)
+        for trust in ("central", "local")
+        for unit in ("client", "example")
+    }
+    laid = {key: (cell.server.rounds, cell.training.steps) for key, cell in ran.items()}
+    assert laid == {
+        ("central", "client"): (3, 2), ("central", "example"): (40, 1),
+        ("local", "client"): (3, 2), ("local", "example"): (20, 5),
+    }  # fmt: skip
+    assert {cell.privacy.unit for key, cell in ran.items() if key[1] == "client"} == {"client"}
+    assert ran["local", "client"].training.learning_rate == 0.2
+    plain = asked.cell("none", None, 1)
+    assert (plain.privacy.unit, plain.server.rounds, plain.training.steps) == ("example", 4, 5)
+
+
+def test_a_unit_takes_along_what_only_the_other_has() -> None:
+    asked = scenario(RECORDS + UNITS)
+    assert asked.cell("local", 2.0, 1, unit="example").training.projection == 9.0
+    assert asked.cell("local", 2.0, 1, unit="client").training.projection is None
+    assert asked.cell("local", 2.0, 1, unit="client").training.momentum == 0.5
+    server_steps = asked.cell("central", 2.0, 1, unit="example").training
+    assert (server_steps.momentum, server_steps.projection) == (0.0, None)
+    messages = RECORDS.replace('"example"', '"client"\nmechanism = "auto"').replace("projection = 9.0\n", "")
+    of_clients = scenario(messages + UNITS)
+    assert of_clients.cell("local", 2.0, 1, unit="client").privacy.mechanism == "auto"
+    records = of_clients.cell("local", 2.0, 1, unit="example").privacy
+    assert (records.mechanism, records.direction, records.noise_draw) == ("gaussian", None, "client")
+    summed = scenario(messages.replace('mechanism = "auto"', 'noise_draw = "sum"') + UNITS)
+    assert summed.cell("local", 2.0, 1, unit="client").privacy.noise_draw == "sum"
+    assert summed.cell("local", 2.0, 1, unit="example").privacy.noise_draw == "client"
+
+
+def test_the_unit_can_be_changed_from_the_command_line() -> None:
+    assert scenario(RECORDS, "privacy.unit=client").training.projection is None
+    with pytest.raises(ScenarioError, match=r"privacy\.unit=client|projection"):
+        scenario(RECORDS, "privacy.unit=client", "training.projection=3.0")
+
+
+def test_other_batches_take_along_how_large_the_old_ones_were() -> None:
+    saved = scenario(BASE).to_toml()  # which says batch_size = "all"
+    poisson = ("training.batches=poisson", "training.steps=2")
+    assert scenario(saved, *poisson, "training.rate=0.5").training.batch_size is None
+    assert scenario(saved, *poisson, "training.batch_size=3").training.rate is None
+    [finding] = said(
+        saved.replace('batches = "shuffled"', 'batches = "poisson"').replace("epochs = 1", "steps = 2")
+    )
+    assert '"all"' in finding  # what a file says itself stays a mistake
+    replaced = scenario(RECORDS, "training.batch_size=4").training
+    assert (replaced.rate, replaced.batch_size) == (None, 4)
+
+
+def test_mechanisms_of_messages_are_compared_with_unit_client_alone() -> None:
+    asked = scenario(RECORDS + UNITS.replace("epsilons", 'mechanisms = ["gaussian", "privunit"]\nepsilons'))
+    found = [
+        (one.trust, one.unit, one.mechanism)
+        for one in corners(asked.compare, "example")
+        if one.trust == "local"
+    ]
+    assert found == [
+        ("local", "client", "gaussian"), ("local", "client", "privunit"), ("local", "example", None),
+    ]  # fmt: skip
+    assert asked.cell("local", 2.0, 1, "privunit", "client").privacy.mechanism == "privunit"
+    [line] = said(RECORDS + '[compare]\nmechanisms = ["privunit"]\n')
+    assert line.startswith('my.toml:26: compare.mechanisms: has no effect without unit "client"')
+
+
+def test_what_a_unit_cannot_have_is_told_with_the_cell_that_cannot_run() -> None:
+    [line] = said(RECORDS + UNITS.replace("training.steps = 1\n", ""))
+    assert line.startswith(
+        'my.toml:35: compare.unit.central-example: trust "central", unit "example" cannot run: '
+        "training.steps = 5: a server can add its noise to one step of a round"
+    )
+    [line] = said(RECORDS + '[compare]\nunits = ["example"]\ntrusts = ["central"]\nseeds = [1]\n')
+    assert "compare.unit.central-example: trust" in line  # where its keys would stand, if it had any
+
+
+def test_a_key_of_an_overlay_that_one_unit_cannot_have_names_that_unit() -> None:
+    [line] = said(
+        RECORDS + UNITS.replace("training.learning_rate", "training.averaging = true\ntraining.learning_rate")
+    )
+    assert line.startswith(
+        "my.toml:30: compare.local.training.averaging = true: works with privacy.unit"
+    )
+    assert '(trust "local", unit "client")' in line
+    [line] = said(
+        RECORDS + UNITS.replace("[compare.unit.client]", "[compare.unit.client]\ntraining.rate = 2.0")
+    )
+    assert line.startswith("my.toml:33: compare.unit.client.training.rate = 2.0: must be")  # once, for both
+    assert "trust" not in line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('["client", "example"]', '["client", "record"]', 'compare.units[1] = "record": unknown unit of privacy.'),
+        ('["client", "example"]', '["client", "client"]', "the list names something twice"),
+        ("unit.central-example", "unit.none-example", "compare.unit.none-example: unknown key."),
+        ("training.steps = 1", "training.steps = 1\nprivacy.unit = 'client'", "unit: the comparison sets it"),
+        ("training.steps = 1", "training.steps = 1\nprivacy.delta = 1e-6", "delta: the comparison sets it"),
+    ],
+)  # fmt: skip
+def test_what_units_a_comparison_lists(old: str, new: str, what: str) -> None:
+    assert any(what in line for line in said(RECORDS + UNITS.replace(old, new)))
+
+
+def test_delta_is_below_one_over_the_number_of_records_where_a_cell_protects_records() -> None:
+    clients = RECORDS.replace('unit = "example"', 'unit = "client"').replace("projection = 9.0\n", "")
+    clients = clients.replace("delta = 1e-5", "delta = 1e-2")
+    assert scenario(clients).privacy.delta == 1e-2  # ten clients
+    [line] = said(clients + UNITS)
+    assert line.startswith(
+        "my.toml:23: privacy.delta = 0.01: must be above 0 and below 1/(number of records) = 1/1437 = 0.000696, "
+        'since compare.units has "example". 1e-05 is usual.'
+    )

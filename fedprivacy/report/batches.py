@@ -1,0 +1,174 @@
+"""How the batches of DP-SGD were drawn, and what that cost the records of each client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+from fedprivacy.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
+from fedprivacy.report import common, plots, svg, words
+from fedprivacy.report.blocks import Block, Details, Facts, Picture, Section, Table, Text
+from fedprivacy.report.documents import Arm, RunDocument
+from fedprivacy.report.parts import PerClient, Records
+
+# Keys of [training] that have an effect on DP-SGD alone.
+_OF_DP_SGD = ("projection", "averaging", "weighting", "trainer")
+
+
+def without_effect(unit: str | None) -> tuple[str, ...]:
+    """The keys of [training] that have none with a unit of privacy."""
+    return () if unit == "example" else _OF_DP_SGD
+
+
+def said(value: Mapping[str, Any] | None) -> str:
+    """How batches are drawn, as the record says it; empty where it does not.
+
+    >>> said({"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None})
+    '10 Poisson batches of rate 0.2 in a round'
+    """
+    if not value:
+        return ""
+    batches = _batches(value)
+    return common.flat(value) if batches is None else batches.words
+
+
+def of_run(document: RunDocument) -> list[Section]:
+    """How DP-SGD ran; no section where the record does not say how batches were drawn."""
+    privacy = document.privacy
+    batches = _batches(privacy.batches or {})
+    if batches is None:
+        return []
+    trust = privacy.trust or "none"
+    multiplier = privacy.noise_multiplier
+    where = {
+        "none": "Each client trains on batches of its own records; nobody adds noise.",
+        "local": "DP-SGD inside each client: in every step the gradients of the records in a batch are "
+        "clipped and summed, and noise is added to the sum (Abadi et al. 2016).",
+        "central": "In every round each client sends the sum of the clipped gradients of one batch; the "
+        "trusted server adds up the sums, adds the noise and makes the step.",
+    }
+    facts = [
+        ("Batches", words.capital(batches.words)),
+        ("Noise", _noise(trust, multiplier)),
+    ]
+    blocks: list[Block | Details] = [Text(where.get(trust, "")), Facts([one for one in facts if one[1]])]
+    if privacy.records_per_client is not None:
+        blocks.append(_drawn(batches, privacy.records_per_client))
+    if privacy.per_client is not None:
+        blocks += _spread(document, privacy.per_client)
+    return [Section("batches", "How records were drawn", blocks)]
+
+
+def _batches(value: Mapping[str, Any]) -> Batches | None:
+    """What draws batches; None where the record does not say it in our words."""
+    kind = BATCHES.get(str(value.get("name")))
+    try:
+        batches = kind(**{key: entry for key, entry in value.items() if key != "name"}) if kind else None
+        usable = batches is not None and batches.words and _size(batches, 1) > 0
+    except (TypeError, ValueError, ArithmeticError, AssertionError):
+        return None
+    return batches if usable else None
+
+
+def _noise(trust: str, multiplier: float | None) -> str:
+    """How much noise there is on a sum of gradients; empty where there is none."""
+    if multiplier is None or trust not in ("local", "central"):
+        return ""
+    on = "the sum of each batch" if trust == "local" else "the sum over all clients"
+    return f"Gaussian, of standard deviation {words.number(multiplier)} clipping norms, on {on}"
+
+
+def _drawn(batches: Batches, sizes: Records) -> Table:
+    """For the smallest, median and largest client: its records, steps and batches."""
+    records = list(sizes.named.values())
+    rows = [
+        ("Records", *(f"{one:,}" for one in records)),
+        ("Steps in a round", *(f"{_steps(batches, one):,}" for one in records)),
+        ("Records in a batch, on average", *(words.number(_size(batches, one), 3) for one in records)),
+    ]
+    if isinstance(batches, PoissonBatches):
+        chances = (words.number(batches.rate_of(one), 3) for one in records)
+        rows.append(("Chance that a record is in a batch", *chances))
+    caption = (
+        "How many records each client has is taken as public; rates and denominators are reckoned with it."
+    )
+    return Table(caption, ("", *sizes.named), rows, numeric=frozenset({1, 2, 3}))
+
+
+def _steps(batches: Batches, records: int) -> int:
+    """The steps of a client of so many records in a round."""
+    if isinstance(batches, ShuffledBatches):
+        return batches.epochs * (-(-records // batches.batch_size) if batches.batch_size else 1)
+    return batches.steps
+
+
+def _size(batches: Batches, records: int) -> float:
+    """The mean size of a batch; of a shuffled pass the last one is what is left."""
+    if isinstance(batches, ShuffledBatches):
+        return records * batches.epochs / _steps(batches, records)
+    return batches.mean_size(records)
+
+
+def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
+    """The epsilons of clients' records: in a sentence where they are all the same, else drawn."""
+    privacy = document.privacy
+    stands_with = words.terms(privacy.guarantees)
+    who = words.listed(dict.fromkeys(words.observer(g.observer) for g in privacy.guarantees if g.holds))
+    terms = f"({stands_with}, against {who})"
+    clients = sum(group.clients for group in found.groups)
+    if len(found.groups) < 2:
+        each = f"A record costs the same in every client ({words.counted(clients, 'client')})"
+        return [Text(f"{each}: epsilon {words.epsilon(found.largest)} {terms}.")]
+    text = (
+        f"Clients differ in what their records cost: epsilon {words.epsilon(found.largest)} at most, "
+        f"{words.epsilon(found.median)} for the median client {terms}. The guarantees above state the most "
+        "that a record of any client may have cost."
+    )
+    rows = [
+        (
+            words.epsilon(group.epsilon),
+            f"{group.clients:,}",
+            "—" if group.answers is None else f"{group.answers:,}",
+            "all" if group.records is None else f"{group.records:,} or more",
+        )
+        for group in found.groups
+    ]
+    caption = (
+        "Clients in groups of near the same number of answers and records, each at the cost of the dearest "
+        f"of them. Epsilon stands at {stands_with}, against {who}."
+    )
+    head = ("Epsilon of a record", "Clients", "Answers", "Records of each")
+    table = Table(caption, head, rows, numeric=frozenset({1, 2}))
+    title = "Step chart of the share of clients whose records cost at most an epsilon"
+    look = plots.look(Arm(privacy.trust or "none"))
+    wide, narrow = (_draw(found, look[0], title, text, narrow=small) for small in (False, True))
+    shown = f"Share of the {clients:,} clients whose records cost at most so much."
+    return [
+        Text(text),
+        Picture(wide, narrow, f"{shown} Epsilon stands at {stands_with}, against {who}.", [table]),
+    ]
+
+
+def _draw(found: PerClient, color: str, title: str, spoken: str, *, narrow: bool) -> str:
+    """The share of clients by epsilon, a step up at each group."""
+    groups = sorted(found.groups, key=lambda group: group.epsilon)
+    total, reached = sum(group.clients for group in groups), 0
+    x, y = [0.0], [0.0]
+    for group in groups:
+        reached += group.clients
+        x, y = [*x, group.epsilon], [*y, reached / total]
+    with svg.style():
+        drawn = svg.figure(360, 260) if narrow else svg.figure(920, 280)
+        axes = svg.place(drawn, left=52, top=40, right=20, bottom=56)
+        end = 1.06 * groups[-1].epsilon or 1.0
+        axes.set_xlim(0, end)
+        axes.set_ylim(0, 1.02)
+        axes.plot([*x, end], [*y, 1.0], color=color, drawstyle="steps-post", clip_on=False)
+        axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.set_xlabel("epsilon of a record (smaller is more private)", labelpad=6)
+        plots.heading(axes, "Share of clients at or below", shift=-44)
+        return svg.write(drawn, "spread-narrow" if narrow else "spread-wide", title, spoken)

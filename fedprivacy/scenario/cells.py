@@ -1,0 +1,196 @@
+"""The cells of a comparison: one trust model with one unit of privacy, its overlays laid over the scenario.
+
+Overlays are laid from the general to the special: those of the trust model, of the unit, of both where they
+meet, and of the local mechanism. Trust "none" is one cell, whose unit is the scenario's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedprivacy.scenario import changes
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Finding, Path, dotted
+from fedprivacy.scenario.inspection import Inspection, inspect
+from fedprivacy.scenario.kinds import OVERLAID, shared
+from fedprivacy.scenario.privacy import Unit
+from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Compare, Trust
+
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Which cell of a comparison, whatever its epsilon and seed.
+
+    Args:
+        trust: "none", "central" or "local".
+        unit: "client" or "example"; None for the scenario's own, and for trust "none".
+        mechanism: The local mechanism; None for the scenario's own.
+        clipped: Whether trust "none" keeps the scenario's clipping norm, which a comparison does not.
+    """
+
+    trust: Trust
+    unit: Unit | None = None
+    mechanism: str | None = None
+    clipped: bool = False
+
+    @property
+    def places(self) -> list[Place]:
+        """The overlays below [compare] that are laid for it, the most special one last."""
+        found: list[Place] = [(self.trust,)]
+        if self.unit is not None:
+            found += [("unit", self.unit), ("unit", f"{self.trust}-{self.unit}")]
+        return found + ([("mechanism", self.mechanism)] if self.mechanism is not None else [])
+
+    @property
+    def words(self) -> str:
+        """Which cell it is, for messages."""
+        unit = f', unit "{self.unit}"' if self.unit else ""
+        mechanism = f' with mechanism "{self.mechanism}"' if self.mechanism else ""
+        return f'trust "{self.trust}"{unit}{mechanism}'
+
+
+def corners(compare: Compare, own_unit: str) -> list[Corner]:
+    """The cells of a comparison in their order, without their epsilons and seeds.
+
+    Mechanisms of single messages belong to local cells whose unit is a client.
+
+    Args:
+        compare: What is compared.
+        own_unit: The scenario's own unit of privacy.
+    """
+    found = []
+    for trust in compare.trusts:
+        for unit in (None,) if trust == "none" else (compare.units or (None,)):
+            messages = trust == "local" and (unit or own_unit) == "client"
+            named = compare.mechanisms if messages else ()
+            found += [Corner(trust, unit, mechanism) for mechanism in named or (None,)]
+    return found
+
+
+def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None = None) -> Tables:
+    """The tables of one cell of a comparison, its overlays laid over them.
+
+    Args:
+        tables: A whole scenario; sections may be broken.
+        corner: Which cell.
+        epsilon: The cell's epsilon, None for trust "none".
+        seed: The cell's seed; None keeps the scenario's.
+    """
+    base = {key: value for key, value in tables.items() if key != "compare"}
+    laid: dict[Path, Any] = {("privacy", "trust"): corner.trust}
+    if seed is not None:
+        laid[("seed",)] = seed
+    if epsilon is not None:
+        laid["privacy", "epsilon"] = epsilon
+    if corner.unit is not None:
+        laid["privacy", "unit"] = corner.unit
+    if corner.mechanism is not None:
+        laid["privacy", "mechanism"] = corner.mechanism
+    for place in corner.places:
+        for section, key, value in overlay(tables, place):
+            if not shared(section, key):
+                laid[section, key] = value
+    privacy = base.get("privacy")
+    if isinstance(privacy, dict):
+        drop = set()
+        if corner.trust == "none" and not corner.clipped:
+            drop.add("clipping_norm")  # its own only: what is left without noise is a heuristic
+        server = base.get("server")
+        rounds = server.get("rounds") if isinstance(server, dict) else None
+        if ("server", "rounds") in laid and privacy.get("max_participations") == rounds:
+            drop.add("max_participations")  # "in every round" means every round of the cell
+        base["privacy"] = {key: value for key, value in privacy.items() if key not in drop}
+    return changes.lay(base, laid)
+
+
+def overlay(tables: Mapping[str, Any], place: Place) -> list[tuple[str, str, Any]]:
+    """The (section, key, value) of `[compare.<place>]` that can be laid over a scenario."""
+    partial: Any = tables.get("compare")
+    for part in place:
+        partial = partial.get(part) if isinstance(partial, dict) else None
+    if not isinstance(partial, dict):
+        return []
+    return [
+        (section, key, value)
+        for section in OVERLAID
+        if isinstance(partial.get(section), dict)
+        for key, value in partial[section].items()
+    ]
+
+
+def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
+    """What is wrong with the cells of a comparison and is not wrong with the scenario already.
+
+    A mistake in a key of an overlay (`[compare.<trust>]`, `[compare.unit.<unit>]`) stands at that key; what
+    goes wrong elsewhere in a cell (it needs a key that the scenario lacks) stands at its most special one.
+    """
+    if not isinstance(tables.get("compare"), dict):
+        return []
+    compare, privacy = whole.parts.get("compare"), tables.get("privacy")
+    own_unit = privacy.get("unit", "client") if isinstance(privacy, dict) else "client"
+    listed = corners(compare, own_unit) if compare else []
+    if compare and "local" in compare.trusts and compare.mechanisms and not any(c.mechanism for c in listed):
+        what = 'has no effect without unit "client": they randomise the messages of clients'
+        return [Finding(("compare", "mechanisms"), what, 'Remove it, or add "client" to compare.units.')]
+    asked = dict.fromkeys([*listed, *_given(tables)])
+    found = list(_compared(tables, asked))
+    known = {finding.path for finding in whole.findings}
+    told: dict[tuple[Place, Finding], list[Corner]] = {}
+    for corner in asked:
+        for place, finding in _of_cell(tables, corner, known):
+            told.setdefault((place, finding), []).append(corner)
+    for (place, finding), where in told.items():
+        # A key that one cell cannot have may be right in another, which has it from the same overlay.
+        everywhere = len(where) == sum(place in corner.places for corner in asked)
+        named = "" if everywhere else f" ({where[0].words})"
+        found.append(replace(finding, what=finding.what + named))
+    return found
+
+
+def _given(tables: Tables) -> Iterator[Corner]:
+    """Cells that are not compared, but have an overlay, which is looked at all the same."""
+    yield from (Corner(trust) for trust in TRUSTS if overlay(tables, (trust,)))
+    for name, (trust, unit) in MEETINGS.items():
+        if overlay(tables, ("unit", unit)) or overlay(tables, ("unit", name)):
+            yield Corner(trust, unit)
+
+
+def _compared(tables: Tables, asked: Mapping[Corner, None]) -> Iterator[Finding]:
+    """The keys of overlays that a comparison sets itself."""
+    for place in dict.fromkeys(place for corner in asked for place in corner.places):
+        for section, key in sorted({path[:2] for path in overlay(tables, place) if shared(*path[:2])}):
+            by = "units" if key == "unit" else "epsilons"
+            says = f"[privacy] and compare.{by} say" if section == "privacy" else "[data] says"
+            what = "the comparison sets it, alike for all trust models"
+            remedy = f"Remove it here: {says} what is compared."
+            yield Finding(("compare", *place, section, key), what, remedy)
+
+
+def _of_cell(tables: Tables, corner: Corner, known: set[Path]) -> Iterator[tuple[Place, Finding]]:
+    """What is wrong with one cell, and the overlay where it stands."""
+    laid = {
+        (section, key): place
+        for place in corner.places
+        for section, key, _ in overlay(tables, place)
+        if not shared(section, key)
+    }
+    touched = {section: place for (section, _), place in laid.items()}
+    try:
+        inspected = inspect(cell(tables, corner, None if corner.trust == "none" else 1.0))
+    except KeyError:  # a section that is no section, as `inspect` of the whole says
+        return
+    for finding in inspected.findings:
+        new = not any(finding.path[: len(path)] == path for path in known)
+        place = laid.get((str(finding.path[0]), str(finding.path[1]))) if len(finding.path) > 1 else None
+        if place is None and new:
+            place = touched.get(str(finding.path[0]))
+        if place is not None:
+            yield place, replace(finding, path=("compare", *place, *finding.path))
+        elif new:
+            where = dotted(finding.path) + (f" = {finding.shown}" if finding.shown else "")
+            what, place = f"{corner.words} cannot run: {where}: {finding.what}", corner.places[-1]
+            yield place, Finding(("compare", *place), what, finding.remedy)
