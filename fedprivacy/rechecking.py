@@ -33,8 +33,9 @@ def checked_document(folder: Path) -> dict[str, Any]:
     try:
         if document["kind"] == "statistics":
             _check_statistics(document, str(where))
-        for number, cell in enumerate(document["cells"] if document["kind"] == "compare" else ()):
-            _check_training_cell(cell, folder, f"{where}: cells[{number}]")
+        for part in ("cells", "variations") if document["kind"] == "compare" else ():
+            for number, cell in enumerate(document.get(part, ())):
+                _check_training_cell(cell, folder, f"{where}: {part}[{number}]")
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):
             _check_cell(cell, f"{where}: cells[{number}]")
         if document["kind"] == "replay":

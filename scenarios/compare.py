@@ -30,6 +30,7 @@ from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import Corner, corners
+from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.training.trainers import trainer_of
 from scenarios.ending import Ending
 from scenarios.pool import spread
@@ -58,7 +59,8 @@ OnRun = Callable[[str, int, int], None]
 class Cell:
     """One trust model with one unit at one epsilon, and the run documents of its seeds that have finished.
 
-    The corner has the unit, and the local mechanism, where a comparison names some, else None.
+    The corner has the unit, and the local mechanism, where a comparison names some, else None. A variation is
+    what the scenario's own privacy was run with otherwise.
     """
 
     corner: Corner
@@ -66,11 +68,14 @@ class Cell:
     scenarios: dict[int, Scenario]
     plan: Plan
     candidates: list[Candidate] | None
+    variation: Variation | None = None
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """A name for folders and progress."""
+        if self.variation is not None:
+            return f"{self.variation.name}-{self.variation.value}"
         corner = self.corner
         kind = "-".join(part for part in (corner.trust, corner.unit, corner.mechanism) if part)
         return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
@@ -99,7 +104,19 @@ def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
             first = scenarios[settings.seeds[0]]
             plan, candidates = plan_of(first, model), candidates_of(first, model)
             cells.append(Cell(corner, epsilon, scenarios, plan, candidates))
-    return cells
+    return cells + _varied(scenario, model)
+
+
+def _varied(scenario: Scenario, model: Blueprint) -> list[Cell]:
+    """A cell for each value of a setting that is varied, under the scenario's own privacy."""
+    settings, found = scenario.compare, []
+    for one in variations(settings):
+        scenarios = {seed: scenario.varied(one, seed) for seed in settings.seeds}
+        first = scenarios[settings.seeds[0]]
+        plan, candidates = plan_of(first, model), candidates_of(first, model)
+        corner = Corner(first.privacy.trust)
+        found.append(Cell(corner, first.privacy.epsilon, scenarios, plan, candidates, one))
+    return found
 
 
 def compare(
@@ -179,8 +196,13 @@ def _close_broken_runs(base: Path, status: str) -> None:
 
 def results(cells: list[Cell], base: Path) -> dict[str, Any]:
     """The cells of the document and its finding, from the runs that have finished."""
-    documents = [_cell_document(cell, base) for cell in cells if cell.runs]
-    return {"cells": documents, "finding": finding(documents)}
+    documents = [_cell_document(cell, base) for cell in cells if cell.runs and cell.variation is None]
+    varied = [
+        {**_cell_document(cell, base), "varied": {"key": cell.variation.name, "value": cell.variation.value}}
+        for cell in cells
+        if cell.runs and cell.variation is not None
+    ]
+    return {"cells": documents, **({"variations": varied} if varied else {}), "finding": finding(documents)}
 
 
 def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:

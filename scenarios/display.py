@@ -113,6 +113,8 @@ def show_comparison(document: Mapping[str, Any]) -> None:
         )
     console.print(table)
     plain = Console(highlight=False, soft_wrap=True)
+    for line in varied(document):
+        plain.print(line, markup=False)
     plain.print(NOISE, markup=False)
     plain.print(document["finding"], markup=False)
     plain.print(caution(document), markup=False)
@@ -137,6 +139,16 @@ def _short(noise: str) -> str:
     """`z = 4.859`: a cell's noise in as few letters as `NOISE` explains."""
     said = noise.replace("noise multiplier", "z =").replace("epsilon", "e =")
     return said.removesuffix(" a message").removesuffix(" a bit")
+
+
+def varied(document: Mapping[str, Any]) -> list[str]:
+    """A line for each setting that was varied: the accuracy at each of its values."""
+    found: dict[str, list[str]] = {}
+    for cell in document.get("variations", ()):
+        setting = cell["varied"]
+        own = f"{setting['key']} at epsilon {cell['epsilon']:g}, {cell['trust']}"
+        found.setdefault(own, []).append(f"{setting['value']}: {cell['accuracy']['mean']:.3f}")
+    return [f"{setting}: {', '.join(values)}" for setting, values in found.items()]
 
 
 def caution(document: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from fedprivacy.report import (
     public,
     settings,
     units,
+    variations,
     words,
 )
 from fedprivacy.report.blocks import (
@@ -66,6 +67,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     sections = [
         Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
         *units.of_comparison(document),
+        *variations.of_comparison(document),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
         *classes.of_comparison(document),

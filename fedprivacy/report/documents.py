@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from fedprivacy.report.parts import Cell, Final, Guarantee, Part, Performance, Privacy, Round
+from fedprivacy.report.parts import Cell, Final, Guarantee, Part, Performance, Privacy, Round, Variation
 
 TRUST_ORDER = ("none", "central", "distributed", "local")
 
@@ -71,6 +71,7 @@ class CompareDocument(Document):
     """Trust models against each other, over epsilons and seeds."""
 
     cells: tuple[Cell, ...] = ()
+    variations: tuple[Variation, ...] = ()
     finding: str | None = None
     interval: str | None = None
 

@@ -163,6 +163,19 @@ class Cell(Part):
         return value
 
 
+class Varied(Part):
+    """A setting, and what it was."""
+
+    key: str
+    value: bool | int | float | str
+
+
+class Variation(Cell):
+    """The scenario's own privacy with one setting changed."""
+
+    varied: Varied
+
+
 class Round(Part):
     """One round, by its place in the record; accuracy and loss are null where nothing was evaluated."""
 

@@ -10,7 +10,7 @@ import tomli_w
 from pydantic import model_validator
 
 from fedprivacy.errors import Problem, ScenarioError
-from fedprivacy.scenario import cells, checks, inspection, reading
+from fedprivacy.scenario import cells, checks, inspection, reading, variations
 from fedprivacy.scenario.findings import Places
 from fedprivacy.scenario.kinds import HEAD, KINDS
 from fedprivacy.scenario.model import Model
@@ -79,6 +79,7 @@ class Scenario(Head):
         tables, places, problems = reading.parse(text, file, overrides)
         whole = inspection.inspect(tables)
         findings = whole.findings + cells.inspect_cells(tables, whole)
+        findings += variations.inspect_variations(tables, whole)
         _refuse([*problems, *map(places.problem, findings)])
         return cls(**whole.parts)
 
@@ -149,6 +150,20 @@ class Scenario(Head):
         whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
         places = Places(corner.words)
         _refuse([places.problem(finding) for finding in whole.findings])
+        return Scenario(**whole.parts)
+
+    def varied(self, one: variations.Variation, seed: int) -> Scenario:
+        """The scenario with one setting varied, with the default `[compare]`.
+
+        Args:
+            one: What is varied.
+            seed: The seed of the run.
+
+        Raises:
+            ScenarioError: The scenario cannot have this value.
+        """
+        whole = inspection.inspect(variations.varied(self.tables(), one, seed))
+        _refuse([Places(f"{one.name} = {one.value}").problem(finding) for finding in whole.findings])
         return Scenario(**whole.parts)
 
 

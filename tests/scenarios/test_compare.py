@@ -389,7 +389,7 @@ def test_the_report_tells_units_apart_and_a_changed_unit_is_refused(units: dict)
         del cell["unit"], cell["batches"], cell["records_per_client"]
     (path / "run.json").write_text(json.dumps(older))
     assert checked_document(path) == older
-    assert "unit example" not in render(older)
+    assert "Central, unit" not in render(older)
     (path / "run.json").write_text(whole)
 
 

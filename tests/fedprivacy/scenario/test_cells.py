@@ -417,9 +417,7 @@ def test_a_key_of_an_overlay_that_one_unit_cannot_have_names_that_unit() -> None
     [line] = said(
         RECORDS + UNITS.replace("training.learning_rate", "training.averaging = true\ntraining.learning_rate")
     )
-    assert line.startswith(
-        "my.toml:30: compare.local.training.averaging = true: works with privacy.unit"
-    )
+    assert line.startswith("my.toml:30: compare.local.training.averaging = true: works with privacy.unit")
     assert '(trust "local", unit "client")' in line
     [line] = said(
         RECORDS + UNITS.replace("[compare.unit.client]", "[compare.unit.client]\ntraining.rate = 2.0")

@@ -1,0 +1,78 @@
+"""One setting after the other changed from what a scenario says: the `[compare.vary]` of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.scenario import changes
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Finding, Path, dotted, literal
+from fedprivacy.scenario.inspection import Inspection, inspect
+from fedprivacy.scenario.kinds import shared
+from fedprivacy.scenario.sections import Compare
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One value of one setting, all else being the scenario's own.
+
+    Args:
+        section: Where the setting stands.
+        key: Its name.
+        value: What it is instead.
+    """
+
+    section: str
+    key: str
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """The setting as `--set` has it."""
+        return f"{self.section}.{self.key}"
+
+
+def variations(compare: Compare) -> list[Variation]:
+    """All that a comparison asks for, in its order."""
+    return [
+        Variation(section, key, value)
+        for section, keys in compare.vary.items()
+        for key, values in keys.items()
+        for value in values
+    ]
+
+
+def varied(tables: Mapping[str, Any], one: Variation, seed: int | None = None) -> Tables:
+    """The tables of a scenario with one setting varied, without `[compare]`.
+
+    Args:
+        tables: A whole scenario.
+        one: What is varied.
+        seed: The seed; None keeps the scenario's.
+    """
+    base = {key: value for key, value in tables.items() if key != "compare"}
+    laid: dict[Path, Any] = {(one.section, one.key): one.value}
+    if seed is not None:
+        laid[("seed",)] = seed
+    return changes.lay(base, laid)
+
+
+def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
+    """What is wrong with the variations of a comparison, where nothing else is wrong with the scenario."""
+    compare, privacy = whole.parts.get("compare"), whole.parts.get("privacy")
+    if not compare or not privacy or whole.findings:
+        return
+    if compare.vary and privacy.epsilon is None:
+        what = "settings are varied at the scenario's own trust model and epsilon, and it has none"
+        yield Finding(("compare", "vary"), what, "Set privacy.trust and privacy.epsilon, or remove it.")
+        return
+    for one in variations(compare):
+        path = ("compare", "vary", one.section, one.key)
+        if shared(one.section, one.key):
+            yield Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")
+            continue
+        for finding in inspect(varied(tables, one)).findings:
+            where = "" if finding.path[:2] == path[2:] else f"{dotted(finding.path)}: "
+            yield Finding(path, f"{where}{finding.what}", finding.remedy, literal(one.value))
