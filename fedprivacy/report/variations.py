@@ -68,8 +68,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         wide=_draw(panels, look, shown, title, spoken),
         narrow=_draw(panels, look, shown, title, spoken, narrow=True),
         caption=f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
-        f"setting changed at a time; the larger mark is the scenario's own value. {at}; it stands at {stands_with}."
-        + words.cut_axis(shown[0]),
+        f"setting changed at a time; the larger mark is the scenario's own value. {at}; it stands at "
+        f"{stands_with}." + words.cut_axis(shown[0]),
         tables=[_table(panel, document) for panel in panels],
     )
     return [Section("settings-varied", "What the settings do", [picture, Text(UNCHARGED)])]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
@@ -128,16 +128,14 @@ class Evaluation(Section):
     every: int = Field(1, ge=1, le=10**6, description="The rounds from one measurement to the next.")
 
 
-def _values(value: Any) -> tuple[Any, ...]:
-    plain = isinstance(value, list | tuple) and all(isinstance(one, int | float | str) for one in value)
-    if not plain or len(value) < 2 or len(set(map(repr, value))) < len(value):
-        raise PydanticCustomError(
-            "values", "must be a list of at least two different values, such as [0.1, 1.0]"
-        )
-    return tuple(value)
+def _settings(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    plain = all(isinstance(one, int | float | str) for one in values)
+    if not plain or len(values) < 2 or len(set(map(repr, values))) < len(values):
+        raise PydanticCustomError("settings", "needs at least two different values, such as [0.1, 1.0]")
+    return values
 
 
-Values = Annotated[tuple[Any, ...], PlainValidator(_values)]
+Settings = Annotated[tuple[Any, ...], Field(strict=False), AfterValidator(_settings)]
 # For each section a partial table: keys that replace the scenario's own under one trust model.
 Overlay = dict[Literal["data", "training", "server", "sampling", "privacy"], dict[str, Any]]
 
@@ -179,7 +177,7 @@ class Compare(Section):
         description='Keys for one of several units of privacy ("client", "example") over those for the trust '
         'model, or for one under one trust model ("central-example") over both.',
     )
-    vary: dict[Literal["training", "server", "sampling", "privacy"], dict[str, Values]] = Field(
+    vary: dict[Literal["training", "server", "sampling", "privacy"], dict[str, Settings]] = Field(
         {},
         description="Settings each of which is varied by itself, at the scenario's own trust model and "
         "epsilon, such as training.learning_rate = [0.1, 1.0].",

@@ -68,11 +68,19 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
         what = "settings are varied at the scenario's own trust model and epsilon, and it has none"
         yield Finding(("compare", "vary"), what, "Set privacy.trust and privacy.epsilon, or remove it.")
         return
+    told: set[tuple[Path, str]] = set()
     for one in variations(compare):
-        path = ("compare", "vary", one.section, one.key)
+        path: Path = ("compare", "vary", one.section, one.key)
         if shared(one.section, one.key):
-            yield Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")
-            continue
-        for finding in inspect(varied(tables, one)).findings:
-            where = "" if finding.path[:2] == path[2:] else f"{dotted(finding.path)}: "
-            yield Finding(path, f"{where}{finding.what}", finding.remedy, literal(one.value))
+            found = [Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")]
+        else:
+            found = [_here(finding, path, one.value) for finding in inspect(varied(tables, one)).findings]
+        # An unknown key is unknown with every value.
+        yield from (finding for finding in found if (path, finding.what) not in told)
+        told |= {(path, finding.what) for finding in found}
+
+
+def _here(finding: Finding, path: Path, value: Any) -> Finding:
+    """A finding about a varied scenario, told where the variation stands."""
+    where = "" if finding.path[:2] == path[2:] else f"{dotted(finding.path)}: "
+    return Finding(path, f"{where}{finding.what}", finding.remedy, literal(value))

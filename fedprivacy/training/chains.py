@@ -54,7 +54,8 @@ def chain_sums(
     clients, records = y.shape
     sums = torch.zeros(clients, weights.shape[-1])
     zeroed = torch.zeros(clients, dtype=torch.int64)
-    # Clients with weights of their own are passed one by one: grouped convolutions take longer.
+    # Clients with weights of their own are passed one by one: grouped convolutions take as long at 10 records
+    # each, and a quarter longer at 64.
     rows = _PASS if weights.ndim == 1 else min(_PASS, records)
     for some, part in blocks(clients, records, rows):
         own = weights if weights.ndim == 1 else weights[some.start]

@@ -404,3 +404,56 @@ def test_without_units_labels_and_noise_are_what_they_were(asked) -> None:
         plain, other = asked.cell(trust, epsilon, 3), named.cell(trust, epsilon, 3, unit="client")
         assert plain == other
         assert run_streams(plain, people).run == run_streams(other, people).run
+
+
+def test_settings_are_varied_one_at_a_time(make_scenario, tmp_path: Path) -> None:
+    asked = make_scenario(
+        "privacy.epsilon=8.0", "compare.seeds=[1, 2]", "compare.trusts=['central']", "compare.epsilons=[8.0]",
+        "compare.vary.training.learning_rate=[0.5, 0.001]", "compare.vary.server.rounds=[3, 1]",
+    )  # fmt: skip
+    document = compare(asked, tmp_path, workers=1)
+    [cell] = document["cells"]
+    varied = {(one["varied"]["key"], one["varied"]["value"]): one for one in document["variations"]}
+    assert list(varied) == [
+        ("training.learning_rate", 0.5), ("training.learning_rate", 0.001),
+        ("server.rounds", 3), ("server.rounds", 1),
+    ]  # fmt: skip
+    # The scenario's own value is its own cell.
+    for own in (varied["training.learning_rate", 0.5], varied["server.rounds", 3]):
+        assert own["accuracies"] == cell["accuracies"]
+        assert own["epsilon"] == 8.0
+    assert varied["training.learning_rate", 0.001]["accuracies"] != cell["accuracies"]
+    fewer = varied["server.rounds", 1]
+    assert (fewer["rounds"], len(fewer["runs"])) == (1, 2)
+    assert max(g["epsilon"] for g in fewer["guarantees"] if g["epsilon"]) <= 8.0
+    path = Path(document["path"])
+    assert checked_document(path) == document
+    page = (path / "report.html").read_text()
+    assert "What the settings do" in page
+    assert "would have to be charged for" in page
+    document["variations"][0]["guarantees"][1]["epsilon"] = 0.1
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"variations\[0\] states other epsilons"):
+        checked_document(path)
+
+
+@pytest.mark.parametrize(
+    ("vary", "message"),
+    [
+        ("training.learning_rate=[0.1]", "needs at least two different values"),
+        ("training.learning_rate=[0.1, 0.1]", "needs at least two different values"),
+        ("training.learning_rate=0.1", "a list is needed"),
+        ("training.learning_rate=[0.1, -1]", "must be above 0"),
+        ("training.lerning_rate=[0.1, 0.2]", "unknown key. Did you mean learning_rate?"),
+        ("privacy.epsilon=[1.0, 2.0]", "the comparison sets it"),
+    ],
+)
+def test_a_variation_that_cannot_be_is_told_once(make_scenario, vary: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_scenario("privacy.epsilon=8.0", f"compare.vary.{vary}")
+    assert str(caught.value).count(message) == 1
+
+
+def test_settings_are_varied_at_an_epsilon(make_scenario) -> None:
+    with pytest.raises(InputError, match=r"compare.vary.*own trust model and epsilon"):
+        make_scenario("compare.vary.training.learning_rate=[0.1, 1.0]")

@@ -8,7 +8,7 @@ from torch import nn
 
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.models import unflatten
-from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.linear import LinearGradients, is_linear, linear_gradients
 
 CHAINS = {
     "logistic": nn.Sequential(nn.Flatten(), nn.Linear(6, 3)),
@@ -62,6 +62,11 @@ def test_a_share_of_zero_takes_out_whatever_there_is() -> None:
     x[1], x[2, 0] = torch.nan, 1e17
     gradients = linear_gradients(chain, unflatten(chain, weights), x, y)
     assert torch.isinf(gradients.norms()).tolist() == [False, True, True]
+    # Neither do tiny numbers vanish: their squares are below the least float32.
+    tiny = LinearGradients(
+        CHAINS["logistic"], {"1": torch.full((1, 6), 1e-30)}, {"1": torch.full((1, 3), 1e-25)}
+    )
+    assert tiny.norms().item() == pytest.approx(1e-25 * 3**0.5, rel=1e-6, abs=0)
     only = linear_gradients(chain, unflatten(chain, weights), x[:1], y[:1]).total()
     found = gradients.scaled(torch.tensor([1.0, 0.0, 0.0])).total()
     assert all(torch.allclose(found[key], only[key]) for key in only)
