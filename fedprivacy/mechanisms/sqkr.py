@@ -16,6 +16,8 @@ Vector = NDArray[np.float64]
 # Rotated coordinates are bounded by so many of their standard deviations. It balances what quantising
 # costs (which grows with it) against what cutting costs.
 RANGE = 2.5
+# What cutting leaves of a normal coordinate on average: E[x cut(x)] / E[x^2].
+UNCUT = 1 - 2 * float(norm.sf(RANGE))
 MAX_BITS = 20
 
 
@@ -74,7 +76,7 @@ class SQKR(PureMechanism):
         if stream.random() >= kept:
             ups = stream.integers(0, 2, bits) == 1  # any word, the true one among them
         read = np.zeros(size)
-        read[chosen] = np.where(ups, 1.0, -1.0) * (bound / kept * size / bits / _uncut())
+        read[chosen] = np.where(ups, 1.0, -1.0) * (bound / kept * size / bits / UNCUT)
         return (hadamard(read) * flips)[:dimension]
 
     def error(self, dimension: int) -> float:
@@ -82,12 +84,7 @@ class SQKR(PureMechanism):
         size = 1 << max(0, dimension - 1).bit_length()
         bits = self.bits(size)
         # b coordinates of size^2/b^2 times the squared range each; rotating back keeps dimension/size of it.
-        return (RANGE / self._kept(bits) / _uncut()) ** 2 / bits - 1 / dimension
-
-
-def _uncut() -> float:
-    """What cutting leaves of a normal coordinate on average: E[x cut(x)] / E[x^2]."""
-    return 1 - 2 * float(norm.sf(RANGE))
+        return (RANGE / self._kept(bits) / UNCUT) ** 2 / bits - 1 / dimension
 
 
 def hadamard(vector: Vector) -> Vector:
