@@ -1,9 +1,9 @@
 """The sum of clipped gradients of single records: what DP-SGD adds its noise to (Abadi et al. 2016).
 
-Chains of linear layers are clipped by the factors of their gradients, chains with convolutions by one
-ordinary pass and formed gradients of the convolutions, any other module by `vmap` of its gradient. In each
-the length of a gradient is taken from the very numbers that are summed, so that what one record adds is at
-most C. A computation has the same shape whether a record counts or not: the gradients of others keep their
+Logistic regression is clipped in closed form, chains of linear layers by the factors of their gradients,
+chains with convolutions by one ordinary pass and formed gradients of the convolutions, any other module by
+`vmap` of its gradient. In each the length of a gradient is taken from the very numbers that are summed, so
+that what one record adds is at most C. A computation has the same shape whether a record counts or not: the gradients of others keep their
 rounding.
 """
 
@@ -20,6 +20,7 @@ from torch.func import functional_call, grad, vmap
 from fedprivacy.models import unflatten
 from fedprivacy.training.chains import chain_sums, is_convolutional
 from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.logistic import is_logistic, logistic_sums
 from fedprivacy.training.shares import blocks, shares_of, weighted_total
 
 _NUMBERS = 2**24  # of formed gradients in memory at once: 64 MB
@@ -74,7 +75,9 @@ def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
     if module not in _WAYS:
-        if is_linear(module):
+        if is_logistic(module):
+            _WAYS[module] = logistic_sums
+        elif is_linear(module):
             _WAYS[module] = _factored
         else:
             _WAYS[module] = chain_sums if is_convolutional(module) else _formed
