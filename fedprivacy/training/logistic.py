@@ -35,27 +35,25 @@ def logistic_sums(
     Raises:
         IndexError: A label is out of range.
     """
-    layer, clients, labels = module[-1], len(y), y.numpy()
+    layer, parts, labels = module[-1], weights.numpy(), y.numpy()
     classes, features = layer.out_features, layer.in_features
-    if labels.min() < 0 or labels.max() >= classes:
+    if labels.view(np.uint64).max() >= classes:  # those below 0 are huge then
         raise IndexError("a label is out of range")
     inputs = x.flatten(2) if len(module) > 1 else x
-    matrix = weights[..., : classes * features].unflatten(-1, (classes, features))
-    if weights.ndim == 1:
-        matrix = matrix.expand(clients, -1, -1)
-    # A few numbers for each record: numpy's calls take a fraction of torch's.
-    logits = torch.bmm(matrix, inputs.mT)
-    if layer.bias is not None:
-        with np.errstate(invalid="ignore"):
-            logits.numpy()[:] += weights.numpy()[..., classes * features :, None]
+    matrix = torch.from_numpy(parts[..., : classes * features].reshape(-1, classes, features))
+    matrix = matrix.expand(len(y), -1, -1)
+    if layer.bias is None:
+        logits = torch.bmm(matrix, inputs.mT)
+    else:
+        bias = torch.from_numpy(parts[..., classes * features :, None])
+        logits = torch.baddbmm(bias, matrix, inputs.mT)
     back = torch.softmax(logits, 1)
-    backs = back.numpy()
+    # A few numbers for each record: numpy's calls take a fraction of torch's.
+    backs, inner = back.numpy(), lengths(inputs)
     backs -= labels[:, None] == np.arange(classes)[:, None]
-    with np.errstate(invalid="ignore"):
-        inner = lengths(inputs)
-        outer = np.square(backs, dtype=np.float64).sum(axis=1)  # at most 2, or NaN
-        norms = np.sqrt(outer * (inner * inner + (layer.bias is not None)))
-    norms[~(inner <= FACTOR_LIMIT)] = np.inf
+    outer = np.add.reduce(np.square(backs, dtype=np.float64), axis=1)  # at most 2, or NaN
+    norms = np.sqrt(outer * (inner * inner + (layer.bias is not None)))
+    norms = np.where(inner <= FACTOR_LIMIT, norms, np.inf)  # not so for NaN
     shares, zeroed = shares_of(torch.from_numpy(norms), used, clipping_norm)
     each = shares.numpy()[:, None]
     backs *= each
@@ -63,8 +61,8 @@ def logistic_sums(
         np.copyto(backs, 0.0, where=each == 0)
         if zeroed.numpy().any():
             inputs = inputs.masked_fill(shares[..., None] == 0, 0.0)
-    sums = np.empty((clients, weights.shape[-1]), dtype=np.float32)
-    sums[:, : classes * features] = torch.bmm(back, inputs).numpy().reshape(clients, -1)
+    sums = np.empty((len(y), parts.shape[-1]), dtype=np.float32)
+    sums[:, : classes * features] = torch.bmm(back, inputs).numpy().reshape(len(y), -1)
     if layer.bias is not None:
-        backs.sum(axis=2, out=sums[:, classes * features :])
+        np.add.reduce(backs, axis=2, out=sums[:, classes * features :])
     return torch.from_numpy(sums), zeroed
