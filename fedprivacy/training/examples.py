@@ -43,7 +43,6 @@ class ClippedSums:
     zeroed: Tensor
 
 
-@torch.enable_grad()
 def clipped_sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> ClippedSums:
@@ -74,16 +73,19 @@ def clipped_sums(
 def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
-    if module not in _WAYS:
+    way = _WAYS.get(module)
+    if way is None:
         if is_logistic(module):
-            _WAYS[module] = logistic_sums
+            way = logistic_sums
         elif is_linear(module):
-            _WAYS[module] = _factored
+            way = _factored
         else:
-            _WAYS[module] = chain_sums if is_convolutional(module) else _formed
-    return _WAYS[module](module, weights, x, y, used, clipping_norm)
+            way = chain_sums if is_convolutional(module) else _formed
+        _WAYS[module] = way
+    return way(module, weights, x, y, used, clipping_norm)
 
 
+@torch.enable_grad()
 def _factored(
     module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -95,6 +97,7 @@ def _factored(
     return torch.cat([total[name].flatten(1) for name in parameters], dim=1), zeroed
 
 
+@torch.enable_grad()
 def _formed(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -152,6 +155,7 @@ def _without_raising(
     return ClippedSums(found.sums, found.zeroed + raising.sum(dim=1))
 
 
+@torch.enable_grad()
 def _alone(module: nn.Module, weights: Tensor, one: Tensor, label: Tensor) -> Tensor:
     """The gradient of one record, shape (parameters,), by plain autograd."""
     _check(label)

@@ -35,25 +35,23 @@ def logistic_sums(
     Raises:
         IndexError: A label is out of range.
     """
-    layer, parts, labels = module[-1], weights.numpy(), y.numpy()
+    *_, layer = module
+    parts, labels = weights.numpy(), y.numpy()
     classes, features = layer.out_features, layer.in_features
+    size = classes * features
     if labels.view(np.uint64).max() >= classes:  # those below 0 are huge then
         raise IndexError("a label is out of range")
-    inputs = x.flatten(2) if len(module) > 1 else x
-    matrix = torch.from_numpy(parts[..., : classes * features].reshape(-1, classes, features))
-    matrix = matrix.expand(len(y), -1, -1)
-    if layer.bias is None:
-        logits = torch.bmm(matrix, inputs.mT)
-    else:
-        bias = torch.from_numpy(parts[..., classes * features :, None])
-        logits = torch.baddbmm(bias, matrix, inputs.mT)
+    inputs, biased = x.flatten(2) if len(module) > 1 else x, parts.shape[-1] > size
+    matrix = torch.from_numpy(parts[..., :size].reshape(-1, classes, features))
+    logits = torch.bmm(matrix.expand(len(y), -1, -1), inputs.mT)
+    if biased:
+        logits += torch.from_numpy(parts[..., size:, None])
     back = torch.softmax(logits, 1)
     # A few numbers for each record: numpy's calls take a fraction of torch's.
     backs, inner = back.numpy(), lengths(inputs)
     backs -= labels[:, None] == np.arange(classes)[:, None]
     outer = np.add.reduce(np.square(backs, dtype=np.float64), axis=1)  # at most 2, or NaN
-    norms = np.sqrt(outer * (inner * inner + (layer.bias is not None)))
-    norms = np.where(inner <= FACTOR_LIMIT, norms, np.inf)  # not so for NaN
+    norms = np.where(inner <= FACTOR_LIMIT, np.sqrt(outer * (inner * inner + biased)), np.inf)  # not so for NaN
     shares, zeroed = shares_of(torch.from_numpy(norms), used, clipping_norm)
     each = shares.numpy()[:, None]
     backs *= each
@@ -62,7 +60,7 @@ def logistic_sums(
         if zeroed.numpy().any():
             inputs = inputs.masked_fill(shares[..., None] == 0, 0.0)
     sums = np.empty((len(y), parts.shape[-1]), dtype=np.float32)
-    sums[:, : classes * features] = torch.bmm(back, inputs).numpy().reshape(len(y), -1)
-    if layer.bias is not None:
-        np.add.reduce(backs, axis=2, out=sums[:, classes * features :])
+    sums[:, :size] = torch.bmm(back, inputs).numpy().reshape(len(y), size)
+    if biased:
+        np.add.reduce(backs, axis=2, out=sums[:, size:])
     return torch.from_numpy(sums), zeroed
