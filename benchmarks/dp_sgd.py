@@ -46,7 +46,7 @@ from fedprivacy.training.dp_sgd import train_examples
 
 CLIPPING_NORM, NOISE, LEARNING_RATE = 1.0, 1.0, 0.1
 CLASSES = 10
-STEPS = 10  # in a round
+STEPS = 20  # in a round
 TURN = 0.1  # seconds until the next trainer has its turn
 MODES = ("hooks", "functorch", "ghost")  # of Opacus
 TARGETS = {"logistic": 5.0, "mlp": 3.0, "cnn": 1.0}  # times Opacus' steps per second with one thread

@@ -70,10 +70,11 @@ def train_examples(
     way = np.zeros((len(clients), len(weights)))
     velocity = np.zeros_like(way) if options.momentum else None
     total = np.zeros_like(way) if options.averaging else None
-    zeroed, least = np.zeros(len(clients), dtype=np.int64), steps.min()
+    zeroed, everyone, least = np.zeros(len(clients), dtype=np.int64), range(len(clients)), steps.min()
     for step in range(index.shape[1]):
         # A client that has no batch left stays where it is.
-        at = slice(None) if step < least else np.flatnonzero(step < steps)
+        rows = everyone if step < least else np.flatnonzero(step < steps)
+        at = slice(None) if rows is everyone else rows
         here = weights if step == 0 else (weights + way[at]).astype(np.float32)
         batch = index[at, step]
         found = clipped_sums(
@@ -87,7 +88,7 @@ def train_examples(
         zeroed[at] += found.zeroed.numpy()
         gradients = found.sums.numpy().astype(np.float64)
         if noise is not None:
-            for gradient, client in zip(gradients, np.arange(len(clients))[at], strict=True):
+            for gradient, client in zip(gradients, rows, strict=True):
                 gradient += noise.draw(len(weights), own_noise[client])
         gradients /= mean_sizes[at]
         if options.proximal:

@@ -59,7 +59,7 @@ class LinearGradients:
         total = largest = np.zeros(())
         with np.errstate(over="ignore", invalid="ignore"):
             for name, back in self.backs.items():
-                inner, outer = lengths(self.inputs[name]), lengths(back)
+                inner, outer = _lengths(self.inputs[name]), _lengths(back)
                 total = total + outer * outer * (inner * inner + self._has_bias(name))
                 largest = np.maximum(np.maximum(inner, outer), largest)
             norms = np.where(largest <= FACTOR_LIMIT, np.sqrt(total), np.inf)  # not so for NaN
@@ -213,6 +213,6 @@ def cross_entropy_gradient(logits: Tensor, y: Tensor, shares: Tensor | None = No
     return torch._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)
 
 
-def lengths(factor: Tensor) -> NDArray[np.float64]:
+def _lengths(factor: Tensor) -> NDArray[np.float64]:
     """The norms of the rows. One number a record: numpy's calls take a fraction of torch's."""
     return torch.linalg.vector_norm(factor, dim=-1, dtype=torch.float64).numpy()

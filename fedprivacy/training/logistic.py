@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedprivacy.training.linear import FACTOR_LIMIT, is_linear, lengths
+from fedprivacy.training.linear import FACTOR_LIMIT, is_linear
 from fedprivacy.training.shares import shares_of
 
 
@@ -36,31 +36,36 @@ def logistic_sums(
         IndexError: A label is out of range.
     """
     *_, layer = module
-    parts, labels = weights.numpy(), y.numpy()
-    classes, features = layer.out_features, layer.in_features
-    size = classes * features
-    if labels.view(np.uint64).max() >= classes:  # those below 0 are huge then
-        raise IndexError("a label is out of range")
-    inputs, biased = x.flatten(2) if len(module) > 1 else x, parts.shape[-1] > size
-    matrix = torch.from_numpy(parts[..., :size].reshape(-1, classes, features))
-    logits = torch.bmm(matrix.expand(len(y), -1, -1), inputs.mT)
-    if biased:
-        logits += torch.from_numpy(parts[..., size:, None])
-    back = torch.softmax(logits, 1)
-    # A few numbers for each record: numpy's calls take a fraction of torch's.
-    backs, inner = back.numpy(), lengths(inputs)
-    backs -= labels[:, None] == np.arange(classes)[:, None]
+    parts, inputs = weights.numpy(), x.numpy()
+    if len(module) > 1:
+        inputs = inputs.reshape(*y.shape, -1)
+    features, size = layer.in_features, layer.in_features * layer.out_features
+    matrix = torch.from_numpy(parts[..., :size].reshape(-1, layer.out_features, features))
+    if weights.ndim == 1:
+        matrix = matrix.expand(len(y), -1, -1)
+    logits = torch.bmm(matrix, torch.from_numpy(inputs.swapaxes(1, 2)))
+    has_bias = parts.shape[-1] > size
+    if has_bias:
+        sums = logits.numpy()
+        with np.errstate(invalid="ignore"):
+            sums += parts[..., size:, None]
+    back, labels = torch.softmax(logits, 1), y.numpy()
+    if np.minimum.reduce(labels, axis=None) < 0:
+        raise IndexError("a label is below 0")
+    backs, (clients, records) = back.numpy(), labels.shape
+    backs[np.arange(clients)[:, None], labels, np.arange(records)] -= 1.0
     outer = np.add.reduce(np.square(backs, dtype=np.float64), axis=1)  # at most 2, or NaN
-    norms = np.where(inner <= FACTOR_LIMIT, np.sqrt(outer * (inner * inner + biased)), np.inf)  # not so for NaN
+    inner = np.einsum("cri,cri->cr", inputs, inputs, dtype=np.float64)
+    norms = np.where(inner <= FACTOR_LIMIT**2, np.sqrt(outer * (inner + has_bias)), np.inf)  # not so for NaN
     shares, zeroed = shares_of(torch.from_numpy(norms), used, clipping_norm)
-    each = shares.numpy()[:, None]
-    backs *= each
-    if not each.all():  # 0 * NaN would be NaN
-        np.copyto(backs, 0.0, where=each == 0)
+    each = shares.numpy()
+    backs *= each[:, None]
+    if np.count_nonzero(each) < each.size:  # 0 * NaN would be NaN
+        np.copyto(backs, 0.0, where=each[:, None] == 0)
         if zeroed.numpy().any():
-            inputs = inputs.masked_fill(shares[..., None] == 0, 0.0)
+            inputs = np.where(each[..., None] == 0, np.float32(0), inputs)
     sums = np.empty((len(y), parts.shape[-1]), dtype=np.float32)
-    sums[:, :size] = torch.bmm(back, inputs).numpy().reshape(len(y), size)
-    if biased:
+    sums[:, :size] = torch.bmm(back, torch.from_numpy(inputs)).numpy().reshape(len(y), size)
+    if has_bias:
         np.add.reduce(backs, axis=2, out=sums[:, size:])
     return torch.from_numpy(sums), zeroed
