@@ -1,10 +1,10 @@
 """Clipped gradients of single records in logistic regression, in closed form.
 
 With one linear layer the gradient of a record's cross-entropy is the outer product of softmax(logits) minus
-the label's one-hot vector with the record, and with 1 for the bias. So nothing passes back. On a model so
-small most of the time is spent in calls, and not in arithmetic: the way of chains with several layers
-(`fedprivacy.training.linear`) takes three times as long for 64 records of 64 features. Classes stand before
-records here, since a sum over a few classes is slow where they lie side by side.
+the label's one-hot vector with the record, and with 1 for the bias. So nothing passes back. A model so small
+spends its time in calls and not in arithmetic, and this takes half as many: with it a step of DP-SGD on 64
+records of 64 features takes 0.6 of the time that it takes by the factors of a chain
+(`fedprivacy.training.linear`). Classes stand before records, since few numbers side by side are slow to sum.
 """
 
 from __future__ import annotations
@@ -36,27 +36,28 @@ def logistic_sums(
         IndexError: A label is out of range.
     """
     *_, layer = module
-    parts, inputs = weights.numpy(), x.numpy()
+    classes, features = layer.out_features, layer.in_features
+    parts, inputs, labels, size = weights.numpy(), x.numpy(), y.numpy(), classes * features
+    if np.maximum.reduce(labels.view(np.uint64), axis=None) >= classes:  # those below 0 are huge there
+        raise IndexError("a label is out of range")
     if len(module) > 1:
-        inputs = inputs.reshape(*y.shape, -1)
-    features, size = layer.in_features, layer.in_features * layer.out_features
-    matrix = torch.from_numpy(parts[..., :size].reshape(-1, layer.out_features, features))
+        inputs = inputs.reshape(*labels.shape, -1)
+    matrix = torch.from_numpy(parts[..., :size].reshape(-1, classes, features))
     if weights.ndim == 1:
         matrix = matrix.expand(len(y), -1, -1)
-    logits = torch.bmm(matrix, torch.from_numpy(inputs.swapaxes(1, 2)))
-    has_bias = parts.shape[-1] > size
+    columns, has_bias = torch.from_numpy(inputs.swapaxes(1, 2)), parts.shape[-1] > size
     if has_bias:
-        sums = logits.numpy()
-        with np.errstate(invalid="ignore"):
-            sums += parts[..., size:, None]
-    back, labels = torch.softmax(logits, 1), y.numpy()
-    if np.minimum.reduce(labels, axis=None) < 0:
-        raise IndexError("a label is below 0")
-    backs, (clients, records) = back.numpy(), labels.shape
-    backs[np.arange(clients)[:, None], labels, np.arange(records)] -= 1.0
+        logits = torch.baddbmm(torch.from_numpy(parts[..., size:, None]), matrix, columns)
+    else:
+        logits = torch.bmm(matrix, columns)
+    # A few numbers for each record: numpy's calls take a fraction of torch's.
+    back = torch.softmax(logits, 1)
+    backs = back.numpy()
+    backs -= labels[:, None] == np.arange(classes)[:, None]
     outer = np.add.reduce(np.square(backs, dtype=np.float64), axis=1)  # at most 2, or NaN
     inner = np.einsum("cri,cri->cr", inputs, inputs, dtype=np.float64)
-    norms = np.where(inner <= FACTOR_LIMIT**2, np.sqrt(outer * (inner + has_bias)), np.inf)  # not so for NaN
+    norms = np.sqrt(outer * (inner + has_bias))
+    norms = np.where(inner <= FACTOR_LIMIT**2, norms, np.inf)  # not so for NaN
     shares, zeroed = shares_of(torch.from_numpy(norms), used, clipping_norm)
     each = shares.numpy()
     backs *= each[:, None]
@@ -64,8 +65,7 @@ def logistic_sums(
         np.copyto(backs, 0.0, where=each[:, None] == 0)
         if zeroed.numpy().any():
             inputs = np.where(each[..., None] == 0, np.float32(0), inputs)
-    sums = np.empty((len(y), parts.shape[-1]), dtype=np.float32)
-    sums[:, :size] = torch.bmm(back, torch.from_numpy(inputs)).numpy().reshape(len(y), size)
+    sums = torch.bmm(back, torch.from_numpy(inputs)).numpy().reshape(len(y), size)
     if has_bias:
-        np.add.reduce(backs, axis=2, out=sums[:, size:])
+        sums = np.concatenate((sums, np.add.reduce(backs, axis=2)), axis=1)
     return torch.from_numpy(sums), zeroed
