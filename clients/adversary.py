@@ -28,8 +28,8 @@ class Participant:
 
     Args:
         attacker: Its id; every client has a message of its own.
-        share: By what the sum of all updates is multiplied when the global model moves: the learning rate
-            of the server over the cohort's size.
+        share: By what the sum of all answers is multiplied when the global model moves: the learning rate
+            of the server over what it divides them by.
         see: Takes each observation.
         probe: Asks the model about all targets.
         ascent: How the loss is raised; None: never.

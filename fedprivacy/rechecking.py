@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.accounting.ledger import CLIPPED_ALONE
 from fedprivacy.accounting.statement import check_guarantees, check_record, guarantees
 from fedprivacy.analytics.shuffled import amplified
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.runs import read_document
 from fedprivacy.sameness import same
 
@@ -107,8 +109,16 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
                 f"{where}: attacks[{number}] says trust and epsilon {said}, and not those of "
                 f"its ledger ({ledgers[at]['trust']!r}). The record was changed: attack again."
             )
-    asked = document["scenario"]
-    allowed = {asked["privacy"]["trust"], *["none"] * bool(asked["game"].get("unprotected"))}
+        clipped = claims[at][seat]["assumptions"][0] == CLIPPED_ALONE
+        if "mechanism" in attack and (attack["mechanism"] == ClipOnly.name) != clipped:
+            raise InputError(
+                f"{where}: attacks[{number}] says mechanism {attack['mechanism']!r}, and its ledger another "
+                "thing of clipping alone. The record was changed: attack again."
+            )
+    asked, game = document["scenario"], document["scenario"]["game"]
+    allowed = {asked["privacy"]["trust"]} | (
+        {"none"} if game.get("unprotected") or game.get("clipped") else set()
+    )
     if not {ledger["trust"] for ledger in ledgers} <= allowed:
         raise InputError(
             f"{where}: the scenario says trust {asked['privacy']['trust']!r}, the ledgers "

@@ -87,6 +87,14 @@ class Arena:
             federation.round(number)
         return {**federation.state(), **grid.node_states()}
 
+    @property
+    def scale(self) -> float:
+        """What makes steps of weights of the victim's answers: not 1 where these are sums of gradients."""
+        plan, sizes = self.fleet.plan, self.fleet.sizes
+        if plan.trust != "central" or plan.batches is None:
+            return 1.0
+        return self.fleet.training.learning_rate / plan.batches.mean_size(int(sizes[self.game.victim]))
+
     def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
         return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
 

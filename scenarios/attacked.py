@@ -82,8 +82,7 @@ class Attacked:
     @property
     def label(self) -> str:
         """The run in a few words, for progress."""
-        privacy = self.scenario.privacy
-        kept = f"epsilon {privacy.epsilon:g}, " if privacy.epsilon else ""
+        kept = "" if self.plan.mechanism is None else f"{self.scenario.kept}, "
         return f"{kept}seed {self.scenario.seed}"
 
 

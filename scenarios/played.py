@@ -54,7 +54,7 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
             number,
             [played[number, seed, name] for seed in seeds],
             ledgers[number],
-            budget(variant, plans[number]),
+            plans[number],
         )
         for number, variant in enumerate(scenario.variants)
         for name in scenario.attacks
@@ -64,27 +64,26 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
     return {
         "attacks": attacks,
         "ledgers": ledgers,
-        "verdict": _verdict(attacks, ledgers, played).to_json(),
+        "verdict": _verdict(scenario, attacks, ledgers, played).to_json(),
         "notes": [GAME, BRANCHES, *stored],
     }
 
 
 def _verdict(
+    scenario: AttackScenario,
     attacks: Sequence[Mapping[str, Any]],
     ledgers: Sequence[Mapping[str, Any]],
     played: Played,
 ) -> Verdict:
     """All attacks together against their bounds."""
-    several = len(ledgers) > 1
-    cases = []
+    cases, variants = [], scenario.variants
     for attack in attacks:
         runs = [
             one for (at, _, name), one in played.items() if (at, name) == (attack["ledger"], attack["name"])
         ]
-        kept = "no privacy" if attack["epsilon"] is None else f"epsilon {attack['epsilon']:g}"
-        label = f"{attack['name']} ({kept})" if several else str(attack["name"])
+        kept = f" ({variants[attack['ledger']].kept})" if len(variants) > 1 else ""
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
-        cases.append(Case(label, bound, points_of([run.measured for run in runs])))
+        cases.append(Case(f"{attack['name']}{kept}", bound, points_of([run.measured for run in runs])))
     return verdict(cases)
 
 
@@ -94,7 +93,7 @@ def _attack(
     number: int,
     runs: Sequence[Judged],
     ledger: Mapping[str, Any],
-    epsilon: float | None,
+    plan: Plan,
 ) -> dict[str, Any]:
     attack = variant.attacks[name]
     guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
@@ -110,7 +109,8 @@ def _attack(
         "seat": attack.seat,
         "isolating": attack.isolating,
         "trust": variant.privacy.trust,
-        "epsilon": epsilon,
+        "mechanism": None if plan.mechanism is None else plan.mechanism.name,
+        "epsilon": budget(variant, plan),
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "rounds": attack.played(variant.game.members + variant.game.nonmembers),

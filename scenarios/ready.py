@@ -18,7 +18,7 @@ def ready() -> dict[str, Path]:
     files = [
         Path(str(item)) for item in resources.files("scenarios").iterdir() if item.name.endswith(".toml")
     ]
-    return {file.stem: file for file in sorted(files)}
+    return {file.stem: file for file in sorted(files, key=lambda file: file.stem)}
 
 
 def find(name_or_path: str) -> Path:

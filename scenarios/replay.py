@@ -116,7 +116,6 @@ def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Atta
             Arena(one, plan)
         folder = Path(f"run-{seed}")
         if len(scenario.variants) > 1:
-            epsilon = one.privacy.epsilon
-            folder = Path("no-privacy" if epsilon is None else f"epsilon-{epsilon:g}") / folder
+            folder = Path(one.kept.replace(" ", "-")) / folder
         runs.append(Attacked(one, number, folder if base is None else base / folder, plan))
     return runs

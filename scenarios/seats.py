@@ -94,10 +94,12 @@ def _turns(arena: Arena, branch: Branch) -> list[Ids | None]:
 
 def _server(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
     victim, ascent = arena.game.victim, ascent_of(branch.attack)
-    listener = Listener(victim, see)
+    listener = Listener(victim, see, scale=arena.scale)
     if ascent is not None:
         everybody = isinstance(branch.attack, AscentSettings) and branch.attack.everybody
-        listener = Climber(victim, see, probe=arena.probe, ascent=ascent, everybody=everybody)
+        listener = Climber(
+            victim, see, scale=arena.scale, probe=arena.probe, ascent=ascent, everybody=everybody
+        )
     stage = arena.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, listener))
     before, after = stage.quality().accuracy, {}
     turns = _turns(arena, branch)
@@ -115,7 +117,7 @@ def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: S
     stage = arena.resume(branch.key, tensors, spent)
     host, weights = victim % hosts, torch.from_numpy(stage.federation.model)
     node = find_hosts(stage.grid, hosts)[host]
-    isolator = Isolator(stage.grid, node, host, arena.fleet.plan, victim, weights)
+    isolator = Isolator(stage.grid, node, host, arena.fleet.plan, victim, weights, arena.scale)
     turns = _turns(arena, branch)
     for turn, targets in enumerate(turns):
         aim = None if targets is None else arena.probe.at(targets)
@@ -127,13 +129,13 @@ def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: S
 
 
 def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
-    attack, clients = branch.attack, arena.fleet.plan.population
+    attack = branch.attack
     attacker = attack.attacker if attack.attacker is not None else int(arena.game.victim == 0)
-    cohort = arena.fleet.plan.sampler.expected_cohort(clients)
-    mod = Participant(attacker, arena.scenario.server.learning_rate / cohort, see, probe=arena.probe)
-    if isinstance(attack, AscentSettings):
-        mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or clients)
+    mod = Participant(attacker, 0.0, see, probe=arena.probe)
     stage = arena.resume(branch.key, tensors, spent, mods=(mod,))
+    mod.share = arena.scenario.server.learning_rate / stage.federation.denominator
+    if isinstance(attack, AscentSettings):
+        mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or stage.federation.denominator)
     before, after, number = stage.quality().accuracy, {}, arena.scenario.warm_up
     for turn, targets in enumerate(_turns(arena, branch)):
         if targets is not None:

@@ -93,12 +93,14 @@ class Listener:
         see: Takes each round's observation.
         targets: Those that are attacked in the round under way; None where all are judged.
         round: Its number, which its observation bears.
+        scale: What makes steps of weights of the answers, where clients send sums of gradients.
     """
 
     victim: int
     see: See
     targets: Ids | None = None
     round: int = 0
+    scale: float = 1.0
     _sent: Tensor | None = None
     _update: Tensor | None = None
     _others: list[Tensor] = field(default_factory=list)
@@ -113,7 +115,7 @@ class Listener:
         """Keeps the update of every client."""
         if not reply.has_error() and "arrays" in reply.content:
             arrays, _ = parts_of(reply)
-            update = torch.from_numpy(arrays["updates"].reshape(-1).astype(np.float32))
+            update = torch.from_numpy((self.scale * arrays["updates"]).reshape(-1).astype(np.float32))
             clients = arrays["clients"]
             if len(clients) and clients[0] == self.victim:
                 self._update = update
@@ -182,6 +184,7 @@ class Isolator:
         plan: The privacy plan that the victim agreed to.
         victim: The client.
         weights: Where its stream is, float32, shape (parameters,).
+        scale: As a `Listener` has it.
     """
 
     grid: Grid
@@ -190,6 +193,7 @@ class Isolator:
     plan: Plan
     victim: int
     weights: Tensor
+    scale: float = 1.0
 
     def ask(self, round: int, aim: Probe | None = None, ascent: Ascent | None = None) -> Sight | None:
         """One round with the victim alone, which moves its stream; None if it refuses.
@@ -208,7 +212,7 @@ class Isolator:
             answer = TrainReply.of(*parts_of(reply), parameters=len(sent), observe="sum")
             if not len(answer.clients):
                 return None
-            update = torch.from_numpy(answer.updates.astype(np.float32))
+            update = torch.from_numpy((self.scale * answer.updates).astype(np.float32))
             self.weights = sent + update
             return Sight(sent, update, torch.empty(0, len(sent)))
         return None

@@ -47,6 +47,7 @@ HANDED = (
 BROKEN_OFF = (
     "the observer is not told that the run broke off, nor in which round: a fault may depend on the data"
 )
+CLIPPED_ALONE = "clipping alone is a heuristic: nobody adds noise"
 ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
 STEPS_ENFORCED = (
     "each client clips the gradient of each record, draws its own batches and noise and counts its own "
@@ -193,11 +194,7 @@ class Ledger:
     def _claims(self, observer: str) -> list[dict[str, Any]]:
         plan = self.plan
         if plan.randomiser is None and plan.step_noise is None and plan.central_noise is None:
-            reason = (
-                "clipping alone is a heuristic: nobody adds noise"
-                if plan.mechanism is not None
-                else "nobody adds noise"
-            )
+            reason = "nobody adds noise" if plan.mechanism is None else CLIPPED_ALONE
             return [_claim(observer, None, [reason])]
         if plan.trust == "central":
             if observer == "server":

@@ -29,11 +29,13 @@ class Corner:
         trust: "none", "central" or "local".
         unit: "client" or "example"; None for the scenario's own, and for trust "none".
         mechanism: The local mechanism; None for the scenario's own.
+        clipped: Whether trust "none" keeps the scenario's clipping norm, which a comparison does not.
     """
 
     trust: Trust
     unit: Unit | None = None
     mechanism: str | None = None
+    clipped: bool = False
 
     @property
     def places(self) -> list[Place]:
@@ -95,7 +97,7 @@ def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None
     privacy = base.get("privacy")
     if isinstance(privacy, dict):
         drop = set()
-        if corner.trust == "none":
+        if corner.trust == "none" and not corner.clipped:
             drop.add("clipping_norm")  # its own only: what is left without noise is a heuristic
         server = base.get("server")
         rounds = server.get("rounds") if isinstance(server, dict) else None

@@ -122,6 +122,8 @@ class Scenario(Head):
         seed: int,
         mechanism: str | None = None,
         unit: Literal["client", "example"] | None = None,
+        *,
+        clipped: bool = False,
     ) -> Scenario:
         """One cell of a comparison, as a scenario of its own with the default `[compare]`.
 
@@ -136,6 +138,7 @@ class Scenario(Head):
             seed: The seed of the run.
             mechanism: The local mechanism; None for the scenario's own.
             unit: The unit of privacy; None for the scenario's own.
+            clipped: Whether trust "none" keeps the scenario's clipping norm: clipping alone, a heuristic.
 
         Raises:
             ScenarioError: The scenario lacks what this trust model needs.
@@ -143,7 +146,7 @@ class Scenario(Head):
         """
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
-        corner = cells.Corner(trust, unit, mechanism)
+        corner = cells.Corner(trust, unit, mechanism, clipped)
         whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
         places = Places(corner.words)
         _refuse([places.problem(finding) for finding in whole.findings])

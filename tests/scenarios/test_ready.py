@@ -61,6 +61,23 @@ def test_real_data_have_the_clients_and_columns_that_their_scenarios_say(
         assert not {"divorced", "XPEAK"} & set(people.dataset.feature_names)
 
 
+@pytest.mark.parametrize(("name", "clients"), [("hospitals", 4), ("activity-records", 32)])
+def test_records_of_real_data_are_protected_in_each_client(name: str, clients: int, real_data) -> None:
+    scenario = Scenario.read(ready()[name], [f'data.path="{real_data(Path(data_of(name)).name)}"'])
+    assert scenario.population == clients
+    assert (scenario.privacy.trust, scenario.privacy.unit) == ("local", "example")
+    assert set(scenario.compare.trusts) == {"none", "central", "local"}
+    assert {1.0, 4.0, 8.0} <= set(scenario.compare.epsilons)
+
+
+def test_dp_sgd_has_one_client_and_a_picture_for_each_setting() -> None:
+    scenario = Scenario.read(ready()["dp-sgd-digits"])
+    assert scenario.population == 1
+    assert {key for keys in scenario.compare.vary.values() for key in keys} == {
+        "rate", "learning_rate", "clipping_norm",
+    }  # fmt: skip
+
+
 def data_of(name: str) -> str:
     return str(tomllib.loads(ready()[name].read_text())["data"]["path"])
 

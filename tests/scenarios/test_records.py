@@ -179,7 +179,7 @@ def test_a_plan_travels_as_json(make_scenario) -> None:
         (("privacy.mechanism=privunit",), "privacy.mechanism"),
         (("privacy.noise_draw=sum",), "privacy.noise_draw"),
         (("training={batches='poisson', steps=4}",), "training.rate: missing"),
-        (("training.batch_size=3",), "given together with batch_size"),
+        (("training={batches='poisson', steps=4, rate=0.1, batch_size=3}",), "given together with batch_size"),
         (("privacy.adjacency=add-remove", "training={batch_size=5}"), "more or less changes every batch"),
         (("privacy.trust=central",), "training.steps = 4: a server can add its noise to one step"),
         (

@@ -205,16 +205,18 @@ def test_nothing_is_kept_of_what_was_seen_where_none_of_it_is_wanted(tmp_path) -
     assert not any("sensitive" in note for note in document["notes"])
 
 
-def test_the_game_is_played_at_each_epsilon_and_without_privacy(tmp_path) -> None:
+def test_the_game_is_played_at_each_epsilon_with_clipping_alone_and_without_privacy(tmp_path) -> None:
     privacy = 'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}'
-    more = ("game.epsilons=[1.0, 50.0]", "game.unprotected=true", "game.warm_up=2", "server.rounds=6")
+    more = ("game.epsilons=[1.0, 50.0]", "game.clipped=true", "game.unprotected=true")
+    more = (*more, "game.warm_up=2", "server.rounds=6")
     one = "attacks={look={kind='passive', rounds=3}}"
     document = replay(scenario(privacy, *more, one), tmp_path, workers=1)
     told = document["attacks"]
-    assert [(attack["trust"], attack["epsilon"]) for attack in told] == [
-        ("local", 1.0), ("local", 50.0), ("none", None),
+    assert [(attack["trust"], attack["mechanism"], attack["epsilon"]) for attack in told] == [
+        ("local", "gaussian", 1.0), ("local", "gaussian", 50.0), ("none", "clip-only", None), ("none", None, None),
     ]  # fmt: skip
-    for attack, most in zip(told, (1.0, 50.0, None), strict=True):
+    assert "clipping alone is a heuristic" in told[2]["guarantee"]["words"]
+    for attack, most in zip(told, (1.0, 50.0, None, None), strict=True):
         epsilon = attack["guarantee"]["epsilon"]
         assert epsilon is None if most is None else 0.99 * most < epsilon <= most
         assert attack["bound"] == bound_of_ledger(document["ledgers"][attack["ledger"]], "server").to_json()
@@ -222,14 +224,28 @@ def test_the_game_is_played_at_each_epsilon_and_without_privacy(tmp_path) -> Non
         str(path.parent.relative_to(document["path"])) for path in Path(document["path"]).rglob("spent.json")
     }
     assert folders == {
-        f"{name}/run-{seed}" for name in ("epsilon-1", "epsilon-50", "no-privacy") for seed in (1, 2)
+        f"{name}/run-{seed}"
+        for name in ("epsilon-1", "epsilon-50", "clipping-alone", "no-privacy")
+        for seed in (1, 2)
     }
     found = document["verdict"]  # each attack by the ledger of its own run
     assert found["checked"] == ["look (epsilon 1)", "look (epsilon 50)"]
-    assert (found["unbounded"], found["holds"]) == (["look (no privacy)"], True)
-    again = replay(scenario(privacy, *more, one), tmp_path, workers=1, stored=Path(document["path"]))
+    assert found["unbounded"] == ["look (clipping alone)", "look (no privacy)"]
+    assert found["holds"]
+    labels: list[str] = []
+    again = replay(
+        scenario(privacy, *more, one), tmp_path, workers=1, stored=Path(document["path"]),
+        on_attack=lambda what, *_: labels.append(what),
+    )  # fmt: skip
+    assert "look (clipping alone, seed 1)" in labels
     assert without_times(again["attacks"]) == without_times(told)
     assert checked_document(Path(document["path"]))["attacks"]
+    for at, mechanism in ((2, None), (3, "clip-only")):
+        changed = json.loads(json.dumps(document))
+        changed["attacks"][at]["mechanism"] = mechanism
+        (Path(document["path"]) / "run.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match="another thing of clipping alone"):
+            checked_document(Path(document["path"]))
 
 
 @pytest.mark.parametrize(

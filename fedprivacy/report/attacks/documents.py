@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import model_validator
 
-from fedprivacy.report.attacks.parts import Attack, Verdict
+from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Verdict
 from fedprivacy.report.documents import Document
 from fedprivacy.report.parts import Guarantee
 
@@ -52,22 +52,22 @@ class ReplayDocument(Document):
         return None if self.verdict is None or self.verdict.checks == 0 else self.verdict
 
     @property
-    def levels(self) -> tuple[float | None, ...]:
-        """The epsilons of the attacked runs, the strictest first; None, without privacy, at the end."""
-        found = {one.epsilon for one in self.attacks}
-        private = sorted(epsilon for epsilon in found if epsilon is not None)
-        return (*private, None) if None in found else tuple(private)
+    def levels(self) -> tuple[Level, ...]:
+        """The epsilons of the attacked runs, the strictest first; then clipping alone; last no privacy."""
+        found = {one.level for one in self.attacks}
+        private = sorted({one.epsilon for one in self.attacks if one.epsilon is not None})
+        return (*private, *(level for level in (CLIPPED, None) if level in found))
 
     @property
     def several(self) -> bool:
-        """Whether the attacked runs differ in their epsilon, so that an attack's name is not enough."""
+        """Whether the attacked runs differ in their privacy, so that an attack's name is not enough."""
         return len(self.levels) > 1
 
     @property
-    def cells(self) -> dict[tuple[str, float | None], list[Attack]]:
+    def cells(self) -> dict[tuple[str, Level], list[Attack]]:
         """The attacks of each seat at each level, the server's first, the strictest level first."""
         found = {
-            (seat, level): [one for one in own if one.epsilon == level]
+            (seat, level): [one for one in own if one.level == level]
             for seat, own in self.seats.items()
             for level in self.levels
         }
@@ -78,17 +78,18 @@ class ReplayDocument(Document):
         """How many attacks the scenario asks for, over all its levels; None where it does not say."""
         epsilons = self.setting("game", "epsilons")
         asked = len(epsilons) if isinstance(epsilons, list) and epsilons else 1
-        return len(self.asked) * (asked + (self.setting("game", "unprotected") is True)) or None
+        beside = sum(self.setting("game", key) is True for key in ("clipped", "unprotected"))
+        return len(self.asked) * (asked + beside) or None
 
-    def trust_at(self, level: float | None) -> str:
+    def trust_at(self, level: Level) -> str:
         """The trust model of the runs at a level; that of the scenario where the attacks do not say."""
-        return next((one.trust for one in self.attacks if one.epsilon == level and one.trust), self.trust)
+        return next((one.trust for one in self.attacks if one.level == level and one.trust), self.trust)
 
-    def guarantees(self, level: float | None) -> list[Guarantee]:
+    def guarantees(self, level: Level) -> list[Guarantee]:
         """What is guaranteed at a level against each seat that attacks, once."""
         found = {
             one.guarantee.observer: one.guarantee
             for one in self.attacks
-            if one.epsilon == level and one.guarantee is not None
+            if one.level == level and one.guarantee is not None
         }
         return list(found.values())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, ModelAccuracy
+from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, ModelAccuracy
 from fedprivacy.report.blocks import Finding
 
 
@@ -50,7 +50,7 @@ def sentence(attacks: Sequence[Attack]) -> str:
     )
 
 
-def _at_level(document: ReplayDocument, level: float | None, *, first: bool) -> str:
+def _at_level(document: ReplayDocument, level: Level, *, first: bool) -> str:
     """The strongest attack of every seat at one level, and what the model is worth there."""
     cells = {seat: own for (seat, at), own in document.cells.items() if at == level}
     strongest = map(figures.strongest, cells.values())
@@ -83,13 +83,15 @@ def _guaranteed(document: ReplayDocument) -> list[str]:
     """What stands against each seat, at each level that is told; seats of whom the same is true together."""
     said: list[str] = []
     told = levels.ends(document)
-    for level in (level for level in told if level is not None or not document.several):
+    bare = (CLIPPED, None) if document.several else ()
+    for level in (level for level in told if level not in bare):
         same: dict[str, list[str]] = {}
         for seat, own in ((seat, own) for (seat, at), own in document.cells.items() if at == level):
             same.setdefault(_promised(own[0]), []).append(figures.seat(seat))
         said += [f"Against {words.listed(who)}: {what}" for what, who in same.items()]
-    if document.several and None in told:
-        said.append("Without privacy: no guarantee against anyone.")
+    said += [
+        f"{words.capital(levels.at(level))}: no guarantee against anyone." for level in bare if level in told
+    ]
     return list(dict.fromkeys(said))
 
 
@@ -124,7 +126,7 @@ def _untouched(accuracy: ModelAccuracy) -> str:
 def _terms(document: ReplayDocument) -> str:
     attacks = document.attacks
     several = len(attacks) > len(document.cells)
-    whose = "Told is each seat's strongest attack at each epsilon"
+    whose = "Told is each seat's strongest attack at each level of privacy"
     if not document.several:
         whose = "Named is each seat's strongest attack"
     best = f"{whose} by its AUC, which flatters it a little." if several else ""

@@ -1,41 +1,49 @@
-"""The levels of privacy at which the same attacks were played, in words: epsilons, and no privacy."""
+"""The levels of privacy at which the same attacks were played, in words: epsilons, clipping alone, none."""
 
 from __future__ import annotations
 
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
 from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
+from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level
+
+CLIPPING = "clipping alone (a heuristic, no epsilon)"
 
 
-def name(level: float | None) -> str:
+def name(level: Level) -> str:
     """A level as part of a label.
 
-    >>> name(8.0), name(None)
-    ('epsilon 8', 'no privacy')
+    >>> name(8.0), name("clipped"), name(None)
+    ('epsilon 8', 'clipping alone (a heuristic, no epsilon)', 'no privacy')
     """
+    if level == CLIPPED:
+        return CLIPPING
     return "no privacy" if level is None else f"epsilon {words.epsilon(level)}"
 
 
-def at(level: float | None) -> str:
+def at(level: Level) -> str:
     """A level as part of a sentence.
 
-    >>> at(8.0), at(None)
-    ('at epsilon 8', 'without privacy')
+    >>> at(8.0), at("clipped"), at(None)
+    ('at epsilon 8', 'with clipping alone (a heuristic, no epsilon)', 'without privacy')
     """
+    if level == CLIPPED:
+        return f"with {CLIPPING}"
     return "without privacy" if level is None else f"at {name(level)}"
 
 
 def label(document: ReplayDocument, attack: Attack) -> str:
     """What an attack is called on a page: by its name, and where several levels were played by its level."""
-    return f"{attack.name}, {name(attack.epsilon)}" if document.several else attack.name
+    return f"{attack.name}, {name(attack.level)}" if document.several else attack.name
 
 
-def ends(document: ReplayDocument) -> list[float | None]:
-    """The smallest and the largest epsilon, and no privacy: the levels that a short text tells."""
-    private = [level for level in document.levels if level is not None]
-    ends: list[float | None] = [*dict.fromkeys([private[0], private[-1]])] if private else []
-    return ends + [None] * (None in document.levels)
+def ends(document: ReplayDocument) -> list[Level]:
+    """The smallest and largest epsilon, clipping alone, no privacy: the levels that a short text tells."""
+    private = [level for level in document.levels if isinstance(level, float)]
+    return [
+        *dict.fromkeys([*private[:1], *private[-1:]]),
+        *(level for level in document.levels if not isinstance(level, float)),
+    ]
 
 
 def terms(document: ReplayDocument) -> str:

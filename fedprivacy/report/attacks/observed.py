@@ -36,7 +36,7 @@ def _groups(document: ReplayDocument) -> list[Points]:
     groups: dict[tuple[object, ...], list[tuple[Attack, Observed, Measure]]] = {}
     for one in (one for own in document.cells.values() for one in own):
         if one.attack == "passive" and one.observed and one.balanced_accuracy:
-            key = (one.seat, one.isolating, one.trust, one.epsilon)
+            key = (one.seat, one.isolating, one.trust, one.level)
             groups.setdefault(key, []).append((one, one.observed, one.balanced_accuracy))
     several = [own for own in groups.values() if len({seen for _, seen, _ in own}) > 1]
     return [sorted(own, key=lambda point: (point[1].last, point[1].first)) for own in several]
@@ -44,7 +44,7 @@ def _groups(document: ReplayDocument) -> list[Points]:
 
 def _where(document: ReplayDocument, attack: Attack) -> str:
     aside = " that isolates its victim" if attack.isolating else ""
-    level = f", {levels.at(attack.epsilon)}" if document.several else ""
+    level = f", {levels.at(attack.level)}" if document.several else ""
     return f"the seat of {figures.seat(attack.seat)}{aside}{level}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ ROW, CLOSE, HEAD, BELOW = 46.0, 26.0, 36.0, 54.0  # pixels of a row, alone and i
 LOOKS = {"server": (svg.LOCAL, "o"), "participant": (svg.DISTRIBUTED, "D")}
 OTHER = (svg.SECOND, "v")
 NAME = {False: 34, True: 40}  # characters of an attack's name, wide and narrow
+MORE = 17.0  # pixels of a heading's next line
+WRAP = {False: 38, True: 46}  # characters of a heading's line, wide and narrow
 LEFT = {False: 280.0, True: 14.0}  # pixels left of the axes, wide and narrow
 BOLD: dict[str, Any] = {"color": svg.INK, "fontsize": 13, "fontweight": "bold"}
 PLAIN: dict[str, Any] = {"color": svg.INK, "fontsize": 13}
@@ -123,9 +126,11 @@ def _rows(document: ReplayDocument, *, narrow: bool) -> Iterator[Row]:
     top = 0.0
     for (seat, level), own in document.cells.items():
         if document.several:
-            said = f"{words.capital(figures.seat(seat))}, {levels.at(level)}"
-            yield Row(top, HEAD, None, [(said, HEAD - 12, BOLD)])
-            top += HEAD
+            said = textwrap.wrap(f"{words.capital(figures.seat(seat))}, {levels.at(level)}", WRAP[narrow])
+            height = HEAD + MORE * (len(said) - 1)
+            lines = [(line, HEAD - 12 + MORE * place, BOLD) for place, line in enumerate(said)]
+            yield Row(top, height, None, lines)
+            top += height
         for one in own:
             font = PLAIN if document.several else BOLD
             texts = [(marks.short(one.name, NAME[narrow]), ROW * (0.14 if narrow else 0.34), font)]

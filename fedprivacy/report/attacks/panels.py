@@ -56,9 +56,7 @@ def followed(document: ReplayDocument) -> list[Attack]:
     for seat, own in document.seats.items():
         loosest = [level for level in document.levels if (seat, level) in document.cells][-1]
         name = figures.strongest(document.cells[seat, loosest]).name
-        same = sorted(
-            (one for one in own if one.name == name), key=lambda a: document.levels.index(a.epsilon)
-        )
+        same = sorted((one for one in own if one.name == name), key=lambda a: document.levels.index(a.level))
         found += common.spaced(same, max(2, MOST // len(document.seats)))
     return found
 

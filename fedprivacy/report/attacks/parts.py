@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report.parts import Guarantee, Part
 
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**12)]
+
+CLIPPED: Literal["clipped"] = "clipped"
+Level = float | Literal["clipped"] | None  # an epsilon, clipping alone, no privacy
 
 
 class Measure(Part):
@@ -149,13 +153,14 @@ class Empirical(Part):
 class Attack(Part):
     """One attack: who sat where, what it did, and what it amounts to.
 
-    The same name stands once for each epsilon (None: without privacy) of the attacked runs.
+    The same name stands once for each level of privacy of the attacked runs.
     """
 
     name: str = "attack"
     attack: str = ""
     seat: str
     trust: str | None = None
+    mechanism: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     observed: Observed | None = None
     isolating: bool = False
@@ -181,6 +186,11 @@ class Attack(Part):
     guarantee: Guarantee | None = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
     empirical_epsilon: Empirical | None = None
+
+    @property
+    def level(self) -> Level:
+        """The privacy of the attacked run: its epsilon, clipping alone, which has none, or None."""
+        return CLIPPED if self.epsilon is None and self.mechanism == ClipOnly.name else self.epsilon
 
     @property
     def lacks_epsilon(self) -> bool:

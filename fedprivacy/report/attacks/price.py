@@ -13,12 +13,16 @@ from matplotlib.transforms import ScaledTranslation
 
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import figures, keys
-from fedprivacy.report.attacks.parts import Attack
+from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level
 
 UPPER, LOWER, BETWEEN, BELOW = 260.0, 130.0, 50.0, 60.0  # pixels of both axes, between and below them
 APART, SHARE = 8.0, 0.5  # pixels between two attacks at one level; how much of the way to the next all take
 ROOM, MARGIN = 46.0, 0.09  # pixels that a label of the axis takes; the share of the axis beyond both ends
 BOUND = keys.Entry("The most that the guarantee allows", keys.ALLOWED, keys.BOUND_LINE, "s")
+BARE: Mapping[Level, tuple[str, str]] = {
+    CLIPPED: ("clip", "clipping alone"),
+    None: ("none", "without privacy"),
+}
 MODEL = keys.Entry("Accuracy of the attacked model", svg.INK, "-", "o")
 
 
@@ -28,7 +32,7 @@ class Line:
 
     name: str
     look: plots.Look
-    attacks: Mapping[float | None, Attack]
+    attacks: Mapping[Level, Attack]
 
     @property
     def entry(self) -> keys.Entry:
@@ -45,14 +49,14 @@ def lines(attacks: Sequence[Attack]) -> list[Line]:
         Line(
             name,
             looks[place % len(looks)],
-            {one.epsilon: one for one in reversed(attacks) if one.name == name},
+            {one.level: one for one in reversed(attacks) if one.name == name},
         )
         for place, name in enumerate(names)
     ]
 
 
 def draw(
-    levels: Sequence[float | None],
+    levels: Sequence[Level],
     lines: Sequence[Line],
     name: str,
     title: str,
@@ -63,7 +67,7 @@ def draw(
     """The attacks of one seat above, the model that they attacked below, on one axis.
 
     Args:
-        levels: Epsilons, the strictest first; None, without privacy, at the end.
+        levels: Epsilons, the strictest first; then clipping alone, and None, without privacy.
         lines: One for each attack; at two levels at least.
         name: Unique on the page.
         title: What kind of picture it is.
@@ -74,7 +78,7 @@ def draw(
         Inline SVG.
     """
     every = [one for line in lines for one in line.attacks.values()]
-    bounds = {one.epsilon: one.bound.auc for one in every if one.bound.auc is not None}
+    bounds = {one.level: one.bound.auc for one in every if one.bound.auc is not None}
     entries = [*(line.entry for line in lines), *([BOUND] if bounds else [])]
     paid = paid_lines(lines)
     if len(paid) == 1:
@@ -83,7 +87,7 @@ def draw(
     width, left, right = (360.0, 52.0, 16.0) if narrow else (920.0, 56.0, 24.0)
     lower = BETWEEN + LOWER if paid else 0.0
     height = top + UPPER + lower + BELOW
-    places = _places([level for level in levels if any(one.epsilon == level for one in every)])
+    places = _places([level for level in levels if any(one.level == level for one in every)])
     with svg.style():
         drawn = svg.figure(width, height)
         keys.write(drawn, entries, 4, 2)
@@ -112,10 +116,10 @@ def draw(
         return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
 
 
-def paid_lines(lines: Sequence[Line]) -> list[tuple[dict[float | None, float], plots.Look]]:
+def paid_lines(lines: Sequence[Line]) -> list[tuple[dict[Level, float], plots.Look]]:
     """The accuracy of the attacked models: one line, or one for each attack where these models differ."""
-    found: list[tuple[dict[float | None, float], plots.Look]] = []
-    shared: dict[float | None, set[float]] = {}
+    found: list[tuple[dict[Level, float], plots.Look]] = []
+    shared: dict[Level, set[float]] = {}
     for line in lines:
         known = {
             level: one.model_accuracy.before
@@ -131,55 +135,61 @@ def paid_lines(lines: Sequence[Line]) -> list[tuple[dict[float | None, float], p
     return found
 
 
-def _places(present: Sequence[float | None]) -> dict[float | None, float]:
-    """Where each level stands on the axis: powers of two apart, and without privacy aside."""
-    places: dict[float | None, float] = {level: math.log2(level) for level in present if level is not None}
-    if None in present:
-        private = list(places.values())
-        places[None] = private[-1] + max(1.0, 0.3 * (private[-1] - private[0]))
-    return places
+def _places(present: Sequence[Level]) -> dict[Level, float]:
+    """Where each level stands on the axis: powers of two apart, and those without an epsilon aside."""
+    places: dict[Level, float] = {level: math.log2(level) for level in present if isinstance(level, float)}
+    private = list(places.values()) or [0.0]
+    step = max(1.0, 0.3 * (private[-1] - private[0]))
+    bare = (level for level in present if not isinstance(level, float))
+    return places | {level: private[-1] + step * number for number, level in enumerate(bare, start=1)}
 
 
-def _gap(places: Mapping[float | None, float]) -> float:
+def _gap(places: Mapping[Level, float]) -> float:
     """The least distance between two levels."""
     return min(later - earlier for earlier, later in pairwise(places.values()))
 
 
-def _pixels(places: Mapping[float | None, float], width: float) -> float:
+def _pixels(places: Mapping[Level, float], width: float) -> float:
     """How many pixels of so wide an axis a power of two takes."""
     return width / ((1 + 2 * MARGIN) * (max(places.values()) - min(places.values())))
 
 
-def _axis(axes: Axes, places: Mapping[float | None, float], width: float, *, named: bool) -> None:
-    """The axis of both charts: a tick at each level, a name where there is room, a field without privacy."""
+def _axis(axes: Axes, places: Mapping[Level, float], width: float, *, named: bool) -> None:
+    """The axis of both charts: a tick at each level, a name where there is room, a field without epsilons."""
     first, last = min(places.values()), max(places.values())
     margin = MARGIN * (last - first)
     axes.set_xlim(first - margin, last + margin)
     axes.xaxis.set_major_locator(FixedLocator(list(places.values())))
     pixels = _pixels(places, width)
     shown: list[float] = []
-    # From the right, for that without privacy must have its name.
+    # From the right, for those without an epsilon must have their names.
     for place in sorted(places.values(), reverse=True):
         if not shown or (shown[-1] - place) * pixels >= ROOM:
             shown.append(place)
-    names = {place: "none" if level is None else words.number(level) for level, place in places.items()}
+    bare = [level for level in places if not isinstance(level, float)]
+    names = {
+        place: words.number(level) if isinstance(level, float) else BARE[level][0]
+        for level, place in places.items()
+    }
     axes.xaxis.set_major_formatter(
         FuncFormatter(lambda x, _: names.get(x, "") if named and x in shown else "")
     )
-    if None in places:
-        private = max(place for level, place in places.items() if level is not None)
-        axes.axvspan((private + last) / 2, last + margin, color=svg.GRID, alpha=0.4, linewidth=0, zorder=0)
+    if bare:
+        private = max((place for level, place in places.items() if level not in bare), default=first - margin)
+        begins = (private + places[bare[0]]) / 2
+        axes.axvspan(begins, last + margin, color=svg.GRID, alpha=0.4, linewidth=0, zorder=0)
     if named:
-        axes.set_xlabel("Epsilon (none: without privacy)" if None in places else "Epsilon", labelpad=6)
+        meant = ", ".join(": ".join(BARE[level]) for level in bare)
+        axes.set_xlabel(f"Epsilon ({meant})" if bare else "Epsilon", labelpad=6)
 
 
 def _line(
     axes: Axes,
-    places: Mapping[float | None, float],
-    values: Mapping[float | None, float],
+    places: Mapping[Level, float],
+    values: Mapping[Level, float],
     look: plots.Look,
     shift: float = 0.0,
-    ends: Mapping[float | None, tuple[float, float]] | None = None,
+    ends: Mapping[Level, tuple[float, float]] | None = None,
 ) -> None:
     """Points so many pixels aside, their intervals, and a line through those that have an epsilon."""
     color, marker, line = look
@@ -192,7 +202,7 @@ def _line(
             color=color, linewidth=1.5, marker="_", markersize=7, transform=aside,
         )  # fmt: skip
     ordered = [level for level in places if level in values]
-    private = [level for level in ordered if level is not None]
+    private = [level for level in ordered if isinstance(level, float)]
     axes.plot(
         [places[level] for level in private], [values[level] for level in private],
         color=color, linestyle=line, linewidth=1.5, transform=aside,

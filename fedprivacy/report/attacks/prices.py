@@ -23,7 +23,7 @@ def sections(document: ReplayDocument) -> list[Section]:
         return []
     blocks: list[Block | Details] = []
     for number, (seat, own) in enumerate(document.seats.items(), start=1):
-        if len({one.epsilon for one in own}) > 1:
+        if len({one.level for one in own}) > 1:
             blocks += [
                 Text(_seen(document, own, paid=number == 1)),
                 _picture(document, seat, f"price-{number}"),
@@ -34,10 +34,10 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 def _seen(document: ReplayDocument, own: Sequence[Attack], *, paid: bool) -> str:
     """What became of the attack that is strongest where least is guaranteed, where most is."""
-    present = [level for level in document.levels if any(one.epsilon == level for one in own)]
+    present = [level for level in document.levels if any(one.level == level for one in own)]
     loose, strict = present[-1], present[0]
-    best = figures.strongest([one for one in own if one.epsilon == loose])
-    there = next((one for one in own if one.epsilon == strict and one.name == best.name), None)
+    best = figures.strongest([one for one in own if one.level == loose])
+    there = next((one for one in own if one.level == strict and one.name == best.name), None)
     who = f"From the seat of {figures.seat(best.seat)}"
     if there is None:
         return f"{who}, {best.name} was not played {levels.at(strict)}. {levels.terms(document)}"
@@ -61,8 +61,8 @@ def _paid(loose: Attack, strict: Attack) -> str:
     if before is None or after is None:
         return ""
     return (
-        f"The model's accuracy is {words.accuracy(before)} {levels.at(loose.epsilon)} and "
-        f"{words.accuracy(after)} {levels.at(strict.epsilon)}. "
+        f"The model's accuracy is {words.accuracy(before)} {levels.at(loose.level)} and "
+        f"{words.accuracy(after)} {levels.at(strict.level)}. "
     )
 
 
@@ -77,7 +77,8 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
         if bounded
         else f"Nothing is guaranteed against {figures.seat(seat)}, so no bound is drawn."
     )
-    aside = " The grey field is without privacy." if None in document.levels else ""
+    bare = [levels.at(level) for level in document.levels if not isinstance(level, float)]
+    aside = f" The grey field is {words.listed(bare, 'or')}." if bare else ""
     accuracies = [y for of, _ in price.paid_lines(lines) for y in of.values()]
     cut = words.cut_axis(plots.accuracy_range(accuracies)[0]) if accuracies else ""
     return Picture(
@@ -94,7 +95,7 @@ def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
 
 def _said(one: Attack) -> str:
     return (
-        f"{words.capital(levels.name(one.epsilon))}, {one.name}: AUC {figures.share(one.auc.value)} "
+        f"{words.capital(levels.name(one.level))}, {one.name}: AUC {figures.share(one.auc.value)} "
         f"({figures.ends(one.auc)}), bound {figures.at_most(one.bound.auc)}, accuracy "
         f"{words.accuracy(one.model_accuracy.before)}."
     )
@@ -106,7 +107,7 @@ def _table(document: ReplayDocument, seat: str, terms: str) -> Table:
         rate = one.tpr_at_fpr.get("0.01")
         rows.append(
             (
-                words.capital(levels.name(one.epsilon)),
+                words.capital(levels.name(one.level)),
                 one.name,
                 f"{figures.share(one.auc.value)} ({figures.ends(one.auc)})",
                 figures.at_most(one.bound.auc),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.attacks import (
     figures,
@@ -18,7 +19,7 @@ from fedprivacy.report.attacks import (
     table,
 )
 from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
+from fedprivacy.report.attacks.parts import CLIPPED, Attack
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
 from fedprivacy.report.documents import Arm
 from fedprivacy.report.wording import TRAINING
@@ -67,7 +68,9 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
 def _guarantees(document: ReplayDocument) -> list[Block | Details]:
     cells = [
         protection.Protected(
-            Arm(document.trust_at(level)), level if document.several else None, document.guarantees(level)
+            Arm(document.trust_at(level), ClipOnly.name if level == CLIPPED else None),
+            level if document.several and isinstance(level, float) else None,
+            document.guarantees(level),
         )
         for level in document.levels
     ]
@@ -103,6 +106,7 @@ def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
         tiles.append(("Training runs", f"{first.seeds:,}", f"attacked{each}, each with a seed of its own"))
     unit = document.setting("privacy", "unit")
     adds = TRAINING.of(unit if isinstance(unit, str) else None).noise.get(document.trust, "")
-    beside = " Beside it: runs without noise." if document.several and None in document.levels else ""
+    bare = document.several and not {None, CLIPPED}.isdisjoint(document.levels)
+    beside = " Beside it: runs without noise." if bare else ""
     tiles.append(("Trust model", words.trust(document.trust), adds + beside))
     return tiles

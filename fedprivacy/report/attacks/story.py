@@ -68,7 +68,7 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 def _told(document: ReplayDocument) -> list[Told]:
     shown = dict.fromkeys([document.levels[-1], document.levels[0]]) if document.levels else ()
-    attacks = [one for level in shown for one in document.attacks if one.epsilon == level and one.stories]
+    attacks = [one for level in shown for one in document.attacks if one.level == level and one.stories]
     return [
         Told(
             one,
@@ -131,7 +131,7 @@ def _draw(
             _panel(axes, told)
             name = marks.short(told.attack.name, 28)
             if document.several:
-                plots.heading(axes, words.capital(levels.name(told.attack.epsilon)), shift=-36)
+                plots.heading(axes, words.capital(levels.name(told.attack.level)), shift=-36)
             plots.heading(axes, name, shift=-36, up=LEVEL * document.several, color=svg.INK, bold=True)
         return svg.write(drawn, f"story-{'narrow' if width < 600 else 'wide'}", title, said)
 

@@ -25,7 +25,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     scores = [
         _scores(document, scored)
         for level in document.levels
-        if (scored := [one for one in attacks if one.epsilon == level and (one.scores or one.blind)])
+        if (scored := [one for one in attacks if one.level == level and (one.scores or one.blind)])
     ]
     if scores:
         blocks.append(Details("Every score by itself, and a look at the record alone", scores))
@@ -144,14 +144,14 @@ def _scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
             *(_measure(one.blind) for one in attacks),
         )
     )
-    level = attacks[0].epsilon
+    level = attacks[0].level
     return Table(
         _with(
             f"{words.capital(levels.at(level))}:" if document.several else "",
             "AUC of each score with its 95 % interval over targets (of several runs their means). The one "
             "marked as chosen did best on the calibration half, or as well as that and stands higher, and is "
             "the one told above; a larger one here was not known to be larger before.",
-            levels.terms(document) if level is not None else "",
+            levels.terms(document) if isinstance(level, float) else "",
         ),
         ("Score", *(one.name for one in attacks)),
         rows,

@@ -10,6 +10,7 @@ from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Pa
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.scenario import Scenario
+from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining
 
 
 def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) -> Iterator[Finding]:
@@ -49,10 +50,26 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
     if run.privacy.noise_draw == "sum":
         what = "the noise is drawn for sums, and no single update could be seen or sent"
         yield Finding(("privacy", "noise_draw"), what, 'Set noise_draw = "client".', literal("sum"))
+    yield from _fixed_draws(run)
     for name, attack in attacks.items():
         yield from (
             Finding(("attacks", name, key), what, remedy)
             for key, what, remedy in _of_attack(run, game, attack)
+        )
+
+
+def _fixed_draws(run: Scenario) -> Iterator[Finding]:
+    """Refuses batches in which a record in or out moves others: no adjacency covers the game's coin then."""
+    training = run.training
+    if run.privacy.unit != "example" or isinstance(training, PoissonTraining):
+        return
+    if isinstance(training, ReplacementTraining) or training.batch_size != "all":
+        yield Finding(
+            ("training", "batches"),
+            "a record in or out, which is the coin of the game, changes here which others share a batch: "
+            'unit = "example" does not cover that',
+            'Set batches = "poisson", or batch_size = "all" with shuffled ones.',
+            literal(training.batches),
         )
 
 

@@ -49,16 +49,26 @@ class AttackScenario(Scenario):
 
     @property
     def variants(self) -> list[Self]:
-        """The scenarios that are played, each with one privacy: at every epsilon, and without any."""
-        game = self.game.model_copy(update={"epsilons": (), "unprotected": False})
+        """The scenarios that are played, each with one privacy: every epsilon, clipping alone, and none."""
+        game = self.game.model_copy(update={"epsilons": (), "clipped": False, "unprotected": False})
         found = []
         plain = Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
-        for trust, epsilon in _levels(self, self.game):
-            run = plain.cell(trust, epsilon, self.seed)
+        for trust, epsilon, clipped in _levels(self, self.game):
+            run = plain.cell(trust, epsilon, self.seed, clipped=clipped)
             parts = {key: getattr(run, key) for key in Scenario.model_fields if key != "compare"}
             found.append(self.model_copy(update={**parts, "game": game}))
         own = [] if self.game.epsilons else [self.model_copy(update={"game": game})]
         return own + found
+
+    @property
+    def kept(self) -> str:
+        """The privacy of a variant in a few words; that of clipping alone names no epsilon."""
+        privacy = self.privacy
+        if privacy.epsilon is not None:
+            return f"epsilon {privacy.epsilon:g}"
+        if privacy.noise_multiplier is not None:
+            return f"noise multiplier {privacy.noise_multiplier:g}"
+        return "no privacy" if privacy.clipping_norm is None else "clipping alone"
 
     @property
     def warm_up(self) -> int:
@@ -102,24 +112,27 @@ def _own(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
     return parts, found
 
 
-def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | None]]:
-    """Trust and epsilon of the runs that the game asks for beside the scenario's own privacy."""
-    yield from ((run.privacy.trust, epsilon) for epsilon in game.epsilons)
+def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | None, bool]]:
+    """Of the runs that the game asks for beside the scenario's own: trust, epsilon, whether it only clips."""
+    yield from ((run.privacy.trust, epsilon, False) for epsilon in game.epsilons)
+    if game.clipped:
+        yield "none", None, True
     if game.unprotected:
-        yield "none", None
+        yield "none", None, False
 
 
 def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[Finding]:
     """What is wrong with the runs that the game asks for."""
-    for key, asked in (("epsilons", game.epsilons), ("unprotected", game.unprotected)):
-        if asked and run.privacy.trust == "none":
+    for key in ("epsilons", "clipped", "unprotected"):
+        if getattr(game, key) and run.privacy.trust == "none":
             remedy = 'Remove it, or set privacy.trust = "local" or "central".'
             yield Finding(("game", key), 'has no effect with privacy.trust = "none"', remedy)
             return
-    for trust, epsilon in _levels(run, game):
-        for finding in inspect(cell(training, Corner(trust), epsilon)).findings:
+    for trust, epsilon, clipped in _levels(run, game):
+        key = "epsilons" if epsilon else "clipped" if clipped else "unprotected"
+        for finding in inspect(cell(training, Corner(trust, clipped=clipped), epsilon)).findings:
             what = f"cannot be played at {epsilon or 'no'} epsilon: {dotted(finding.path)}: {finding.what}"
-            yield Finding(("game", "epsilons" if epsilon else "unprotected"), what, finding.remedy)
+            yield Finding(("game", key), what, finding.remedy)
 
 
 def _refuse(problems: Sequence[Problem]) -> None:

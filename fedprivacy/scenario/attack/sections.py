@@ -36,6 +36,10 @@ class GameSettings(Section):
         description="The game is played at each of these epsilons, such as [1.0, 8.0]; without any at "
         "privacy.epsilon.",
     )
+    clipped: bool = Field(
+        False,
+        description="Whether it is played with clipping alone too: a heuristic, which has no epsilon.",
+    )
     unprotected: bool = Field(False, description="Whether it is played without any privacy too.")
     transcripts: bool = Field(
         True, description="Whether what passive attackers see is stored, to be scored again without training."
@@ -97,8 +101,8 @@ class Ascent(_Attack):
         None,
         gt=0,
         le=10**6,
-        description="By what a participant multiplies its ascent to survive averaging; else the cohort's "
-        "size.",
+        description="By what a participant multiplies its ascent to survive averaging; else what the server "
+        "divides by: the cohort's size.",
         examples=[4.0],
     )
 

@@ -67,6 +67,19 @@ def test_the_membership_of_a_record_is_one_step_or_two(unit: str, adjacency: str
     assert "the cohort stays secret" in bound.words
 
 
+def test_a_record_in_or_out_of_sampled_batches_costs_no_more_than_one_that_is_replaced() -> None:
+    """One that is out has zero gradients: what zero-out has exactly, and replace-one among much else."""
+    batch = dp.PoissonSampledDpEvent(0.2, dp.GaussianDpEvent(2.0))
+    event = to_json(dp.SelfComposedDpEvent(batch, 50))
+    claims = [{"observer": "server", "event": event, "assumptions": ["noise is drawn"]}]
+    areas = [
+        bound_of_ledger({**ledger(adjacency, "example"), "claims": claims}, "server").curve.auc
+        for adjacency in ("add-remove", "zero-out", "replace-one")
+    ]
+    assert areas[0] == pytest.approx(areas[1], abs=1e-3)
+    assert 0.6 < areas[0] < areas[2] - 0.05
+
+
 def test_the_tightest_claim_counts() -> None:
     bound = bound_of_ledger(ledger(), "outsider")
     assert bound.curve == GaussianCurve(0.25)

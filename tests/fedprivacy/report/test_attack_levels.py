@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack_documents import ACCURACY, EPSILONS, UNDRAWN, at_levels, of_seeds
+from attack_documents import ACCURACY, EPSILONS, UNDRAWN, at_levels, of_seeds, with_clipping
 from pages import HOSTILE, MEASURE, OPENED, Page, check_epsilons, check_whole, poisoned, safe
 
 from fedprivacy import report
@@ -21,15 +21,18 @@ from fedprivacy.report.reading import read
 from scenarios.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}
-NAMES = ("local", "central")
+TRUSTS = ("local", "central")
+NAMES = (*TRUSTS, "clipped")
+CLIPPING = "clipping alone (a heuristic, no epsilon)"
 
 
 @pytest.fixture(scope="module")
 def levelled(documents: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Three attacks, each at three epsilons and without privacy, of three seeds."""
+    """Three attacks, each at three epsilons and without privacy, of three seeds; and with clipping alone."""
     bare = documents["bare"]
     one = {**bare, "attacks": [of_seeds(attack, 3) for attack in bare["attacks"]]}
-    return {trust: at_levels(one, STRENGTHS, trust) for trust in NAMES}
+    found = {trust: at_levels(one, STRENGTHS, trust) for trust in TRUSTS}
+    return {**found, "clipped": with_clipping(found["local"])}
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -141,6 +144,41 @@ def test_every_attack_stands_at_every_epsilon(page: Page) -> None:
         assert f"{name}, no privacy" in said
     assert "From the seat of the server, at epsilon 8" in page.text("figures")
     assert "<figcaption>raising, epsilon 1, from the seat of the server" in page.html
+
+
+def test_clipping_alone_is_a_level_of_its_own_between_the_epsilons_and_no_privacy(plain) -> None:
+    document = plain["clipped"]
+    result = read(document)
+    assert isinstance(result, ReplayDocument)
+    assert result.levels == (*EPSILONS, "clipped", None)
+    assert result.planned == len(result.attacks) == 15
+    said = text_of(document, "sentence")
+    assert f"With {CLIPPING} the server reaches AUC 0.950" in said
+    assert said.index("Without privacy") < said.index(CLIPPING) < said.index("At epsilon 64")
+    assert f"With {CLIPPING}: no guarantee against anyone." in text_of(document, "aside")
+    page = Page(report.render(document))
+    rows = [
+        row
+        for row in page.rows("price")
+        if row[0].replace("\N{NO-BREAK SPACE}", " ") == CLIPPING.capitalize()
+    ]
+    assert [row[1] for row in rows] == ["listening", "raising", "listening-aside"]
+    assert {cell.lower().replace("\N{NO-BREAK SPACE}", " ") for row in rows for cell in row[3::2][:2]} == {
+        "no guarantee"
+    }
+    assert f"From the seat of the server, with {CLIPPING}" in text_of(document, "figures")
+    assert f"The grey field is with {CLIPPING} or without privacy." in text_of(document, "price")
+    assert "epsilon clip" not in page.text("main").lower()
+    assert "clipping alone is a heuristic" in text_of(document, "guarantees")
+
+
+def test_a_run_that_only_clips_is_not_taken_for_one_without_privacy(plain) -> None:
+    document = plain["clipped"]
+    attacks = [one for one in document["attacks"] if one["epsilon"] is None]
+    result = read({**document, "attacks": attacks})
+    assert isinstance(result, ReplayDocument)
+    assert (result.levels, result.several) == (("clipped", None), True)
+    Page(report.render({**document, "attacks": attacks}))
 
 
 def test_the_pictures_follow_one_attack_of_each_seat_and_are_a_dozen_at_most(levelled) -> None:
@@ -275,10 +313,11 @@ def test_a_damaged_attack_is_refused_in_words(plain, change: dict[str, Any], mes
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
+@pytest.mark.parametrize("name", ["local", "clipped"])
 def test_the_page_shows_in_a_real_browser(
-    levelled, browser: Any, width: int, dark: bool, tmp_path: Path
+    levelled, browser: Any, name: str, width: int, dark: bool, tmp_path: Path
 ) -> None:
-    browser.open(report.write(levelled["local"], tmp_path), width, dark=dark)
+    browser.open(report.write(levelled[name], tmp_path), width, dark=dark)
     browser.evaluate(OPENED)
     found = browser.evaluate(MEASURE)
     assert len(found["sizes"]) == found["figures"] > 0
@@ -290,6 +329,8 @@ def test_the_terminal_shows_each_epsilon_the_finding_and_the_verdict(
     plain, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verdict = {"words": "All attacks stay under their bounds.", "refuted": [], "checks": 27}
+    show_replay(plain["clipped"])
+    assert CLIPPING in " ".join(capsys.readouterr().out.split())
     show_replay({**plain["local"], "verdict": verdict})
     lines = capsys.readouterr().out.splitlines()
     for level in ("at epsilon 1", "at epsilon 8", "at epsilon 64", "without privacy"):

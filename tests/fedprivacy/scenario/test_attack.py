@@ -7,6 +7,8 @@ import tomllib
 import pytest
 
 from fedprivacy.errors import ScenarioError
+from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.planning import plan_of
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads, sections_of
 
@@ -204,6 +206,21 @@ ONE_MISTAKE = {
             'privacy.trust = "local" or "central".'
         ],
     ),
+    "nothing to clip by": (
+        [("victim = 3", "victim = 3\nclipped = true")],
+        [
+            'my.toml:21: game.clipped: has no effect with privacy.trust = "none". Remove it, or set '
+            'privacy.trust = "local" or "central".'
+        ],
+    ),
+    "batches of single records that a record in or out changes": (
+        [('trust = "none"', 'trust = "none"\nunit = "example"\n[training]\nbatch_size = 16')],
+        [
+            'my.toml:18: training.batches = "shuffled": a record in or out, which is the coin of the game, changes '
+            'here which others share a batch: unit = "example" does not cover that. Set batches = "poisson", or '
+            'batch_size = "all" with shuffled ones.'
+        ],
+    ),
     "an ascent that is sent to everybody and to one": (
         [('seat = "server"', "isolating = true\neverybody = true")],
         [
@@ -342,6 +359,40 @@ def test_central_noise_bears_an_attack_within_the_rounds_that_it_is_made_for() -
     assert 1 + sum(scenario.attacks[name].played(90) for name in ("look", "inside")) == scenario.server.rounds
 
 
+def test_games_on_single_records_may_have_batches_that_a_record_in_or_out_leaves_alone() -> None:
+    batches = ('batches="shuffled", batch_size="all"', 'batches="poisson", steps=2, rate=0.5')
+    for one in batches:
+        assert (
+            loads(GOOD, overrides=['privacy.unit="example"', f"training={{{one}}}"]).privacy.unit == "example"
+        )
+    told = complaints(
+        GOOD, 'privacy.unit="example"', 'training={batches="with-replacement", steps=2, batch_size=4}'
+    )
+    assert ["changes here which others share a batch" in line for line in told] == [True]
+
+
+def test_clipping_alone_keeps_the_norm_and_nothing_else_and_is_never_called_an_epsilon() -> None:
+    text = change(
+        ('trust = "none"', LOCAL),
+        ("rounds = 5", "rounds = 200"),
+        ("victim = 3", "victim = 3\nwarm_up = 1\nclipped = true\nunprotected = true"),
+    )
+    own, clipped, bare = loads(text).variants
+    assert (clipped.privacy.trust, clipped.privacy.clipping_norm, bare.privacy.clipping_norm) == (
+        "none",
+        1.0,
+        None,
+    )
+    assert clipped.game == bare.game == own.game
+    assert not clipped.game.clipped
+    assert [one.kept for one in (own, clipped, bare)] == [
+        "noise multiplier 2",
+        "clipping alone",
+        "no privacy",
+    ]
+    assert plan_of(clipped).mechanism == ClipOnly(1.0)
+
+
 def test_every_epsilon_and_no_privacy_are_scenarios_of_their_own() -> None:
     text = change(
         ('trust = "none"', CENTRAL.replace("noise_multiplier = 2.0", "epsilon = 3.0")),
@@ -375,7 +426,7 @@ def test_what_is_saved_is_read_again_as_the_same_scenario() -> None:
     assert again == scenario
     assert again.to_toml() == saved
     stored, written = tomllib.loads(saved), tomllib.loads(text)
-    assert stored["game"] == {**written["game"], "unprotected": False, "transcripts": True}
+    assert stored["game"] == {**written["game"], "clipped": False, "unprotected": False, "transcripts": True}
     for name, attack in written["attacks"].items():
         assert {key: stored["attacks"][name][key] for key in attack} == attack
     assert list(stored["attacks"]) == ["look", "climb", "inside"]
