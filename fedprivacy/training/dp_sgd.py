@@ -22,6 +22,7 @@ from fedprivacy.training.cohort import Index, LocalTraining, batches
 from fedprivacy.training.examples import clipped_sums
 
 
+@np.errstate(over="ignore", invalid="ignore")  # weights that a server chose, or that diverge, may be anything
 def train_examples(
     module: nn.Module,
     weights: NDArray[np.float32],
@@ -73,7 +74,7 @@ def train_examples(
     zeroed, everyone, least = np.zeros(len(clients), dtype=np.int64), range(len(clients)), steps.min()
     for step in range(index.shape[1]):
         # A client that has no batch left stays where it is.
-        rows = everyone if step < least else np.flatnonzero(step < steps)
+        rows: Sequence[int] = everyone if step < least else np.flatnonzero(step < steps).tolist()
         at = slice(None) if rows is everyone else rows
         here = weights if step == 0 else (weights + way[at]).astype(np.float32)
         batch = index[at, step]
@@ -141,9 +142,7 @@ def clipped_gradients(
     return -found.sums.to(torch.float64), found.zeroed.numpy()
 
 
-def _projected(
-    way: NDArray[np.float64], start: NDArray[np.float32], radius: float
-) -> NDArray[np.float64]:
+def _projected(way: NDArray[np.float64], start: NDArray[np.float32], radius: float) -> NDArray[np.float64]:
     """The way from the start to the nearest weights within a ball around zero."""
     weights = start + way
     norms = np.linalg.norm(weights, axis=1, keepdims=True)

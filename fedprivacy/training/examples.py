@@ -3,8 +3,8 @@
 Logistic regression is clipped in closed form, chains of linear layers by the factors of their gradients,
 chains with convolutions by one ordinary pass and formed gradients of the convolutions, any other module by
 `vmap` of its gradient. In each the length of a gradient is taken from the very numbers that are summed, so
-that what one record adds is at most C. A computation has the same shape whether a record counts or not: the gradients of others keep their
-rounding.
+that what one record adds is at most C. A computation has the same shape whether a record counts or not: the
+gradients of others keep their rounding.
 """
 
 from __future__ import annotations
@@ -76,14 +76,16 @@ def _sums(
 ) -> tuple[Tensor, Tensor]:
     way = _WAYS.get(module)
     if way is None:
-        if is_logistic(module):
-            way = logistic_sums
-        elif is_linear(module):
-            way = _factored
-        else:
-            way = chain_sums if is_convolutional(module) else _formed
-        _WAYS[module] = way
+        way = _WAYS[module] = _way_of(module)
     return way(module, weights, x, y, used, clipping_norm)
+
+
+def _way_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    if is_logistic(module):
+        return logistic_sums
+    if is_linear(module):
+        return _factored
+    return chain_sums if is_convolutional(module) else _formed
 
 
 @torch.enable_grad()

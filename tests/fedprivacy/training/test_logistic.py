@@ -48,3 +48,13 @@ def test_records_are_flattened_only_where_the_module_does_so() -> None:
     found = clipped_sums(module, weights, torch.ones(2, 4, 2, 3), torch.zeros_like(used).long(), used, 1.0)
     assert found.zeroed.tolist() == [4, 4]  # the module itself raises
     assert not found.sums.any()
+
+
+def test_tiny_factors_do_not_vanish_from_the_norm() -> None:
+    """Logits 57 apart leave probabilities of 2e-25, whose squares are below the least float32."""
+    module = MODELS["flat"]
+    weights = torch.zeros(21)
+    weights[18] = 57.0  # the bias of the record's own class
+    x, y = torch.full((1, 1, 6), 1e15), torch.zeros(1, 1, dtype=torch.int64)
+    found = clipped_sums(module, weights, x, y, torch.ones(1, 1, dtype=torch.bool), 1e-12)
+    assert found.sums.double().norm().item() == pytest.approx(1e-12, rel=1e-5, abs=0)
