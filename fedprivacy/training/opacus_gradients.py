@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import torch
 from opacus import GradSampleModule
-from opacus.optimizers import DPOptimizer
 from torch import Tensor, nn
 
 from fedprivacy.training.examples import by_themselves, check_labels
@@ -34,12 +33,11 @@ def keep_images_in_order(module: nn.Module) -> None:
             )
 
 
-def form_gradients(private: GradSampleModule, optimizer: DPOptimizer, x: Tensor, y: Tensor) -> int:
-    """Forms the gradients of records, which the optimizer's next step clips and sums.
+def form_gradients(private: GradSampleModule, x: Tensor, y: Tensor) -> int:
+    """Forms the gradients of records, which the next step of Opacus' optimizer clips and sums.
 
     Args:
         private: The model with Opacus' hooks, to (batch, classes) logits, each record by itself.
-        optimizer: Opacus' optimizer of its weights.
         x: Records, in the precision of the weights, shape (batch, *features).
         y: Labels, int64, shape (batch,).
 
@@ -49,56 +47,68 @@ def form_gradients(private: GradSampleModule, optimizer: DPOptimizer, x: Tensor,
     """
     raising = 0
     try:
-        samples = _samples(private, optimizer, x, y)
+        samples = gradients_of(private, x, y)
     except Exception:
-        samples, raising = _without_raising(private, optimizer, x, y)
+        samples, raising = _without_raising(private, x, y)
     return raising + _zero_broken(samples)
 
 
-def _samples(private: GradSampleModule, optimizer: DPOptimizer, x: Tensor, y: Tensor) -> list[Tensor]:
-    """The gradients of records, one tensor of shape (batch, *shape of it) for each parameter.
+def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor) -> list[Tensor]:
+    """The gradients of records, which Opacus' hooks leave at the weights too.
+
+    Args:
+        As `form_gradients` has them.
+
+    Returns:
+        For each weight that is trained a tensor of shape (batch, *shape of the weight).
 
     Raises:
-        Exception: whatever the module raises; nothing is left of the records then.
+        Exception: whatever the module or Opacus raises; nothing is left of the records then.
     """
-    optimizer.zero_grad()
+    private.set_grad_sample_to_none()
+    weights = _trained(private)
     if not len(y):  # not every model can be asked about no records
-        return _given(optimizer, [weight.new_zeros((0, *weight.shape)) for weight in optimizer.params])
+        return _given(private, [weight.new_zeros((0, *weight.shape)) for weight in weights])
     try:
         check_labels(y)
         nn.functional.cross_entropy(private(x), y).backward()
-        return optimizer.grad_samples
+        samples = [weight.grad_sample for weight in weights]  # type: ignore[attr-defined]
+        if any(not isinstance(sample, Tensor) for sample in samples):
+            raise ValueError("Opacus has no gradients of single records by some of the weights")
     except Exception:
         _forget(private)
         raise
+    return samples
 
 
-def _without_raising(
-    private: GradSampleModule, optimizer: DPOptimizer, x: Tensor, y: Tensor
-) -> tuple[list[Tensor], int]:
+def _without_raising(private: GradSampleModule, x: Tensor, y: Tensor) -> tuple[list[Tensor], int]:
     """The gradients where something raised, without the records that raise by themselves, and their number.
 
     The others are taken together once more; one by one only where that raises too.
     """
 
     def gradient(record: int) -> list[Tensor]:
-        return _samples(private, optimizer, x[record : record + 1], y[record : record + 1])
+        return gradients_of(private, x[record : record + 1], y[record : record + 1])
 
     alone = dict(by_themselves(range(len(y)), gradient))
     raising = len(y) - len(alone)
     if raising:
         rest = torch.tensor(list(alone), dtype=torch.int64)
         try:
-            return _samples(private, optimizer, x[rest], y[rest]), raising
+            return gradients_of(private, x[rest], y[rest]), raising
         except Exception:
             pass  # nothing but one by one is left
-    return _given(optimizer, [torch.cat(parts) for parts in zip(*alone.values(), strict=True)]), raising
+    return _given(private, [torch.cat(parts) for parts in zip(*alone.values(), strict=True)]), raising
 
 
-def _given(optimizer: DPOptimizer, samples: list[Tensor]) -> list[Tensor]:
-    """Has the optimizer take these gradients."""
-    for weight, sample in zip(optimizer.params, samples, strict=True):
-        weight.grad_sample = sample
+def _trained(private: GradSampleModule) -> list[nn.Parameter]:
+    return [weight for weight in private.parameters() if weight.requires_grad]
+
+
+def _given(private: GradSampleModule, samples: list[Tensor]) -> list[Tensor]:
+    """Leaves these gradients at the weights, as the hooks do."""
+    for weight, sample in zip(_trained(private), samples, strict=True):
+        weight.grad_sample = sample  # type: ignore[attr-defined]
     return samples
 
 

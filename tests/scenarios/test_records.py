@@ -12,11 +12,15 @@ import numpy as np
 import pytest
 import torch
 
+from clients.app import faults_of
 from clients.fleet import Budgets, Fleet
 from clients.training import answer
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.batches import PoissonBatches
+from fedprivacy.data.dataset import Dataset
+from fedprivacy.data.partition import Partition
+from fedprivacy.data.population import Population
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
@@ -32,6 +36,21 @@ CENTRAL = (
     "privacy={trust='central', unit='example', epsilon=4.0, delta=1e-3, clipping_norm=1.0}",
     "training={batches='poisson', steps=1, rate=0.5, learning_rate=0.5}",
 )
+
+EMBEDDING = """
+from torch import nn
+
+class Codes(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.table = nn.Embedding(10, classes)
+
+    def forward(self, x):
+        return self.table(x.long()).sum(1)
+
+def make(features, classes):
+    return Codes(classes)
+"""
 
 
 def epsilons(document: dict) -> dict[str, float | None]:
@@ -201,3 +220,37 @@ def test_clipping_alone_is_no_guarantee(make_scenario) -> None:
     stated = guarantees(Ledger(plan).to_json())
     assert [one.epsilon for one in stated] == [None] * 3
     assert "heuristic" in stated[0].words
+
+
+@pytest.mark.parametrize("trainer", ["fedprivacy", "opacus"])
+@pytest.mark.parametrize("plan", ["poisson", "all"])
+def test_a_record_that_raises_moves_what_a_client_answers_by_no_more_than_any_other(
+    make_scenario, trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trainer: str, plan: str
+) -> None:
+    """A code that an embedding does not have, through the real apps: with next to no noise the sum of a step
+    moves by 2 C at most, where the noise is made for the replacement of a record."""
+    if trainer == "opacus":
+        pytest.importorskip("opacus")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"embedding_{trainer}.py").write_text(EMBEDDING)
+    batches = {"poisson": "'poisson', steps=1, rate=0.9999", "all": "'shuffled', batch_size='all'"}[plan]
+    asked = make_scenario(
+        f"model={{name='code', factory='embedding_{trainer}:make'}}",
+        f"training={{batches={batches}, learning_rate=1.0, trainer='{trainer}'}}",
+        "privacy={trust='local', unit='example', noise_multiplier=1e-4, delta=1e-3, clipping_norm=1.0}",
+    )
+    codes = np.arange(40)[:, None] % np.array([10, 7])
+    x, y = codes.astype(np.float32), (codes[:, 0] > 4).astype(np.int64)
+    people = Population(Dataset(x, y, x[:1], y[:1], 2), Partition(np.arange(40), np.array([0, 40]), np.arange(0)))
+    sent = []
+    for bad in (False, True):
+        x[3, 0] = 10 if bad else 3
+        fleet = Fleet.of(asked, people, allow_code=True)
+        played = trial(asked, people, fleet=fleet)
+        before = played.federation.weights.copy()
+        sent.append((played.play(1) - before) * 40)
+        faults = faults_of(played.grid.states.values(), round=0)
+        assert (faults.zeroed, faults.failed) == (bad, 0)
+    clean, moved = np.linalg.norm(sent[0]), np.linalg.norm(sent[0] - sent[1])
+    assert clean > 5
+    assert 0.1 < moved <= 2

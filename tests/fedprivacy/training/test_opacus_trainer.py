@@ -247,7 +247,7 @@ class Raising(torch.autograd.Function):
     @staticmethod
     def backward(ctx, back: torch.Tensor) -> torch.Tensor:
         [x] = ctx.saved_tensors
-        if (x[:, 0] > 500).any():
+        if (x.abs() > 1000).any():
             raise ArithmeticError
         return back
 
@@ -256,8 +256,7 @@ class ChoosyBack(Choosy):
     """Raises on the way back, between two layers."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        inner = torch.cat([x[:, :1], self.first(x).tanh()[:, 1:]], dim=1)
-        return self.last(Raising.apply(inner))
+        return self.last(Raising.apply(self.first(x)))
 
 
 def choosy(module: nn.Module) -> Problem:
@@ -276,17 +275,17 @@ def test_a_record_that_raises_counts_as_zero_and_changes_no_other(
     problem, options = choosy(module), LocalTraining(PoissonBatches(3, rate=1.0), 0.5, momentum=0.5)
     if most:
         monkeypatch.setattr(opacus_trainer, "MOST_NUMBERS", most * len(problem.weights))
-    own, noise = problem.records[1], Gaussian(1.0, 2.0)
+    own, noise = problem.records[1], Gaussian(0.5, 2.0)
     problem.x[own[[2, 7]], 0] = 1e6
     problem.x[own[4], 1] = torch.nan
-    for added in (None, noise):
+    for added in (None, noise) if clipping_norm else (None,):
         found, zeroed = problem.train(options, clipping_norm=clipping_norm, noise=added)
         assert zeroed.tolist() == [0, 3 * 3]
         problem.records[1] = np.delete(own, [2, 7])
         without, also = problem.train(options, clipping_norm=clipping_norm, noise=added)
         assert also.tolist() == [0, 3]
         assert np.abs(found - without).max() <= 1e-12 * np.abs(without).max()
-        assert np.abs(found).min(axis=1).all()
+        assert (np.abs(found).max(axis=1) > 1e-2).all()
         problem.records[1] = own
     found, _ = problem.train(options, clipping_norm=clipping_norm)
     expected, zeroed = problem.train(options, dp_sgd.train_examples, clipping_norm)
@@ -488,7 +487,7 @@ class Constant(nn.Module):
     ("module", "why"),
     [
         (nn.Sequential(nn.Linear(9, 4), nn.ReLU(inplace=True), nn.Linear(4, 3)), "inplace"),
-        (Halved(), "[Gg]radient"),
+        (Halved(), "no gradients of single records"),
         (Twice(), "Opacus gets wrong gradients"),
         (Constant(), "float64"),
     ],
