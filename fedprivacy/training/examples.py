@@ -9,8 +9,9 @@ gradients of others keep their rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,6 +24,9 @@ from fedprivacy.training.chains import chain_sums, is_convolutional
 from fedprivacy.training.linear import is_linear, linear_gradients
 from fedprivacy.training.logistic import is_logistic, logistic_sums
 from fedprivacy.training.shares import blocks, shares_of, weighted_total
+
+Place = TypeVar("Place")
+Gradient = TypeVar("Gradient")
 
 _NUMBERS = 2**24  # of formed gradients in memory at once: 64 MB
 
@@ -110,7 +114,7 @@ def _formed(
         logits = functional_call(module, unflatten(module, flat), one[None])
         return nn.functional.cross_entropy(logits, label[None])
 
-    _check(y)
+    check_labels(y)
     own = weights.ndim == 2
     each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if own else None, 0, 0))
     clients, parameters = len(y), weights.shape[-1]
@@ -134,14 +138,14 @@ def _without_raising(
     """
     size = weights.shape[-1]
     alone, zeroed = torch.zeros(len(y), size, dtype=torch.float64), torch.zeros(len(y), dtype=torch.int64)
-    raising = torch.zeros_like(used)
-    for client, record in used.nonzero().tolist():
-        own = weights if weights.ndim == 1 else weights[client]
-        try:
-            gradient = _alone(module, own, x[client, record], y[client, record])
-        except Exception:
-            raising[client, record] = True
-            continue
+    raising = used.clone()
+
+    def gradient_at(place: tuple[int, int]) -> Tensor:
+        own = weights if weights.ndim == 1 else weights[place[0]]
+        return _alone(module, own, x[place], y[place])
+
+    for (client, record), gradient in by_themselves(map(tuple, used.nonzero().tolist()), gradient_at):
+        raising[client, record] = False
         norm = torch.linalg.vector_norm(gradient, dtype=torch.float64)
         share, broken = shares_of(norm[None], torch.ones(1, dtype=torch.bool), clipping_norm)
         zeroed[client] += broken
@@ -158,17 +162,39 @@ def _without_raising(
     return ClippedSums(found.sums, found.zeroed + raising.sum(dim=1))
 
 
+def by_themselves(
+    places: Iterable[Place], gradient_at: Callable[[Place], Gradient]
+) -> Iterator[tuple[Place, Gradient]]:
+    """The gradient of each record by itself, without the records that raise.
+
+    Args:
+        places: Where the records stand.
+        gradient_at: What computes the gradient of the record at a place.
+    """
+    for place in places:
+        try:
+            gradient = gradient_at(place)
+        except Exception:
+            continue
+        yield place, gradient
+
+
 @torch.enable_grad()
 def _alone(module: nn.Module, weights: Tensor, one: Tensor, label: Tensor) -> Tensor:
     """The gradient of one record, shape (parameters,), by plain autograd."""
-    _check(label)
+    check_labels(label)
     flat = weights.detach().requires_grad_(True)
     logits = functional_call(module, unflatten(module, flat), one[None])
     [gradient] = torch.autograd.grad(nn.functional.cross_entropy(logits, label[None]), flat)
     return gradient
 
 
-def _check(labels: Tensor) -> None:
+def check_labels(labels: Tensor) -> None:
+    """Refuses labels that torch takes for more than the number of a class.
+
+    Raises:
+        IndexError: if one is below 0.
+    """
     if (labels < 0).any():  # cross_entropy takes one of -100 for a record to skip
         raise IndexError("a label is below 0")
 

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 import torch
 
+from clients.app import faults_of
 from clients.fleet import Budgets, Fleet
 from clients.training import answer
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import check_record, guarantees
 from fedprivacy.batches import PoissonBatches
-from fedprivacy.data.population import population
+from fedprivacy.data.datasets import Dataset
+from fedprivacy.data.partition import Partition
+from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
@@ -33,6 +36,22 @@ CENTRAL = (
     "privacy={trust='central', unit='example', epsilon=4.0, delta=1e-3, clipping_norm=1.0}",
     "training={batches='poisson', steps=1, rate=0.5, learning_rate=0.5}",
 )
+
+EMBEDDING = """
+from torch import nn
+
+class Codes(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.table = nn.Embedding(10, classes)
+        nn.init.zeros_(self.table.weight)
+
+    def forward(self, x):
+        return self.table(x.long()).sum(1)
+
+def make(features, classes):
+    return Codes(classes)
+"""
 
 
 def epsilons(document: dict) -> dict[str, float | None]:
@@ -277,3 +296,44 @@ def test_under_central_trust_clients_of_other_sizes_have_other_epsilons(
 def test_more_batches_than_memory_holds_are_refused(make_scenario) -> None:
     with pytest.raises(InputError, match="the batches of a round of 5 clients take 11 GB"):
         make_scenario(*INSIDE, "data.records=6000", "privacy.delta=1e-5", "training.steps=1000000")
+
+
+@pytest.mark.parametrize("trainer", ["fedprivacy", "opacus"])
+@pytest.mark.parametrize("plan", ["poisson", "all"])
+def test_a_record_that_raises_moves_what_a_client_answers_by_no_more_than_any_other(
+    make_scenario, trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trainer: str, plan: str
+) -> None:
+    """A code that an embedding does not have, through the real apps, with next to no noise.
+
+    The sum of clipped gradients loses the record's own, here of length C; the noise is made for 2 C.
+    """
+    if trainer == "opacus":
+        pytest.importorskip("opacus")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"embedding_{trainer}.py").write_text(EMBEDDING)
+    batches = {"poisson": "'poisson', steps=1, rate=0.9999", "all": "'shuffled', batch_size='all'"}[plan]
+    asked = make_scenario(
+        "data.clients=1",
+        "data.records=40",
+        "data.features=2",
+        f"model={{name='code', factory='embedding_{trainer}:make'}}",
+        f"training={{batches={batches}, learning_rate=1.0, trainer='{trainer}'}}",
+        "privacy={trust='local', unit='example', noise_multiplier=1e-4, delta=1e-3, clipping_norm=1.0}",
+    )
+    codes = np.arange(40)[:, None] % np.array([10, 7])
+    x, y = codes.astype(np.float32), (codes[:, 0] > 4).astype(np.int64)
+    people = Population(
+        Dataset(x, y, x[:1], y[:1], 2), Partition(np.arange(40), np.array([0, 40]), np.arange(0))
+    )
+    sent = []
+    for bad in (False, True):
+        x[3, 0] = 10 if bad else 3
+        fleet = Fleet.of(asked, people, allow_code=True)
+        played = trial(asked, people, fleet=fleet)
+        before = played.federation.weights.copy()
+        sent.append((played.play(1) - before) * 40)
+        faults = faults_of(played.grid.states.values(), round=0)
+        assert (faults.zeroed, faults.failed) == (bad, 0)
+    clean, moved = np.linalg.norm(sent[0]), np.linalg.norm(sent[0] - sent[1])
+    assert clean > 5
+    assert moved == pytest.approx(1.0, abs=0.01)
