@@ -1,18 +1,20 @@
 """The sum of clipped gradients of single records: what DP-SGD adds its noise to (Abadi et al. 2016).
 
-Chains of linear layers are clipped by the factors of their gradients, chains with convolutions by one
-ordinary pass and formed gradients of the convolutions, any other module by `vmap` of its gradient. In each
-the length of a gradient is taken from the very numbers that are summed, so that what one record adds is at
-most C. A computation has the same shape whether a record counts or not: the gradients of others keep their
-rounding.
+Logistic regression is clipped in closed form, chains of linear layers by the factors of their gradients,
+chains with convolutions by one ordinary pass and formed gradients of the convolutions, any other module by
+`vmap` of its gradient. In each the length of a gradient is taken from the very numbers that are summed, so
+that what one record adds is at most C. A computation has the same shape whether a record counts or not: the
+gradients of others keep their rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
@@ -20,7 +22,11 @@ from torch.func import functional_call, grad, vmap
 from fedprivacy.models import unflatten
 from fedprivacy.training.chains import chain_sums, is_convolutional
 from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.logistic import is_logistic, logistic_sums
 from fedprivacy.training.shares import blocks, shares_of, weighted_total
+
+Place = TypeVar("Place")
+Gradient = TypeVar("Gradient")
 
 _NUMBERS = 2**24  # of formed gradients in memory at once: 64 MB
 
@@ -42,7 +48,6 @@ class ClippedSums:
     zeroed: Tensor
 
 
-@torch.enable_grad()
 def clipped_sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> ClippedSums:
@@ -60,7 +65,7 @@ def clipped_sums(
         clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
             gradients that are not finite count as zero still.
     """
-    if not used.numpy().all():
+    if np.count_nonzero(used.numpy()) < used.numel():
         x, y = _blank(x, ~used), y.masked_fill(~used, 0)
     if not y.numel():
         return ClippedSums(torch.zeros(len(y), weights.shape[-1]), torch.zeros(len(y), dtype=torch.int64))
@@ -73,14 +78,21 @@ def clipped_sums(
 def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
-    if module not in _WAYS:
-        if is_linear(module):
-            _WAYS[module] = _factored
-        else:
-            _WAYS[module] = chain_sums if is_convolutional(module) else _formed
-    return _WAYS[module](module, weights, x, y, used, clipping_norm)
+    way = _WAYS.get(module)
+    if way is None:
+        way = _WAYS[module] = _way_of(module)
+    return way(module, weights, x, y, used, clipping_norm)
 
 
+def _way_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    if is_logistic(module):
+        return logistic_sums
+    if is_linear(module):
+        return _factored
+    return chain_sums if is_convolutional(module) else _formed
+
+
+@torch.enable_grad()
 def _factored(
     module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -92,6 +104,7 @@ def _factored(
     return torch.cat([total[name].flatten(1) for name in parameters], dim=1), zeroed
 
 
+@torch.enable_grad()
 def _formed(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -101,7 +114,7 @@ def _formed(
         logits = functional_call(module, unflatten(module, flat), one[None])
         return nn.functional.cross_entropy(logits, label[None])
 
-    _check(y)
+    check_labels(y)
     own = weights.ndim == 2
     each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if own else None, 0, 0))
     clients, parameters = len(y), weights.shape[-1]
@@ -125,14 +138,14 @@ def _without_raising(
     """
     size = weights.shape[-1]
     alone, zeroed = torch.zeros(len(y), size, dtype=torch.float64), torch.zeros(len(y), dtype=torch.int64)
-    raising = torch.zeros_like(used)
-    for client, record in used.nonzero().tolist():
-        own = weights if weights.ndim == 1 else weights[client]
-        try:
-            gradient = _alone(module, own, x[client, record], y[client, record])
-        except Exception:
-            raising[client, record] = True
-            continue
+    raising = used.clone()
+
+    def gradient_at(place: tuple[int, int]) -> Tensor:
+        own = weights if weights.ndim == 1 else weights[place[0]]
+        return _alone(module, own, x[place], y[place])
+
+    for (client, record), gradient in by_themselves(map(tuple, used.nonzero().tolist()), gradient_at):
+        raising[client, record] = False
         norm = torch.linalg.vector_norm(gradient, dtype=torch.float64)
         share, broken = shares_of(norm[None], torch.ones(1, dtype=torch.bool), clipping_norm)
         zeroed[client] += broken
@@ -149,16 +162,39 @@ def _without_raising(
     return ClippedSums(found.sums, found.zeroed + raising.sum(dim=1))
 
 
+def by_themselves(
+    places: Iterable[Place], gradient_at: Callable[[Place], Gradient]
+) -> Iterator[tuple[Place, Gradient]]:
+    """The gradient of each record by itself, without the records that raise.
+
+    Args:
+        places: Where the records stand.
+        gradient_at: What computes the gradient of the record at a place.
+    """
+    for place in places:
+        try:
+            gradient = gradient_at(place)
+        except Exception:
+            continue
+        yield place, gradient
+
+
+@torch.enable_grad()
 def _alone(module: nn.Module, weights: Tensor, one: Tensor, label: Tensor) -> Tensor:
     """The gradient of one record, shape (parameters,), by plain autograd."""
-    _check(label)
+    check_labels(label)
     flat = weights.detach().requires_grad_(True)
     logits = functional_call(module, unflatten(module, flat), one[None])
     [gradient] = torch.autograd.grad(nn.functional.cross_entropy(logits, label[None]), flat)
     return gradient
 
 
-def _check(labels: Tensor) -> None:
+def check_labels(labels: Tensor) -> None:
+    """Refuses labels that torch takes for more than the number of a class.
+
+    Raises:
+        IndexError: if one is below 0.
+    """
     if (labels < 0).any():  # cross_entropy takes one of -100 for a record to skip
         raise IndexError("a label is below 0")
 

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from opacus import PrivacyEngine
+from opacus import GradSampleModule, PrivacyEngine
 from opacus.optimizers import DPOptimizer
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
@@ -38,6 +38,7 @@ from fedprivacy.models import flat_weights, unflatten
 from fedprivacy.seeds import Streams
 from fedprivacy.training import dp_sgd
 from fedprivacy.training.cohort import Index, LocalTraining, batches
+from fedprivacy.training.opacus_gradients import form_gradients, gradients_of, keep_images_in_order
 
 MOST_NUMBERS = 2**25  # of records' gradients at once: 256 MB
 _RECORDS = 4
@@ -66,13 +67,13 @@ def train_examples(
         As `fedprivacy.training.dp_sgd.train_examples` has them.
 
     Returns:
-        As there: updates, float64, shape (clients, parameters); and how many gradients of each client were
-        not finite and counted as zero, shape (clients,).
+        As there: updates, float64, shape (clients, parameters); and how many gradients of each client counted
+        as zero, shape (clients,), since they were not finite or could not be computed.
     """
     index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
     used &= not blank
     data, start = TensorDataset(x, y), torch.from_numpy(weights).double()
-    private = copy.deepcopy(module).double().train()
+    private = _copy_of(module)
     updates = torch.zeros((len(clients), len(weights)), dtype=torch.float64)
     zeroed = np.zeros(len(clients), dtype=np.int64)
     for row, (client, size) in enumerate(zip(clients.tolist(), sizes.tolist(), strict=True)):
@@ -108,10 +109,20 @@ def train_examples(
     return updates, zeroed
 
 
+def _copy_of(module: nn.Module) -> nn.Module:
+    copied = copy.deepcopy(module).double().train()
+    keep_images_in_order(copied)
+    return copied
+
+
 def _train(
-    private: nn.Module, optimizer: DPOptimizer, loader: DataLoader, start: Tensor, options: LocalTraining
+    private: GradSampleModule,
+    optimizer: DPOptimizer,
+    loader: DataLoader,
+    start: Tensor,
+    options: LocalTraining,
 ) -> tuple[Tensor, int]:
-    """One client's update, float64, shape (parameters,), and how many gradients were not finite."""
+    """One client's update, float64, shape (parameters,), and how many gradients counted as zero."""
     parameters = list(private.parameters())
     if options.proximal:  # what follows the noise stands between it and the step, as weight decay does
         sent = [parameter.detach().clone() for parameter in parameters]
@@ -128,12 +139,7 @@ def _train(
         pieces = list(zip(inputs.split(most), labels.split(most), strict=True))
         for number, (some, own) in enumerate(pieces, start=1):
             optimizer.zero_grad()
-            if len(own):
-                nn.functional.cross_entropy(private(some.double()), own).backward()
-                zeroed += _zero_broken(optimizer.grad_samples)
-            else:  # not every model can be asked about no records
-                for parameter in parameters:
-                    parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]
+            zeroed += form_gradients(private, some.double(), own)
             optimizer.signal_skip_step(number < len(pieces))  # the noise comes with the last piece
             optimizer.step()
         if options.projection is not None:
@@ -142,18 +148,6 @@ def _train(
             total += parameters_to_vector(parameters).detach() - start
     way = parameters_to_vector(parameters).detach() - start
     return total / len(loader) if options.averaging else way, zeroed
-
-
-def _zero_broken(samples: Sequence[Tensor]) -> int:
-    """Makes zero of the gradients of a record, one for each parameter, where one is not finite.
-
-    Opacus would add them to the sum as they are.
-    """
-    finite = torch.stack([sample.isfinite().flatten(1).all(1) for sample in samples]).all(0)
-    if not finite.all():
-        for sample in samples:
-            sample[~finite] = 0.0
-    return int((~finite).sum())
 
 
 @torch.no_grad()
@@ -205,7 +199,7 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
         classes: The number of outputs.
 
     Raises:
-        InputError: if Opacus refuses the model, or gets other gradients than `dp_sgd` does.
+        InputError: if Opacus refuses the model, or gets other gradients than `dp_sgd` does, by torch's own.
     """
     x = torch.rand(_RECORDS, *features, generator=torch.Generator().manual_seed(0))
     y = torch.arange(_RECORDS) % classes
@@ -227,13 +221,15 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
     )
     try:
         updates, _ = train_examples(*step)
+        with _without_answered_warnings():
+            gradients_of(GradSampleModule(_copy_of(module)), x.double(), y)  # a client goes on if this raises
     except Exception as error:
         raise InputError(
             _refused(f"Opacus, which reckons in float64 here, raises {_reason(error)}")
         ) from error
     expected, _ = dp_sgd.train_examples(*step)
     if not torch.allclose(updates, expected, rtol=1e-3, atol=1e-5, equal_nan=True):
-        raise InputError(_refused("Opacus gets other gradients from it than torch.func does"))
+        raise InputError(_refused("Opacus gets wrong gradients of its records: torch.func gets others"))
 
 
 def _refused(what: str) -> str:

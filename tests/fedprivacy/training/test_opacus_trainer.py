@@ -222,6 +222,113 @@ def test_a_broken_record_counts_as_zero(model: str, broken: float) -> None:
     assert np.isfinite(noisy).all()
 
 
+class Choosy(nn.Module):
+    """Raises at one record, after a layer that Opacus has seen, and where records are too large together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(9, 4), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        inner = self.first(x).tanh()
+        if x[:, 0].sum() > 1000:
+            raise ArithmeticError
+        return self.last(inner)
+
+
+class Raising(torch.autograd.Function):
+    """The identity, which raises on the way back at some records."""
+
+    @staticmethod
+    def forward(ctx, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, back: torch.Tensor) -> torch.Tensor:
+        [x] = ctx.saved_tensors
+        if (x.abs() > 1000).any():
+            raise ArithmeticError
+        return back
+
+
+class ChoosyBack(Choosy):
+    """Raises on the way back, between two layers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(Raising.apply(self.first(x)))
+
+
+def choosy(module: nn.Module) -> Problem:
+    """A client with all records in each batch, whose agreed size does not change with them."""
+    problem = Problem()
+    problem.module, problem.weights = module, flat_weights(module)
+    return problem
+
+
+@pytest.mark.parametrize("module", [Choosy(), ChoosyBack()], ids=["forward", "back"])
+@pytest.mark.parametrize("most", [None, 4], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("clipping_norm", [0.5, None])
+def test_a_record_that_raises_counts_as_zero_and_changes_no_other(
+    module: nn.Module, most: int | None, clipping_norm: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, options = choosy(module), LocalTraining(PoissonBatches(3, rate=1.0), 0.5, momentum=0.5)
+    if most:
+        monkeypatch.setattr(opacus_trainer, "MOST_NUMBERS", most * len(problem.weights))
+    own, noise = problem.records[1], Gaussian(0.5, 2.0)
+    problem.x[own[[2, 7]], 0] = 1e6
+    problem.x[own[4], 1] = torch.nan
+    for added in (None, noise) if clipping_norm else (None,):
+        found, zeroed = problem.train(options, clipping_norm=clipping_norm, noise=added)
+        assert zeroed.tolist() == [0, 3 * 3]
+        problem.records[1] = np.delete(own, [2, 7])
+        without, also = problem.train(options, clipping_norm=clipping_norm, noise=added)
+        assert also.tolist() == [0, 3]
+        assert np.abs(found - without).max() <= 1e-12 * np.abs(without).max()
+        assert (np.abs(found).max(axis=1) > 1e-2).all()
+        problem.records[1] = own
+    found, _ = problem.train(options, clipping_norm=clipping_norm)
+    expected, zeroed = problem.train(options, dp_sgd.train_examples, clipping_norm)
+    assert zeroed.tolist() == [0, 3 * 3]
+    assert np.abs(found - expected).max() <= 1e-5
+
+
+def test_records_that_raise_together_alone_are_taken_one_by_one() -> None:
+    problem, options = choosy(Choosy()), LocalTraining(PoissonBatches(2, rate=1.0), 0.5)
+    problem.x[problem.records[1][:3], 0] = 400.0
+    for bad in (False, True):
+        if bad:
+            problem.x[problem.records[1][5], 0] = 1e6
+        found, zeroed = problem.train(options)
+        expected, also = problem.train(options, dp_sgd.train_examples)
+        assert zeroed.tolist() == also.tolist() == [0, 2 * bad]
+        assert np.abs(found - expected).max() <= 1e-5
+        assert np.abs(found[1]).max() > 1e-2
+
+
+@pytest.mark.parametrize("label", [-100, -1, 3])
+def test_a_label_of_no_class_counts_as_zero(label: int) -> None:
+    """Torch takes -100 for a record to skip, and then divides by the others alone: Opacus would not know."""
+    problem, options = Problem("logistic"), LocalTraining(PoissonBatches(1, rate=1.0), 1.0)
+    victim = problem.records[1][3]
+    problem.y[victim] = label
+    found, zeroed = problem.train(options)
+    problem.records[1] = np.delete(problem.records[1], 3)
+    without, _ = problem.train(options)
+    assert zeroed.tolist() == [0, 1]
+    assert np.abs(found - without).max() <= 1e-12
+
+
+def test_a_client_all_of_whose_records_raise_answers_with_its_noise() -> None:
+    problem, options = choosy(Choosy()), LocalTraining(PoissonBatches(2, rate=1.0), 0.5)
+    problem.x[problem.records[1], 0] = 1e6
+    noise = Gaussian(1.0, 2.0)
+    found, zeroed = problem.train(options, noise=noise)
+    blank, _ = problem.train(options, noise=noise, blank=True)
+    assert zeroed.tolist() == [0, 2 * 13]
+    assert np.array_equal(found[1], blank[1])
+
+
 def test_large_batches_are_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, noise = Problem(), Gaussian(1.0, 1.0)
     options = LocalTraining(PoissonBatches(4, rate=0.8), 0.5, momentum=0.5, proximal=0.5)
@@ -380,14 +487,43 @@ class Constant(nn.Module):
     ("module", "why"),
     [
         (nn.Sequential(nn.Linear(9, 4), nn.ReLU(inplace=True), nn.Linear(4, 3)), "inplace"),
-        (Halved(), "[Gg]radient"),
-        (Twice(), "other gradients"),
+        (Halved(), "no gradients of single records"),
+        (Twice(), "Opacus gets wrong gradients"),
         (Constant(), "float64"),
     ],
 )
 def test_a_model_that_opacus_cannot_train_is_refused_at_the_start(module: nn.Module, why: str) -> None:
     with pytest.raises(InputError, match=f'training.trainer = "opacus": the model.*{why}.*"fedprivacy"'):
         trainer_of("opacus", module, (9,), 3)
+
+
+@pytest.mark.parametrize("features", [(8, 8), (64,), (8, 8, 1), (8, 8, 3)])
+@pytest.mark.parametrize("channels", [(4,), (4, 8), (4, 8, 3)])
+def test_convolutions_of_images_are_trained(features: tuple[int, ...], channels: tuple[int, ...]) -> None:
+    """Their channels stand last in memory, in which order Opacus unfolds other pixels than the kernel sees."""
+    problem = Problem()
+    problem.x = torch.rand(int(SIZES.sum()), *features, generator=torch.Generator().manual_seed(3))
+    problem.module = build(Cnn(name="cnn", channels=channels, hidden=(5,)), features, 3, seed=1)
+    problem.weights = flat_weights(problem.module)
+    opacus_trainer.check(problem.module, features, 3)
+    agree(problem, LocalTraining(ShuffledBatches(4, 3), 1.0), 0.5)
+
+
+class Deep(nn.Module):
+    """Convolutions down to one pixel with its channels last, to which the last one adds a margin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.AvgPool2d(4), nn.Conv2d(4, 3, 3, padding=1)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x.movedim(-1, 1)).flatten(1)
+
+
+def test_a_model_of_ones_own_may_have_its_channels_last() -> None:
+    opacus_trainer.check(Deep(), (4, 4, 3), 3)
 
 
 @pytest.mark.parametrize("command", [run, partial(compare, workers=1)])
