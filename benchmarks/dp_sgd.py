@@ -2,13 +2,18 @@
 
     python -m benchmarks.dp_sgd
 
-A step is the gradient of each record, clipping, the sum, Gaussian noise and an SGD update, on a batch that
-is in memory already. Ours is `our_step`. Opacus has the step of its `PrivacyEngine.make_private`, without
-Poisson sampling, in each of its ways to get gradients of single records; "hooks" is its standard. All run
-in one process and take turns of a tenth of a second, so that a machine that changes its speed does so for
-all; medians are compared. First with one thread of torch, then with as many as there are cores. Where other
-programs want the same cores, long steps are interrupted more often than short ones: the ratio of the CPU's
-own time is then the one to believe, and a target is reached only if both ratios reach it.
+A step is the gradient of each record, clipping, the sum, Gaussian noise and an SGD update. Ours is what a
+client runs: `train_examples`, for a round of `STEPS` steps on all of its records. Each of our steps takes its
+records out of the data set, and a round begins with its random streams and the order of its records; all of
+that is in our times. Opacus makes as many steps as `PrivacyEngine.make_private` sets them up, without Poisson
+sampling, in each of its ways to get gradients of single records; "hooks" is its standard. It has the batch in
+memory already: its data loader is not in its times.
+
+All run in one process and take turns of a tenth of a second or of a round, so that a machine that changes its
+speed does so for all; medians over the rounds are compared. First with one thread of torch, then with as many
+as there are cores. Where other programs want the same cores, long rounds are interrupted more often than
+short ones: the ratio of the CPU's own time is then the one to believe, and a target is reached only if both
+ratios reach it.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import torch
 import typer
 from rich.console import Console
@@ -31,17 +37,20 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from fedprivacy.batches import ShuffledBatches
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.seeds import Streams
-from fedprivacy.training.examples import clipped_sums
+from fedprivacy.training.cohort import LocalTraining
+from fedprivacy.training.dp_sgd import train_examples
 
 CLIPPING_NORM, NOISE, LEARNING_RATE = 1.0, 1.0, 0.1
 CLASSES = 10
+STEPS = 20  # in a round
 TURN = 0.1  # seconds until the next trainer has its turn
 MODES = ("hooks", "functorch", "ghost")  # of Opacus
 TARGETS = {"logistic": 5.0, "mlp": 3.0, "cnn": 1.0}  # times Opacus' steps per second with one thread
-Step = Callable[[], object]
+Round = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -84,25 +93,27 @@ def models() -> dict[str, tuple[nn.Sequential, tuple[int, ...]]]:
     }
 
 
-def our_step(module: nn.Module, x: Tensor, y: Tensor) -> tuple[Step, Tensor]:
-    """A step of ours, to be called again and again, and the flat weights that it changes."""
-    mechanism, stream = Gaussian(CLIPPING_NORM, NOISE), Streams(1).noise("dp-sgd")
-    flat = flat_weights(module)
-    weights = torch.from_numpy(flat)
-    used = torch.ones(1, len(y), dtype=torch.bool)
+def our_round(module: nn.Module, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
+    """A round of ours on all records, to be called again and again: from the module's weights to its update.
 
-    def step() -> None:
-        sums = clipped_sums(module, weights, x[None], y[None], used, CLIPPING_NORM).sums[0]
-        update = mechanism.draw(len(weights), stream)
-        update += sums.numpy()
-        update *= LEARNING_RATE / len(y)
-        flat[:] -= update
+    The update is float64, shape (parameters,).
+    """
+    size = len(y)
+    options = LocalTraining(ShuffledBatches(STEPS), LEARNING_RATE)
+    noise, streams, weights = Gaussian(CLIPPING_NORM, NOISE), Streams(1), flat_weights(module)
+    records, clients, sizes = [np.arange(size)], np.array([0]), np.array([size])
 
-    return step, weights
+    def run() -> Tensor:
+        updates, _ = train_examples(
+            module, weights, x, y, records, clients, sizes, options, CLIPPING_NORM, noise, streams, 0
+        )
+        return updates[0]
+
+    return run
 
 
-def opacus_step(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Step, nn.Module]:
-    """A step of Opacus, to be called again and again, and the module that it changes."""
+def opacus_round(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Round, nn.Module]:
+    """As many steps of Opacus, to be called again and again, and the module that they change."""
     from opacus import PrivacyEngine
 
     own = deepcopy(module).train()
@@ -120,12 +131,13 @@ def opacus_step(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Ste
     wrapped, optimizer = made[0], made[1]
     loss = made[2] if mode == "ghost" else criterion
 
-    def step() -> None:
-        optimizer.zero_grad()
-        loss(wrapped(x), y).backward()
-        optimizer.step()
+    def run() -> None:
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            loss(wrapped(x), y).backward()
+            optimizer.step()
 
-    return step, own
+    return run, own
 
 
 def rows(
@@ -139,10 +151,10 @@ def rows(
             made = torch.Generator().manual_seed(batch)
             x = torch.randn(batch, *shape, generator=made)
             y = torch.randint(0, CLASSES, (batch,), generator=made)
-            steps = {"ours": our_step(module, x, y)[0]}
-            steps |= {mode: opacus_step(module, x, y, mode)[0] for mode in modes}
+            rounds: dict[str, Round] = {"ours": our_round(module, x, y)}
+            rounds |= {mode: opacus_round(module, x, y, mode)[0] for mode in modes}
             for count in threads:
-                times = _medians(steps, count, seconds)
+                times = _medians(rounds, count, seconds)
                 own, busy = times["ours"]
                 found += [
                     Row(name, batch, count, trainer, 1e3 * wall, wall / own, 1e3 * cpu, cpu / busy)
@@ -151,30 +163,29 @@ def rows(
     return found
 
 
-def _medians(steps: Mapping[str, Step], threads: int, seconds: float) -> dict[str, tuple[float, float]]:
-    """The median seconds of each step: by the clock, and of the CPUs."""
+def _medians(rounds: Mapping[str, Round], threads: int, seconds: float) -> dict[str, tuple[float, float]]:
+    """The median seconds of a step of each: by the clock, and of the CPUs."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        for step in steps.values():
-            for _ in range(3):
-                step()
-        walls: dict[str, list[float]] = {name: [] for name in steps}
-        cpus: dict[str, list[float]] = {name: [] for name in steps}
+        for run in rounds.values():
+            run()
+        walls: dict[str, list[float]] = {name: [] for name in rounds}
+        cpus: dict[str, list[float]] = {name: [] for name in rounds}
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(walls["ours"]) < 5:
-            for name, step in steps.items():
+        while time.perf_counter() < end or len(walls["ours"]) < 3:
+            for name, run in rounds.items():
                 turn = time.perf_counter() + TURN
                 now = 0.0
                 while now < turn:
                     start, busy = time.perf_counter(), time.process_time()
-                    step()
-                    cpus[name].append(time.process_time() - busy)
+                    run()
+                    cpus[name].append((time.process_time() - busy) / STEPS)
                     now = time.perf_counter()
-                    walls[name].append(now - start)
+                    walls[name].append((now - start) / STEPS)
     finally:
         torch.set_num_threads(before)
-    return {name: (statistics.median(walls[name]), statistics.median(cpus[name])) for name in steps}
+    return {name: (statistics.median(walls[name]), statistics.median(cpus[name])) for name in rounds}
 
 
 def show(found: Sequence[Row]) -> None:

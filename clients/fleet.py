@@ -14,7 +14,7 @@ from torch import nn
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.plan import Plan
-from fedprivacy.planning import batches_of, plan_of
+from fedprivacy.planning import batches_of, check_sizes, plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
@@ -66,19 +66,24 @@ class Fleet:
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
-            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked.
+            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked,
+                or the plan is made for other clients.
         """
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
+        plan = plan or plan_of(scenario, model)
+        sizes = people.partition.sizes if sizes is None else sizes
+        check_sizes(plan, sizes)
         return cls(
-            plan=plan or plan_of(scenario, model),
+            plan=plan,
             people=people,
             model=model,
             module=module,
-            sizes=people.partition.sizes if sizes is None else sizes,
+            sizes=sizes,
             training=LocalTraining(
-                batches=batches_of(scenario),
+                # What is accounted for is what is drawn: where batches cost something, the plan has them.
+                batches=plan.batches or batches_of(scenario),
                 learning_rate=options.learning_rate,
                 momentum=options.momentum,
                 weight_decay=options.weight_decay,

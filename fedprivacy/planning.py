@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate, best, calibrated, described, unscaled
 from fedprivacy.data.population import population
+from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
@@ -17,7 +21,7 @@ from fedprivacy.scenario import PoissonTraining, ReplacementTraining, Scenario
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
-    With unit "example" the data are loaded where the size of the smallest client matters.
+    With unit "example" the data are loaded: how many records clients have matters.
 
     Args:
         scenario: What is asked for.
@@ -30,6 +34,8 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """
     privacy = scenario.privacy
     plan = _without_noise(scenario, model)
+    if plan.unit == "example":
+        check_sizes(plan, population(scenario.data).partition.sizes)
     if privacy.epsilon is None:
         return plan
     if privacy.mechanism == "auto":
@@ -46,6 +52,30 @@ def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Ca
     dimension, plan = dimension_of(scenario, model), _without_noise(scenario, model)
     plans = calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted")
     return described(plans, dimension)
+
+
+def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
+    """Refuses a plan for records of which clients have others than it was made for.
+
+    Args:
+        plan: What the clients agreed to.
+        sizes: The records that each of them has, shape (population,).
+
+    Raises:
+        InputError: a record of a smaller client would cost more, or delta allows to publish one.
+    """
+    if plan.unit != "example":
+        return
+    records, least = int(sizes.sum()), int(sizes.min())
+    if plan.delta is not None and plan.delta * records >= 1:
+        raise InputError(
+            f"privacy.delta = {plan.delta:g}: must be below 1/(number of records) = 1/{records} "
+            f"= {1 / records:.3g}, as the clients have {records:,} records; {0.1 / records:.0e} is usual."
+        )
+    if plan.least_records is not None and least < plan.least_records:
+        raise InputError(
+            f"the privacy plan is for clients of {plan.least_records} records or more, and one has {least}."
+        )
 
 
 def batches_of(scenario: Scenario) -> Batches:

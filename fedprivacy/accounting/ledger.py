@@ -177,10 +177,12 @@ class Ledger:
             data["participations"] = {
                 str(count): int(number) for count, number in zip(counts, clients, strict=True)
             }
-            if plan.batches is not None and plan.step_noise is not None and self.sizes is not None:
-                data["clients"] = client_events(
-                    plan.batches, plan.step_noise.event(), self.sizes, self.participations
-                )
+        noise = plan.step_noise or plan.central_noise
+        if plan.batches is not None and noise is not None and self.sizes is not None:
+            answers = self.participations
+            if answers is None:  # who takes part amplifies nothing here, and is not counted
+                answers = np.full(plan.population, self.rounds, dtype=np.int32)
+            data["clients"] = client_events(plan.batches, noise.event(), self.sizes, answers)
         return data
 
     def _sampling_words(self) -> str:

@@ -111,6 +111,10 @@ def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
     return list(best.values())
 
 
+# What an epsilon stands with; accountant and words may be those of another version.
+_TERMS = ("trust", "delta", "unit", "adjacency", "sampling", "rounds", "assumptions", "of")
+
+
 def check_record(document: Mapping[str, Any], where: str) -> None:
     """Accounts for a stored run again from its ledger, and compares.
 
@@ -125,9 +129,14 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
         return
     try:
         check_guarantees(document["privacy"]["guarantees"], document["ledger"], where)
+        for key in ("trust", "unit", "adjacency", "delta"):
+            if key in document["privacy"] and document["privacy"][key] != document["ledger"][key]:
+                raise InputError(
+                    f"{where}: says {key} = {document['privacy'][key]}, its ledger has "
+                    f"{document['ledger'][key]}. The record was changed: run it again."
+                )
         said, found = document["privacy"].get("per_client"), per_client(document["ledger"])
-        ends = ("largest", "median")
-        if bool(said) != bool(found) or (said and found and any(_apart(said[e], found[e]) for e in ends)):
+        if not _same_clients(said, found):
             raise InputError(
                 f"{where}: says other epsilons of single clients than its ledger costs. The record was "
                 "changed, or made with another accountant: run it again."
@@ -142,8 +151,19 @@ def check_guarantees(stated: Iterable[Mapping[str, Any]], ledger: Mapping[str, A
     Raises:
         InputError: if a stored epsilon is not what the ledger costs.
     """
+    stated, found_now = list(stated), guarantees(ledger)
     stored = {g["observer"]: g["epsilon"] for g in stated}
-    again = {g.observer: g.epsilon for g in guarantees(ledger)}
+    again = {g.observer: g.epsilon for g in found_now}
+    terms = {
+        g.observer: {key: value for key, value in g.to_json().items() if key in _TERMS} for g in found_now
+    }
+    for g in stated:
+        other = [key for key, value in terms.get(g["observer"], {}).items() if g.get(key) != value]
+        if other:
+            raise InputError(
+                f"{where}: says {other[0]} = {g.get(other[0])} against the {g['observer']}, its ledger has "
+                f"{terms[g['observer']][other[0]]}. The record was changed: run it again."
+            )
     for observer in stored.keys() | again.keys():
         said, found = stored.get(observer), again.get(observer)
         if _apart(said, found):
@@ -151,6 +171,20 @@ def check_guarantees(stated: Iterable[Mapping[str, Any]], ledger: Mapping[str, A
                 f"{where}: says epsilon = {said} against the {observer}, its ledger costs {found}. "
                 "The record was changed, or made with another accountant: run it again."
             )
+
+
+def _same_clients(said: Mapping[str, Any] | None, found: Mapping[str, Any] | None) -> bool:
+    """Whether epsilons of single clients (`per_client`) are the same, up to what versions may differ by."""
+    if not said or not found:
+        return not said and not found
+    pairs = [(said["largest"], found["largest"]), (said["median"], found["median"])]
+    if len(said["groups"]) != len(found["groups"]):
+        return False
+    for one, other in zip(said["groups"], found["groups"], strict=True):
+        pairs.append((one["epsilon"], other["epsilon"]))
+        if {**one, "epsilon": 0} != {**other, "epsilon": 0}:
+            return False
+    return not any(_apart(*pair) for pair in pairs)
 
 
 def _apart(said: float | None, found: float | None) -> bool:

@@ -123,8 +123,8 @@ def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
         return [Text(f"{each}: epsilon {words.epsilon(found.largest)} {terms}.")]
     text = (
         f"Clients differ in what their records cost: epsilon {words.epsilon(found.largest)} at most, "
-        f"{words.epsilon(found.median)} for the median client {terms}. The guarantees above state the most "
-        "that a record of any client may have cost."
+        f"and {words.epsilon(found.median)} at most in half of the clients {terms}. The guarantees above "
+        "state the most that a record of any client may have cost."
     )
     rows = [
         (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}
 # What a server that makes the step itself has in its optimizer, or not at all.
 OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **OF_EXAMPLES}
+MAX_PLACES = 2 * 10**8  # in the batches of a round
 
 
 def poisson_has_one_rate(v: Values) -> Iterator[Finding]:
@@ -28,6 +29,19 @@ def poisson_has_one_rate(v: Values) -> Iterator[Finding]:
             "Add rate = 0.1, the same for all clients, or batch_size = 32, a mean size for each."
             if not rate
             else "Keep one of them.",
+        )
+
+
+def batches_fit_memory(v: Values) -> Iterator[Finding]:
+    """All batches of a round are drawn at once, some nine bytes for each place in them."""
+    steps, clients = v["training.steps"], min(v["federation.chunk_size"] or 1, v.population or 1)
+    if steps and v.population and steps * max(1, v.batch) * clients > MAX_PLACES:
+        yield Finding(
+            ("training", "steps"),
+            f"the batches of a round of {clients} client{'' if clients == 1 else 's'} take "
+            f"{9e-9 * steps * max(1, v.batch) * clients:.0f} GB",
+            "Set steps lower, with more server.rounds, or federation.chunk_size lower.",
+            literal(steps),
         )
 
 
@@ -128,6 +142,7 @@ def server_makes_one_step(v: Values) -> Iterator[Finding]:
 
 EXAMPLE_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     poisson_has_one_rate,
+    batches_fit_memory,
     only_examples_have,
     opacus_is_installed,
     examples_have_gaussian_noise,

@@ -11,6 +11,9 @@ from fedprivacy.scenario.base import Section
 LocalMechanism = Literal["gaussian", "privunit", "sqkr", "sign-bits", "auto"]
 
 Unit = Literal["client", "example"]
+LEAST_NORM = (
+    1e-9  # far above where float32 rounds coarsely, and a clipped gradient may be longer than the bound
+)
 
 
 class _Privacy(Section):
@@ -34,13 +37,16 @@ class NoPrivacy(_Privacy):
     direction: ClassVar[None] = None
     trust: Literal["none"]
     clipping_norm: float | None = Field(
-        None, gt=0, le=10**9, description="The largest L2 norm of an update, or of a record's gradient."
+        None,
+        ge=LEAST_NORM,
+        le=10**9,
+        description="The largest L2 norm of an update, or of a record's gradient.",
     )
 
 
 class _Noisy(_Privacy):
     clipping_norm: float = Field(
-        gt=0,
+        ge=LEAST_NORM,
         le=10**9,
         description="The largest L2 norm of an update, or of a record's gradient; the noise grows with it.",
         examples=[1.0],

@@ -44,6 +44,7 @@ def _ordinary(layer: nn.Module) -> bool:
     return not (isinstance(layer, nn.MaxPool2d) and layer.return_indices)
 
 
+@torch.enable_grad()
 def chain_sums(
     module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:

@@ -22,6 +22,7 @@ from fedprivacy.training.cohort import Index, LocalTraining, batches
 from fedprivacy.training.examples import clipped_sums
 
 
+@np.errstate(over="ignore", invalid="ignore")  # weights that a server chose, or that diverge, may be anything
 def train_examples(
     module: nn.Module,
     weights: NDArray[np.float32],
@@ -62,41 +63,49 @@ def train_examples(
     """
     index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
     used &= not blank
-    mean_sizes = torch.tensor([[options.batches.mean_size(int(size))] for size in sizes], dtype=torch.float64)
+    mean_sizes = np.array([[options.batches.mean_size(int(size))] for size in sizes])
     own_noise = [streams.noise("dp-sgd", round=round, member=int(client)) for client in clients]
-    start = torch.from_numpy(weights)
+    # numpy's calls take a fraction of torch's, which for a small model would be most of a step.
+    features, labels = x.numpy(), y.numpy()
     # The way from the start is kept by itself, in float64: float32 weights would swallow part of the noise.
-    way = torch.zeros((len(clients), len(weights)), dtype=torch.float64)
-    velocity = torch.zeros_like(way) if options.momentum else None
-    total = torch.zeros_like(way) if options.averaging else None
-    zeroed = np.zeros(len(clients), dtype=np.int64)
+    way = np.zeros((len(clients), len(weights)))
+    velocity = np.zeros_like(way) if options.momentum else None
+    total = np.zeros_like(way) if options.averaging else None
+    zeroed, everyone, least = np.zeros(len(clients), dtype=np.int64), range(len(clients)), steps.min()
     for step in range(index.shape[1]):
-        rows = np.flatnonzero(step < steps)  # a client that has no batch left stays where it is
-        at = slice(None) if len(rows) == len(clients) else torch.from_numpy(rows)
-        here = start if step == 0 else (start + way[at]).to(torch.float32)
-        batch = torch.from_numpy(index[rows, step])
+        # A client that has no batch left stays where it is.
+        rows: Sequence[int] = everyone if step < least else np.flatnonzero(step < steps).tolist()
+        at = slice(None) if rows is everyone else rows
+        here = weights if step == 0 else (weights + way[at]).astype(np.float32)
+        batch = index[at, step]
         found = clipped_sums(
-            module, here, x[batch], y[batch], torch.from_numpy(used[rows, step]), clipping_norm
+            module,
+            torch.from_numpy(here),
+            torch.from_numpy(features.take(batch, axis=0)),
+            torch.from_numpy(labels.take(batch)),
+            torch.from_numpy(used[at, step]),
+            clipping_norm,
         )
-        zeroed[rows] += found.zeroed.numpy()
-        gradients = found.sums.to(torch.float64)
+        zeroed[at] += found.zeroed.numpy()
+        gradients = found.sums.numpy().astype(np.float64)
         if noise is not None:
-            for row, client in enumerate(rows):
-                gradients[row] += torch.from_numpy(noise.draw(len(weights), own_noise[client]))
+            for gradient, client in zip(gradients, rows, strict=True):
+                gradient += noise.draw(len(weights), own_noise[client])
         gradients /= mean_sizes[at]
         if options.proximal:
-            gradients.add_(way[at], alpha=options.proximal)
+            gradients += options.proximal * way[at]
         if options.weight_decay:
-            gradients.add_(start + way[at], alpha=options.weight_decay)
+            gradients += options.weight_decay * (weights + way[at])
         if velocity is not None:
-            gradients.add_(velocity[at], alpha=options.momentum)
+            gradients += options.momentum * velocity[at]
             velocity[at] = gradients
-        way[at] = _projected(
-            torch.sub(way[at], gradients, alpha=options.learning_rate), start, options.projection
-        )
+        gradients *= options.learning_rate
+        way[at] -= gradients
+        if options.projection is not None:
+            way[at] = _projected(way[at], weights, options.projection)
         if total is not None:
             total[at] += way[at]
-    return way if total is None else total / torch.from_numpy(steps)[:, None], zeroed
+    return torch.from_numpy(way if total is None else total / steps[:, None]), zeroed
 
 
 def clipped_gradients(
@@ -133,10 +142,8 @@ def clipped_gradients(
     return -found.sums.to(torch.float64), found.zeroed.numpy()
 
 
-def _projected(way: Tensor, start: Tensor, radius: float | None) -> Tensor:
+def _projected(way: NDArray[np.float64], start: NDArray[np.float32], radius: float) -> NDArray[np.float64]:
     """The way from the start to the nearest weights within a ball around zero."""
-    if radius is None:
-        return way
     weights = start + way
-    norms = torch.linalg.vector_norm(weights, dim=1, keepdim=True)
-    return torch.where(norms > radius, weights * (radius / norms) - start, way)
+    norms = np.linalg.norm(weights, axis=1, keepdims=True)
+    return np.where(norms > radius, weights * (radius / np.maximum(norms, radius)) - start, way)

@@ -1,10 +1,10 @@
 """The sum of clipped gradients of single records: what DP-SGD adds its noise to (Abadi et al. 2016).
 
-Chains of linear layers are clipped by the factors of their gradients, chains with convolutions by one
-ordinary pass and formed gradients of the convolutions, any other module by `vmap` of its gradient. In each
-the length of a gradient is taken from the very numbers that are summed, so that what one record adds is at
-most C. A computation has the same shape whether a record counts or not: the gradients of others keep their
-rounding.
+Logistic regression is clipped in closed form, chains of linear layers by the factors of their gradients,
+chains with convolutions by one ordinary pass and formed gradients of the convolutions, any other module by
+`vmap` of its gradient. In each the length of a gradient is taken from the very numbers that are summed, so
+that what one record adds is at most C. A computation has the same shape whether a record counts or not: the
+gradients of others keep their rounding.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
@@ -21,6 +22,7 @@ from torch.func import functional_call, grad, vmap
 from fedprivacy.models import unflatten
 from fedprivacy.training.chains import chain_sums, is_convolutional
 from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.logistic import is_logistic, logistic_sums
 from fedprivacy.training.shares import blocks, shares_of, weighted_total
 
 Place = TypeVar("Place")
@@ -46,7 +48,6 @@ class ClippedSums:
     zeroed: Tensor
 
 
-@torch.enable_grad()
 def clipped_sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> ClippedSums:
@@ -64,7 +65,7 @@ def clipped_sums(
         clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
             gradients that are not finite count as zero still.
     """
-    if not used.numpy().all():
+    if np.count_nonzero(used.numpy()) < used.numel():
         x, y = _blank(x, ~used), y.masked_fill(~used, 0)
     if not y.numel():
         return ClippedSums(torch.zeros(len(y), weights.shape[-1]), torch.zeros(len(y), dtype=torch.int64))
@@ -77,14 +78,21 @@ def clipped_sums(
 def _sums(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
-    if module not in _WAYS:
-        if is_linear(module):
-            _WAYS[module] = _factored
-        else:
-            _WAYS[module] = chain_sums if is_convolutional(module) else _formed
-    return _WAYS[module](module, weights, x, y, used, clipping_norm)
+    way = _WAYS.get(module)
+    if way is None:
+        way = _WAYS[module] = _way_of(module)
+    return way(module, weights, x, y, used, clipping_norm)
 
 
+def _way_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    if is_logistic(module):
+        return logistic_sums
+    if is_linear(module):
+        return _factored
+    return chain_sums if is_convolutional(module) else _formed
+
+
+@torch.enable_grad()
 def _factored(
     module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -96,6 +104,7 @@ def _factored(
     return torch.cat([total[name].flatten(1) for name in parameters], dim=1), zeroed
 
 
+@torch.enable_grad()
 def _formed(
     module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -170,6 +179,7 @@ def by_themselves(
         yield place, gradient
 
 
+@torch.enable_grad()
 def _alone(module: nn.Module, weights: Tensor, one: Tensor, label: Tensor) -> Tensor:
     """The gradient of one record, shape (parameters,), by plain autograd."""
     check_labels(label)

@@ -136,6 +136,8 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
     layers = list(module)
     if any(type(layer) not in kinds for layer in layers) or len(set(layers)) < len(layers):
         return False
+    if any(getattr(layer, "inplace", False) for layer in layers):  # it would write over what went in
+        return False
     if any(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) != (1, -1) for layer in layers):
         return False
     weighted = [layer for layer in layers if isinstance(layer, nn.Linear | nn.Conv2d)]

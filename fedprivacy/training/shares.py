@@ -34,8 +34,8 @@ def shares_of(norms: Tensor, used: Tensor, clipping_norm: float | None) -> tuple
     else:
         bound, shares = clipping_norm * (1 - _HAIR), np.zeros(lengths.shape, dtype=np.float32)
         np.divide(bound, np.maximum(lengths, bound), out=shares, where=counted, casting="same_kind")
-    zeroed = np.add.reduce(wanted & ~counted, axis=-1, dtype=np.int64)
-    return torch.from_numpy(shares), torch.as_tensor(zeroed)
+    zeroed = np.add.reduce(wanted != counted, axis=-1, dtype=np.int64)
+    return torch.from_numpy(shares), torch.from_numpy(np.asarray(zeroed))
 
 
 def weighted_total(gradients: Tensor, shares: Tensor) -> Tensor:

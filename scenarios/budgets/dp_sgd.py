@@ -62,7 +62,7 @@ class DpSgdQuestion(Question):
             self.outside("steps", MOST),
             self.not_one_of("batch_size", "rate", remedy="it says how large a batch is"),
             self.outside("batch_size", Range(1, most, "the records are the most")),
-            self.outside("rate", Range(0, 1, above=True)),
+            self.outside("rate", Range(1e-12, 1)),
             self.none_of("sampling", tuple(BATCHES)),
             self.none_of("adjacency", ADJACENCIES),
         ]

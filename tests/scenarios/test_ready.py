@@ -74,7 +74,7 @@ def test_dp_sgd_has_one_client_and_a_picture_for_each_setting() -> None:
     scenario = Scenario.read(ready()["dp-sgd-digits"])
     assert scenario.population == 1
     assert {key for keys in scenario.compare.vary.values() for key in keys} == {
-        "rate", "learning_rate", "clipping_norm",
+        "batch_size", "learning_rate", "clipping_norm",
     }  # fmt: skip
 
 

@@ -16,11 +16,11 @@ from clients.app import faults_of
 from clients.fleet import Budgets, Fleet
 from clients.training import answer
 from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.accounting.statement import guarantees
+from fedprivacy.accounting.statement import check_record, guarantees
 from fedprivacy.batches import PoissonBatches
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.data.partition import Partition
-from fedprivacy.data.population import Population
+from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
@@ -199,7 +199,10 @@ def test_a_plan_travels_as_json(make_scenario) -> None:
         (("privacy.mechanism=privunit",), "privacy.mechanism"),
         (("privacy.noise_draw=sum",), "privacy.noise_draw"),
         (("training={batches='poisson', steps=4}",), "training.rate: missing"),
-        (("training={batches='poisson', steps=4, rate=0.1, batch_size=3}",), "given together with batch_size"),
+        (
+            ("training={batches='poisson', steps=4, rate=0.1, batch_size=3}",),
+            "given together with batch_size",
+        ),
         (("privacy.adjacency=add-remove", "training={batch_size=5}"), "more or less changes every batch"),
         (("privacy.trust=central",), "training.steps = 4: a server can add its noise to one step"),
         (
@@ -247,7 +250,8 @@ def test_a_record_that_raises_moves_what_a_client_answers_by_no_more_than_any_ot
     )
     codes = np.arange(40)[:, None] % np.array([10, 7])
     x, y = codes.astype(np.float32), (codes[:, 0] > 4).astype(np.int64)
-    people = Population(Dataset(x, y, x[:1], y[:1], 2), Partition(np.arange(40), np.array([0, 40]), np.arange(0)))
+    whose = Partition(np.arange(40), np.array([0, 40]), np.arange(0))
+    people = Population(Dataset(x, y, x[:1], y[:1], 2), whose)
     sent = []
     for bad in (False, True):
         x[3, 0] = 10 if bad else 3
@@ -260,3 +264,75 @@ def test_a_record_that_raises_moves_what_a_client_answers_by_no_more_than_any_ot
     clean, moved = np.linalg.norm(sent[0]), np.linalg.norm(sent[0] - sent[1])
     assert clean > 5
     assert moved == pytest.approx(1.0, abs=0.01)
+
+
+def test_delta_is_small_for_the_records_that_clients_have(make_scenario, tmp_path: Path) -> None:
+    """By user the public part is one of users: what is left may be fewer records than its share says."""
+    rng = np.random.default_rng(0)
+    users = np.repeat([0, 1, 2, 3], [40, 5, 5, 5])
+    x, y = rng.normal(size=(55, 4)).astype(np.float32), rng.integers(0, 2, 55)
+    np.savez(tmp_path / "d.npz", x_train=x, y_train=y, user_train=users, x_test=x, y_test=y)
+    data = f"data={{name='npz', path='{tmp_path / 'd.npz'}', partition='by-user', public_fraction=0.25"
+    asked = make_scenario(*INSIDE, f"{data}, seed=0}}", "privacy.delta=0.02")
+    records = int(np.diff(population(asked.data).partition.offsets).sum())
+    assert records in (15, 50)
+    few = make_scenario(*INSIDE, f"{data}, seed=0}}", f"privacy.delta={0.999 / 50}")
+    many = few if records == 50 else few.model_copy(
+        update={"privacy": few.privacy.model_copy(update={"delta": 1 / 14})}
+    )  # fmt: skip
+    assert plan_of(few).delta == 0.999 / 50
+    with pytest.raises(InputError, match=rf"1/{records} "):
+        plan_of(many.model_copy(update={"privacy": many.privacy.model_copy(update={"delta": 1 / records})}))
+
+
+def test_a_plan_for_larger_clients_is_refused_and_its_batches_are_those_that_are_drawn(make_scenario) -> None:
+    asked = make_scenario(*INSIDE, "training={batches='poisson', steps=2, batch_size=2}")
+    plan = plan_of(asked)
+    assert plan.least_records == 5
+    with pytest.raises(InputError, match="clients of 6 records or more, and one has 5"):
+        Fleet.of(asked, plan=replace(plan, least_records=6))
+    other = replace(plan, batches=PoissonBatches(2, rate=0.1))
+    assert Fleet.of(asked, plan=other).training.batches == other.batches
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"unit": "client"},
+        {"delta": 1e-12},
+        {"adjacency": "add-remove"},
+        {"guarantees.unit": "client"},
+        {"guarantees.delta": 1e-12},
+        {"guarantees.assumptions": []},
+        {"per_client.groups": [{"epsilon": 0.01, "clients": 12, "answers": 3, "records": None}]},
+    ],
+    ids=str,
+)
+def test_a_record_that_says_more_than_its_ledger_is_refused(make_scenario, tmp_path: Path, change) -> None:
+    document = run(make_scenario(*INSIDE), tmp_path, report=False)
+    check_record(document, "run.json")
+    [(key, value)] = change.items()
+    part, _, field = key.rpartition(".")
+    held = {"": document["privacy"], "guarantees": document["privacy"]["guarantees"][0]}.get(
+        part, document["privacy"]["per_client"]
+    )
+    held[field] = value
+    with pytest.raises(InputError, match="The record was"):
+        check_record(document, "run.json")
+
+
+def test_under_central_trust_clients_of_other_sizes_have_other_epsilons(
+    make_scenario, tmp_path: Path
+) -> None:
+    sized = "training={batches='poisson', steps=1, batch_size=2, learning_rate=0.5}"
+    data = ("data.partition=dirichlet", "data.alpha=1.0", "data.records=200")
+    document = run(make_scenario(*CENTRAL, sized, *data), tmp_path)
+    told = document["privacy"]["per_client"]
+    assert told["largest"] == pytest.approx(epsilons(document)["outsider"], rel=1e-6)
+    assert told["median"] < told["largest"]
+    assert checked_document(Path(document["path"])) == document
+
+
+def test_more_batches_than_memory_holds_are_refused(make_scenario) -> None:
+    with pytest.raises(InputError, match="the batches of a round of 5 clients take 11 GB"):
+        make_scenario(*INSIDE, "data.records=6000", "privacy.delta=1e-5", "training.steps=1000000")

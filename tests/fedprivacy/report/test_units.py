@@ -236,7 +236,7 @@ def test_where_clients_differ_their_epsilons_are_drawn_and_listed() -> None:
     check_whole(shown)
     text = shown.text("batches")
     assert (
-        "epsilon 2 at most, 1.5 for the median client (delta 1e-5, unit example, adjacency replace-one"
+        "epsilon 2 at most, and 1.5 at most in half of the clients (delta 1e-5, unit example, adjacency replace-one"
         in text
     )
     assert "against the server, other participants and outsiders" in text

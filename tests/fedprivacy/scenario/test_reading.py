@@ -401,7 +401,7 @@ ONE_MISTAKE = {
         "clipping_norm = 1",
         "clipping_norm = -1",
         [
-            "my.toml:18: privacy.clipping_norm = -1: must be above 0. "
+            "my.toml:18: privacy.clipping_norm = -1: must be at least 1e-09. "
             "The largest L2 norm of an update, or of a record's gradient; the noise grows with it."
         ],
     ),
@@ -622,7 +622,7 @@ privacy.epsilon = 3
         "my.toml:19: privacy.epsilon = -1: must be above 0",
         "my.toml:20: privacy.noise_multiplier: given together with epsilon, but each follows from the other",
         "my.toml:21: privacy.delta = 2: must be above 0 and below 1/(number of clients)",
-        "my.toml:22: privacy.clipping_norm = 0: must be above 0",
+        "my.toml:22: privacy.clipping_norm = 0: must be at least 1e-09",
         "my.toml:24: federation.hosts: 1.5 is a number with a decimal point, a whole number is needed",
         'my.toml:26: compare.trusts = ["none", "none"]: the list names something twice',
         "my.toml:27: compare.epsilons: the list is empty, at least one element is needed",

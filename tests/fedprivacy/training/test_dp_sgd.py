@@ -125,6 +125,14 @@ def test_weights_of_a_server_that_attacks_do_not_swallow_the_noise() -> None:
     assert stats.kstest(updates.reshape(-1), "norm", args=(0, 0.1 * 2.0 * math.sqrt(2) / 4)).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("start", [0.0, 3e38, np.inf, np.nan])
+def test_weights_beyond_all_numbers_raise_nothing_and_warn_of_nothing(start: float) -> None:
+    extra = {"momentum": 0.9, "weight_decay": 1.0, "proximal": 1.0, "projection": 1.0, "averaging": True}
+    options = LocalTraining(ShuffledBatches(5), 1e200, **extra)
+    updates = silent(2, options, Gaussian(2.0, 1.0), weights=np.full(15, start, np.float32))
+    assert updates.shape == (2, 15)
+
+
 def test_a_record_without_a_finite_gradient_counts_as_none() -> None:
     x, y = torch.ones(4, 9), torch.tensor([0, 1, 2, 0])
     module = build(MODELS["tanh"], (9,), 3, seed=1)

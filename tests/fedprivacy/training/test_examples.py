@@ -38,6 +38,7 @@ class Code(nn.Module):
 
 MODELS: dict[str, nn.Module] = {
     "logistic": build(Logistic(name="logistic"), FEATURES, CLASSES, seed=1),
+    "without bias": nn.Sequential(nn.Flatten(), nn.Linear(36, CLASSES, bias=False)),
     "relu": build(Mlp(name="mlp", hidden=[7, 5]), FEATURES, CLASSES, seed=1),
     "tanh": build(Mlp(name="mlp", hidden=[7], activation="tanh"), FEATURES, CLASSES, seed=1),
     "cnn": build(Cnn(name="cnn", channels=[2, 3], hidden=[5]), FEATURES, CLASSES, seed=1),
