@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from warm import ENVIRONMENT, write_command
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -53,14 +53,10 @@ def blocks() -> list[tuple[str, str]]:
 def test_every_command_runs_and_prints_what_the_page_says(tmp_path: Path) -> None:
     shim = tmp_path / "bin" / "fedprivacy"
     shim.parent.mkdir()
-    shim.write_text(
-        f"#!/bin/sh\nexec '{sys.executable}' -c 'from scenarios.cli import main; main()' \"$@\"\n"
-    )
-    shim.chmod(0o755)
+    write_command(shim)
     work = tmp_path / "work"
     work.mkdir()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "120",
-                   "PATH": f"{shim.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}  # fmt: skip
+    environment = ENVIRONMENT | {"PATH": f"{shim.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     for command, expected in blocks():
         if command in NOT_RUN:
             continue

@@ -13,16 +13,15 @@ import time
 from pathlib import Path
 
 import pytest
+from warm import COLD, ENVIRONMENT, warm
 
 from fedprivacy.mechanisms.registry import title
 
-COMMAND = [sys.executable, "-c", "from scenarios.cli import main; main()"]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
 
-
-def fedprivacy(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def fedprivacy(*args: str, cwd: Path | None = None, cold: bool = False) -> subprocess.CompletedProcess[str]:
+    command = [*(COLD if cold else warm()), *args]
     done = subprocess.run(
-        [*COMMAND, *args], capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, timeout=300, check=False
+        command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, timeout=300, check=False
     )
     assert "Traceback" not in done.stderr + done.stdout
     return done
@@ -36,7 +35,7 @@ def small(tmp_path: Path, base_text: str) -> Path:
 
 
 def test_help_is_instant_and_names_every_command() -> None:
-    done = fedprivacy("--help")
+    done = fedprivacy("--help", cold=True)
     assert done.returncode == 0
     for name in ("run", "compare", "budget", "scenarios", "new", "report"):
         assert name in done.stdout
@@ -180,7 +179,7 @@ def test_the_shell_completes_commands_and_scenarios(words: str, expected: list[s
     (tmp_path / "mine.toml").touch()
     (tmp_path / "more.txt").touch()
     done = subprocess.run(
-        COMMAND, cwd=tmp_path, capture_output=True, text=True, check=False,
+        warm(), cwd=tmp_path, capture_output=True, text=True, check=False,
         env=ENVIRONMENT | {
             "_FEDPRIVACY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
         },
@@ -192,7 +191,7 @@ def test_the_completion_script_calls_the_command_by_its_name() -> None:
     asked = [
         "bash",
         "-c",
-        shlex.join([*COMMAND, "--show-completion"]) + "; true",
+        shlex.join([*COLD, "--show-completion"]) + "; true",
     ]  # it asks which shell calls
     shown = subprocess.run(asked, capture_output=True, text=True, env=ENVIRONMENT, check=False).stdout
     assert "complete -o default -F _fedprivacy_completion fedprivacy" in shown
@@ -288,7 +287,7 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
 ) -> None:
     runs = tmp_path / "runs"
     process = subprocess.Popen(
-        [*COMMAND, command, str(small), "--out", str(runs), "--set", "server.rounds=100000"],
+        [*COLD, command, str(small), "--out", str(runs), "--set", "server.rounds=100000"],
         env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         # A test run in the background of a shell would hand down a SIGINT that is ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -328,7 +327,7 @@ def test_statistics_are_asked_anew_and_not_resumed(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "statistics are not resumed" in refused.stderr
     command = shlex.split(refused.stderr.strip().rpartition("same answers: ")[2])
-    again = json.loads(fedprivacy(*command[1:], "--out", out, "--json").stdout)
+    again = json.loads(fedprivacy(*command[1:], "--out", out, "--json", cold=True).stdout)
     assert again["queries"][0]["estimate"] == first["queries"][0]["estimate"]
     assert again["noise_key"] == first["noise_key"]
     rendered = fedprivacy("report", str(path))
@@ -350,6 +349,6 @@ def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None
     path = Path(first["path"])
     (path / "checkpoint" / "round-000003.safetensors").unlink()
     (path / "run.json").write_text(json.dumps(first | {"status": "running"}))
-    again = json.loads(fedprivacy("run", "--resume", str(path), "--json").stdout)
+    again = json.loads(fedprivacy("run", "--resume", str(path), "--json", cold=True).stdout)
     assert again["status"] == "finished"
     assert [e["accuracy"] for e in again["rounds"]] == [e["accuracy"] for e in first["rounds"]]

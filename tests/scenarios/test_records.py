@@ -226,46 +226,6 @@ def test_clipping_alone_is_no_guarantee(make_scenario) -> None:
     assert "heuristic" in stated[0].words
 
 
-@pytest.mark.parametrize("trainer", ["fedprivacy", "opacus"])
-@pytest.mark.parametrize("plan", ["poisson", "all"])
-def test_a_record_that_raises_moves_what_a_client_answers_by_no_more_than_any_other(
-    make_scenario, trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trainer: str, plan: str
-) -> None:
-    """A code that an embedding does not have, through the real apps, with next to no noise.
-
-    The sum of clipped gradients loses the record's own, here of length C; the noise is made for 2 C.
-    """
-    if trainer == "opacus":
-        pytest.importorskip("opacus")
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / f"embedding_{trainer}.py").write_text(EMBEDDING)
-    batches = {"poisson": "'poisson', steps=1, rate=0.9999", "all": "'shuffled', batch_size='all'"}[plan]
-    asked = make_scenario(
-        "data.clients=1",
-        "data.records=40",
-        "data.features=2",
-        f"model={{name='code', factory='embedding_{trainer}:make'}}",
-        f"training={{batches={batches}, learning_rate=1.0, trainer='{trainer}'}}",
-        "privacy={trust='local', unit='example', noise_multiplier=1e-4, delta=1e-3, clipping_norm=1.0}",
-    )
-    codes = np.arange(40)[:, None] % np.array([10, 7])
-    x, y = codes.astype(np.float32), (codes[:, 0] > 4).astype(np.int64)
-    whose = Partition(np.arange(40), np.array([0, 40]), np.arange(0))
-    people = Population(Dataset(x, y, x[:1], y[:1], 2), whose)
-    sent = []
-    for bad in (False, True):
-        x[3, 0] = 10 if bad else 3
-        fleet = Fleet.of(asked, people, allow_code=True)
-        played = trial(asked, people, fleet=fleet)
-        before = played.federation.weights.copy()
-        sent.append((played.play(1) - before) * 40)
-        faults = faults_of(played.grid.states.values(), round=0)
-        assert (faults.zeroed, faults.failed) == (bad, 0)
-    clean, moved = np.linalg.norm(sent[0]), np.linalg.norm(sent[0] - sent[1])
-    assert clean > 5
-    assert moved == pytest.approx(1.0, abs=0.01)
-
-
 def test_delta_is_small_for_the_records_that_clients_have(make_scenario, tmp_path: Path) -> None:
     """By user the public part is one of users: what is left may be fewer records than its share says."""
     rng = np.random.default_rng(0)
@@ -336,3 +296,44 @@ def test_under_central_trust_clients_of_other_sizes_have_other_epsilons(
 def test_more_batches_than_memory_holds_are_refused(make_scenario) -> None:
     with pytest.raises(InputError, match="the batches of a round of 5 clients take 11 GB"):
         make_scenario(*INSIDE, "data.records=6000", "privacy.delta=1e-5", "training.steps=1000000")
+
+
+@pytest.mark.parametrize("trainer", ["fedprivacy", "opacus"])
+@pytest.mark.parametrize("plan", ["poisson", "all"])
+def test_a_record_that_raises_moves_what_a_client_answers_by_no_more_than_any_other(
+    make_scenario, trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trainer: str, plan: str
+) -> None:
+    """A code that an embedding does not have, through the real apps, with next to no noise.
+
+    The sum of clipped gradients loses the record's own, here of length C; the noise is made for 2 C.
+    """
+    if trainer == "opacus":
+        pytest.importorskip("opacus")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"embedding_{trainer}.py").write_text(EMBEDDING)
+    batches = {"poisson": "'poisson', steps=1, rate=0.9999", "all": "'shuffled', batch_size='all'"}[plan]
+    asked = make_scenario(
+        "data.clients=1",
+        "data.records=40",
+        "data.features=2",
+        f"model={{name='code', factory='embedding_{trainer}:make'}}",
+        f"training={{batches={batches}, learning_rate=1.0, trainer='{trainer}'}}",
+        "privacy={trust='local', unit='example', noise_multiplier=1e-4, delta=1e-3, clipping_norm=1.0}",
+    )
+    codes = np.arange(40)[:, None] % np.array([10, 7])
+    x, y = codes.astype(np.float32), (codes[:, 0] > 4).astype(np.int64)
+    people = Population(
+        Dataset(x, y, x[:1], y[:1], 2), Partition(np.arange(40), np.array([0, 40]), np.arange(0))
+    )
+    sent = []
+    for bad in (False, True):
+        x[3, 0] = 10 if bad else 3
+        fleet = Fleet.of(asked, people, allow_code=True)
+        played = trial(asked, people, fleet=fleet)
+        before = played.federation.weights.copy()
+        sent.append((played.play(1) - before) * 40)
+        faults = faults_of(played.grid.states.values(), round=0)
+        assert (faults.zeroed, faults.failed) == (bad, 0)
+    clean, moved = np.linalg.norm(sent[0]), np.linalg.norm(sent[0] - sent[1])
+    assert clean > 5
+    assert moved == pytest.approx(1.0, abs=0.01)
