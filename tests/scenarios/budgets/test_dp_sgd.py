@@ -117,7 +117,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         "--steps 0: must be from 1 to 1e+09.",
         "--batch-size, --rate: give exactly one; it says how large a batch is.",
         "--batch-size 101: must be from 1 to 100; the records are the most.",
-        "--rate 2.0: must be above 0 and at most 1.",
+        "--rate 2.0: must be from 1e-12 to 1.",
         "--sampling x: must be one of poisson, shuffled, with-replacement.",
         "--adjacency y: must be one of replace-one, add-remove, zero-out.",
     ]
