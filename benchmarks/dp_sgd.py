@@ -41,8 +41,8 @@ from fedprivacy.batches import ShuffledBatches
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import LocalTraining
 from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.task import LocalTraining, Task
 
 CLIPPING_NORM, NOISE, LEARNING_RATE = 1.0, 1.0, 0.1
 CLASSES = 10
@@ -100,14 +100,11 @@ def our_round(module: nn.Module, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
     """
     size = len(y)
     options = LocalTraining(ShuffledBatches(STEPS), LEARNING_RATE)
-    noise, streams, weights = Gaussian(CLIPPING_NORM, NOISE), Streams(1), flat_weights(module)
-    records, clients, sizes = [np.arange(size)], np.array([0]), np.array([size])
+    noise, weights, records = Gaussian(CLIPPING_NORM, NOISE), flat_weights(module), [np.arange(size)]
+    task = Task(module, weights, x, y, records, np.array([0]), options, Streams(1), round=0)
 
     def run() -> Tensor:
-        updates, _ = train_examples(
-            module, weights, x, y, records, clients, sizes, options, CLIPPING_NORM, noise, streams, 0
-        )
-        return updates[0]
+        return train_examples(task, CLIPPING_NORM, noise)[0][0]
 
     return run
 

@@ -18,8 +18,8 @@ from fedprivacy.planning import batches_of, check_sizes, plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import LocalTraining
 from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.task import LocalTraining
 from fedprivacy.training.trainers import Trainer, trainer_of
 
 Ids = NDArray[np.int64]

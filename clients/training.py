@@ -20,6 +20,7 @@ from fedprivacy.errors import Refusal
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.dp_sgd import clipped_gradients
+from fedprivacy.training.task import Task
 
 Ids = NDArray[np.int64]
 
@@ -109,17 +110,13 @@ def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[torch.T
         Updates, shape (clients, parameters), which with unit "example" are private already; and how many
         gradients of records counted as zero, shape (clients,).
     """
-    plan = fleet.plan
-    records = [fleet.people.partition.records(int(client)) for client in clients]
-    data = (fleet.module, request.weights, fleet.x, fleet.y, records, clients)
-    drawn = (fleet.streams, request.round)
+    plan, records = fleet.plan, [fleet.people.partition.records(int(client)) for client in clients]
+    task = _task(fleet, request, clients, fleet.x, fleet.y, records)
     if plan.unit == "client":
-        updates = train_cohort(*data, fleet.training, *drawn, alone=len(request.clients) == 1)
-        return updates, np.zeros(len(clients), np.int64)
-    steps = (fleet.sizes[clients], fleet.training, plan.clipping_norm)
+        return train_cohort(task, alone=len(request.clients) == 1), np.zeros(len(clients), np.int64)
     if plan.trust == "central":
-        return clipped_gradients(*data, *steps, *drawn)
-    updates, zeroed = fleet.trainer(*data, *steps, plan.step_noise, *drawn)
+        return clipped_gradients(task, plan.clipping_norm)
+    updates, zeroed = fleet.trainer(task, plan.clipping_norm, plan.step_noise)
     return updates * fleet.weights(clients), zeroed
 
 
@@ -128,14 +125,32 @@ def _without_data(fleet: Fleet, request: TrainRequest, client: int) -> torch.Ten
 
     Zero, to which its noise is added; or with noise in each step, the steps with the noise alone.
     """
-    plan = fleet.plan
+    plan, one = fleet.plan, np.array([client])
     if plan.step_noise is None:
         return torch.zeros((1, len(request.weights)))
-    one, size = np.array([client]), int(fleet.sizes[client])
     x, y = torch.zeros((1, *fleet.people.features)), torch.zeros(1, dtype=torch.int64)
-    steps = (one, fleet.sizes[one], fleet.training, plan.clipping_norm, plan.step_noise)
-    updates, _ = fleet.trainer(
-        fleet.module, request.weights, x, y, [np.zeros(size, np.int64)], *steps, fleet.streams, request.round,
-        blank=True,
-    )  # fmt: skip
+    task = _task(fleet, request, one, x, y, [np.zeros(fleet.sizes[client], np.int64)])
+    updates, _ = fleet.trainer(task, plan.clipping_norm, plan.step_noise, blank=True)
     return updates * fleet.weights(one)
+
+
+def _task(
+    fleet: Fleet,
+    request: TrainRequest,
+    clients: Ids,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    records: Sequence[Ids],
+) -> Task:
+    return Task(
+        module=fleet.module,
+        weights=request.weights,
+        x=x,
+        y=y,
+        records=records,
+        clients=clients,
+        options=fleet.training,
+        streams=fleet.streams,
+        round=request.round,
+        sizes=fleet.sizes[clients],
+    )

@@ -23,7 +23,8 @@ from fedprivacy.factory import reason, wrong
 from fedprivacy.models import flat_weights
 from fedprivacy.scenario.model import Code
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import LocalTraining, train_cohort
+from fedprivacy.training.cohort import train_cohort
+from fedprivacy.training.task import LocalTraining, Task
 
 _RANDOM = "is random at training time, and clients that train side by side cannot repeat its draws"
 _RECORDS = 4
@@ -114,7 +115,8 @@ def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     y, sent, rate = torch.arange(len(x)) % classes, flat_weights(module), 0.1
     records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
     try:
-        updates = train_cohort(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
+        task = Task(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
+        updates = train_cohort(task)
         loss = nn.functional.cross_entropy(module(x[1:]), y[1:])
         gradients = torch.autograd.grad(loss, list(module.parameters()), allow_unused=True)
     except Exception as error:

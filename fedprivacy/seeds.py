@@ -1,7 +1,8 @@
 """One root seed, and from it a stream of its own for each purpose, round and client.
 
-Noise is keyed by the run as well: two runs with one seed share their cohorts and batches, so that
-they can be compared in pairs, but never their noise, which an observer of both could take away.
+Noise is keyed by the run as well: two runs with one seed share their cohorts, so that they can be
+compared in pairs, but never their noise, which an observer of both could take away, nor the batches
+whose draw amplifies what is claimed for a record.
 
 A stream is a Philox generator (Salmon et al. 2011, counter-based): the key comes from the seed
 and the purpose, the upper half of the counter is (round, member). Two streams never overlap
@@ -43,7 +44,7 @@ class Streams:
     run: str = ""
 
     def noise(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
-        """As `stream`, for noise: no other run has the same."""
+        """As `stream`, for noise and what is as secret: no other run has the same."""
         return self.stream(f"noise/{self.run}/{purpose}", round=round, member=member)
 
     def stream(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:

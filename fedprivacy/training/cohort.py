@@ -10,84 +10,34 @@ to a plain PyTorch loop client by client, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from fedprivacy.batches import Batches
 from fedprivacy.models import unflatten
-from fedprivacy.seeds import Streams
 from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.task import Task
 
-Index = NDArray[np.int64]
 Weights = dict[str, Tensor]
 Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
-_NOTHING = np.random.Generator(np.random.Philox(0))  # where nothing is drawn
 
 
-@dataclass(frozen=True)
-class LocalTraining:
-    """How a client trains.
-
-    Args:
-        batches: Draws the batches of a client.
-        learning_rate: The step size of SGD on the mean loss of a batch.
-        momentum: The share of the last step that is kept; each client starts each round without one.
-        weight_decay: Times the weights, added to the gradient.
-        proximal: The mu of FedProx (Li et al. 2020): the loss has mu/2 |w - w0|^2 added to it, w0 being
-            the weights that the client was sent.
-        projection: The radius of the ball around zero in which each step leaves the weights; None: no ball.
-        averaging: Whether the answer is the mean of the weights after each step, and not the last.
-    """
-
-    batches: Batches
-    learning_rate: float
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    proximal: float = 0.0
-    projection: float | None = None
-    averaging: bool = False
-
-
-def train_cohort(
-    module: nn.Module,
-    weights: NDArray[np.float32],
-    x: Tensor,
-    y: Tensor,
-    records: Sequence[Index],
-    clients: Index,
-    options: LocalTraining,
-    streams: Streams,
-    round: int,
-    *,
-    alone: bool = False,
-) -> Tensor:
+def train_cohort(task: Task, *, alone: bool = False) -> Tensor:
     """The updates of a chunk of clients, each of which is protected as a whole, or not at all.
 
     Args:
-        module: The model; its own weights are not read.
-        weights: What every client starts from, shape (parameters,).
-        x: All records, float32, shape (records, *features).
-        y: All labels, int64, shape (records,).
-        records: For each client of the chunk its record numbers; none may be empty.
-        clients: The ids of the chunk's clients, shape (clients,); they key the batch order.
-        options: The clients' optimiser.
-        streams: The run's random streams.
-        round: The round, which keys the batch order too.
+        task: What they train on and how.
         alone: Whether the only client is its whole chunk, so that it may be trained without `vmap`. One that
             is trained by itself since another of its chunk failed may not: its rounding would tell of that.
 
     Returns:
-        Weights after local training minus `weights`, float32, shape (clients, parameters).
+        Weights after local training minus those that were sent, float32, shape (clients, parameters).
     """
-    sizes = np.array([len(own) for own in records])
-    index, used, _ = batches(records, clients, sizes, options.batches, streams, round)
-    start = unflatten(module, torch.from_numpy(weights))
+    module, options, x, y = task.module, task.options, task.x, task.y
+    index, used, _ = task.batches(secret=False)
+    start = unflatten(module, torch.from_numpy(task.weights))
     current: Weights = start
 
     def mean_loss(parameters: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
@@ -147,40 +97,3 @@ def _alone(module: nn.Module, loss: Loss) -> tuple[Callable[..., Weights], Calla
         return shared({name: value[0] for name, value in weights.items()}, inputs, labels, weight)
 
     return shared, own
-
-
-def batches(
-    records: Sequence[Index], clients: Index, agreed: Index, sampler: Batches, streams: Streams, round: int
-) -> tuple[Index, NDArray[np.bool_], NDArray[np.int64]]:
-    """The record numbers of every batch of every client, padded to a common shape.
-
-    Padding repeats a record of the same client, with weight zero: another client's broken record
-    can never reach it. Each client draws from a stream of its own.
-
-    Args:
-        records: For each client its record numbers; none may be empty.
-        clients: Their ids, shape (clients,).
-        agreed: By how many records of each its rate is reckoned, shape (clients,).
-        sampler: Draws the batches.
-        streams: The run's random streams.
-        round: The round, which keys the draws.
-
-    Returns:
-        Record numbers, int64, and which of them count, bool, both of shape (clients, steps, batch); and how
-        many steps each client has, shape (clients,).
-    """
-    drawn = []
-    for own, client, size in zip(records, clients, agreed, strict=True):
-        # Making a stream costs more than a small client's step.
-        stream = streams.stream("batches", round=round, member=int(client)) if sampler.random else _NOTHING
-        drawn.append(sampler.at(int(size)).draw(len(own), stream))
-    steps = np.array([len(parts) for parts in drawn])
-    width = max(1, max(len(part) for parts in drawn for part in parts))
-    index = np.empty((len(records), steps.max(), width), dtype=np.int64)
-    used = np.zeros(index.shape, dtype=np.bool_)
-    for row, (own, parts) in enumerate(zip(records, drawn, strict=True)):
-        index[row] = own[0]
-        for step, part in enumerate(parts):
-            index[row, step, : len(part)] = own[part]
-            used[row, step, : len(part)] = True
-    return index, used, steps

@@ -14,59 +14,36 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import Index, LocalTraining, batches
 from fedprivacy.training.examples import clipped_sums
+from fedprivacy.training.task import Index, Task
 
 
 @np.errstate(over="ignore", invalid="ignore")  # weights that a server chose, or that diverge, may be anything
 def train_examples(
-    module: nn.Module,
-    weights: NDArray[np.float32],
-    x: Tensor,
-    y: Tensor,
-    records: Sequence[Index],
-    clients: Index,
-    sizes: Index,
-    options: LocalTraining,
-    clipping_norm: float | None,
-    noise: Gaussian | None,
-    streams: Streams,
-    round: int,
-    *,
-    blank: bool = False,
-) -> tuple[Tensor, NDArray[np.int64]]:
+    task: Task, clipping_norm: float | None, noise: Gaussian | None, *, blank: bool = False
+) -> tuple[Tensor, Index]:
     """The updates of a chunk of clients that train by DP-SGD.
 
     Args:
-        module: The model; its own weights are not read.
-        weights: What every client starts from, shape (parameters,).
-        x: All records, float32, shape (records, *features).
-        y: All labels, int64, shape (records,).
-        records: For each client of the chunk its record numbers; none may be empty.
-        clients: Their ids, shape (clients,); they key batches and noise.
-        sizes: How many records each client is agreed to have, shape (clients,): rates and denominators are
-            reckoned with it, so that they do not tell of a record that came or went.
-        options: The clients' optimiser.
+        task: What they train on and how.
         clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
         noise: What is added to each sum of gradients; its clipping norm is C. None: nothing.
-        streams: The run's random streams.
-        round: The round, which keys the draws.
         blank: As if no record had a gradient: what a client answers whose training failed.
 
     Returns:
-        What the clients answer less `weights`, float64, shape (clients, parameters); and how many gradients
-        of each client were not finite and counted as zero, shape (clients,).
+        What the clients answer less the weights that were sent, float64, shape (clients, parameters); and how
+        many gradients of each client were not finite and counted as zero, shape (clients,).
     """
-    index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
+    weights, options, clients = task.weights, task.options, task.clients
+    index, used, steps = task.batches(secret=True)
     used &= not blank
-    mean_sizes = np.array([[options.batches.mean_size(int(size))] for size in sizes])
-    own_noise = [streams.noise("dp-sgd", round=round, member=int(client)) for client in clients]
+    mean_sizes = np.array([[options.batches.mean_size(int(size))] for size in task.agreed])
+    own_noise = [task.streams.noise("dp-sgd", round=task.round, member=int(client)) for client in clients]
     # numpy's calls take a fraction of torch's, which for a small model would be most of a step.
-    features, labels = x.numpy(), y.numpy()
+    features, labels = task.x.numpy(), task.y.numpy()
     # The way from the start is kept by itself, in float64: float32 weights would swallow part of the noise.
     way = np.zeros((len(clients), len(weights)))
     velocity = np.zeros_like(way) if options.momentum else None
@@ -79,7 +56,7 @@ def train_examples(
         here = weights if step == 0 else (weights + way[at]).astype(np.float32)
         batch = index[at, step]
         found = clipped_sums(
-            module,
+            task.module,
             torch.from_numpy(here),
             torch.from_numpy(features.take(batch, axis=0)),
             torch.from_numpy(labels.take(batch)),
@@ -108,37 +85,25 @@ def train_examples(
     return torch.from_numpy(way if total is None else total / steps[:, None]), zeroed
 
 
-def clipped_gradients(
-    module: nn.Module,
-    weights: NDArray[np.float32],
-    x: Tensor,
-    y: Tensor,
-    records: Sequence[Index],
-    clients: Index,
-    sizes: Index,
-    options: LocalTraining,
-    clipping_norm: float | None,
-    streams: Streams,
-    round: int,
-) -> tuple[Tensor, NDArray[np.int64]]:
+def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, Index]:
     """What clients answer where a trusted server makes the step: the sum over a batch, downhill.
 
     Each record moves the sum over all clients by C at most, and weighs the same whoever holds it.
 
     Args:
-        As `train_examples` has them; `options` make one step.
+        task: What they train on; its options make one step.
+        clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
 
     Returns:
         The sums of clipped gradients with their sign turned, float64, shape (clients, parameters); and how
         many gradients of each client were not finite and counted as zero, shape (clients,).
     """
-    index, used, _ = batches(records, clients, sizes, options.batches, streams, round)
+    index, used, _ = task.batches(secret=True)
     if index.shape[1] != 1:
         raise ValueError("a server can add its noise to one step, and a round has several")
-    batch = torch.from_numpy(index[:, 0])
-    found = clipped_sums(
-        module, torch.from_numpy(weights), x[batch], y[batch], torch.from_numpy(used[:, 0]), clipping_norm
-    )
+    batch, weights = torch.from_numpy(index[:, 0]), torch.from_numpy(task.weights)
+    counted = torch.from_numpy(used[:, 0])
+    found = clipped_sums(task.module, weights, task.x[batch], task.y[batch], counted, clipping_norm)
     return -found.sums.to(torch.float64), found.zeroed.numpy()
 
 

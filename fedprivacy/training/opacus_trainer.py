@@ -2,9 +2,8 @@
 
 Each client trains through `opacus.PrivacyEngine.make_private`: Opacus computes the records' gradients, clips
 them, adds the noise and divides by the mean size of a batch. The batches are drawn by the plan's own sampler,
-and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers see the
-same batches, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told
-its rate.
+and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers draw
+alike, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told its rate.
 
 The noise is torch's: normal numbers made from a Mersenne Twister that no other client or round has. Its whole
 state is drawn from the client's stream of the run (`fedprivacy.seeds`), since torch would seed it with 32
@@ -23,7 +22,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from opacus import GradSampleModule, PrivacyEngine
 from opacus.optimizers import DPOptimizer
 from torch import Tensor, nn
@@ -37,8 +35,8 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights, unflatten
 from fedprivacy.seeds import Streams
 from fedprivacy.training import dp_sgd
-from fedprivacy.training.cohort import Index, LocalTraining, batches
 from fedprivacy.training.opacus_gradients import form_gradients, gradients_of, keep_images_in_order
+from fedprivacy.training.task import Index, LocalTraining, Task
 
 MOST_NUMBERS = 2**25  # of records' gradients at once: 256 MB
 _RECORDS = 4
@@ -46,21 +44,8 @@ _STATE_WORDS = slice(24, 24 + 8 * 624)  # where torch keeps the words of its Mer
 
 
 def train_examples(
-    module: nn.Module,
-    weights: NDArray[np.float32],
-    x: Tensor,
-    y: Tensor,
-    records: Sequence[Index],
-    clients: Index,
-    sizes: Index,
-    options: LocalTraining,
-    clipping_norm: float | None,
-    noise: Gaussian | None,
-    streams: Streams,
-    round: int,
-    *,
-    blank: bool = False,
-) -> tuple[Tensor, NDArray[np.int64]]:
+    task: Task, clipping_norm: float | None, noise: Gaussian | None, *, blank: bool = False
+) -> tuple[Tensor, Index]:
     """The updates of a chunk of clients that train by DP-SGD, one after the other.
 
     Args:
@@ -70,11 +55,12 @@ def train_examples(
         As there: updates, float64, shape (clients, parameters); and how many gradients of each client counted
         as zero, shape (clients,), since they were not finite or could not be computed.
     """
-    index, used, steps = batches(records, clients, sizes, options.batches, streams, round)
+    options, clients, sizes = task.options, task.clients, task.agreed
+    index, used, steps = task.batches(secret=True)
     used &= not blank
-    data, start = TensorDataset(x, y), torch.from_numpy(weights).double()
-    private = _copy_of(module)
-    updates = torch.zeros((len(clients), len(weights)), dtype=torch.float64)
+    data, start = TensorDataset(task.x, task.y), torch.from_numpy(task.weights).double()
+    private = _copy_of(task.module)
+    updates = torch.zeros((len(clients), len(start)), dtype=torch.float64)
     zeroed = np.zeros(len(clients), dtype=np.int64)
     for row, (client, size) in enumerate(zip(clients.tolist(), sizes.tolist(), strict=True)):
         drawn = [index[row, step][used[row, step]] for step in range(steps[row])]
@@ -96,7 +82,7 @@ def train_examples(
                 noise_multiplier=0.0 if noise is None else noise.noise_multiplier,
                 max_grad_norm=sys.float_info.max if clipping_norm is None else clipping_norm,
                 poisson_sampling=False,  # `drawn` is the sample
-                noise_generator=generator_of(streams.noise("opacus", round=round, member=client)),
+                noise_generator=generator_of(task.streams.noise("opacus", round=task.round, member=client)),
             )
             # Opacus takes both from the loader, as if it were a pass over all records.
             optimizer.expected_batch_size = options.batches.mean_size(size)
@@ -203,31 +189,18 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
     """
     x = torch.rand(_RECORDS, *features, generator=torch.Generator().manual_seed(0))
     y = torch.arange(_RECORDS) % classes
-    records, sizes = [np.arange(1), np.arange(1, _RECORDS)], np.array([1, _RECORDS - 1])
+    records = [np.arange(1), np.arange(1, _RECORDS)]
     options = LocalTraining(ShuffledBatches(1), learning_rate=1.0)
-    step = (
-        module,
-        flat_weights(module),
-        x,
-        y,
-        records,
-        np.arange(2),
-        sizes,
-        options,
-        0.1,
-        None,
-        Streams(0),
-        0,
-    )
+    task = Task(module, flat_weights(module), x, y, records, np.arange(2), options, Streams(0), round=0)
     try:
-        updates, _ = train_examples(*step)
+        updates, _ = train_examples(task, 0.1, None)
         with _without_answered_warnings():
             gradients_of(GradSampleModule(_copy_of(module)), x.double(), y)  # a client goes on if this raises
     except Exception as error:
         raise InputError(
             _refused(f"Opacus, which reckons in float64 here, raises {_reason(error)}")
         ) from error
-    expected, _ = dp_sgd.train_examples(*step)
+    expected, _ = dp_sgd.train_examples(task, 0.1, None)
     if not torch.allclose(updates, expected, rtol=1e-3, atol=1e-5, equal_nan=True):
         raise InputError(_refused("Opacus gets wrong gradients of its records: torch.func gets others"))
 

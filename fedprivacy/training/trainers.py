@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedprivacy.errors import InputError
 from fedprivacy.factory import reason
 from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.task import Index
 
-Trainer = Callable[..., tuple[Tensor, NDArray[np.int64]]]  # as `train_examples` of dp_sgd
+Trainer = Callable[..., tuple[Tensor, Index]]  # as `train_examples` of dp_sgd
 
 
 def trainer_of(name: str, module: nn.Module, features: Sequence[int], classes: int) -> Trainer:

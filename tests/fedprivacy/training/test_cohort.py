@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,8 @@ from fedprivacy.batches import ShuffledBatches
 from fedprivacy.models import build, flat_weights
 from fedprivacy.scenario import Cnn, Logistic, Mlp
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import LocalTraining, batches, train_cohort
+from fedprivacy.training.cohort import train_cohort
+from fedprivacy.training.task import LocalTraining, Task
 
 STREAMS = Streams(11)
 MODELS = {
@@ -73,8 +76,8 @@ def test_equal_to_a_plain_loop(model: str, options: LocalTraining, sizes: list[i
     weights = flat_weights(module) + rng.normal(0, 0.1, len(flat_weights(module))).astype(np.float32)
     records = np.split(rng.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
     clients = np.arange(10, 10 + len(sizes))
-    alone = len(sizes) == 1
-    updates = train_cohort(module, weights, x, y, records, clients, options, STREAMS, round=2, alone=alone)
+    task = Task(module, weights, x, y, records, clients, options, STREAMS, 2)
+    updates = train_cohort(task, alone=len(sizes) == 1)
     for update, own, client in zip(updates, records, clients, strict=True):
         expected = plain_loop(module, weights, x, y, own, int(client), options, 2)
         assert np.abs(update.numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
@@ -85,10 +88,9 @@ def test_a_broken_record_stays_with_its_own_client() -> None:
     x[0] = float("nan")  # record 0 is what padding with zeros would index
     records = [np.array([0, 1]), np.array([2]), np.array([3, 4, 5])]
     module = build(MODELS["logistic"], (2,), 2, seed=1)
-    updates = train_cohort(
-        module, flat_weights(module), x, torch.zeros(6, dtype=torch.int64), records, np.arange(3),
-        LocalTraining(ShuffledBatches(2, 2), 0.1), STREAMS, round=0,
-    )  # fmt: skip
+    y, options = torch.zeros(6, dtype=torch.int64), LocalTraining(ShuffledBatches(2, 2), 0.1)
+    task = Task(module, flat_weights(module), x, y, records, np.arange(3), options, STREAMS, 0)
+    updates = train_cohort(task)
     assert torch.isnan(updates[0]).any()
     assert torch.isfinite(updates[1:]).all()
 
@@ -99,9 +101,9 @@ def test_a_client_without_batches_left_is_moved_by_nothing() -> None:
     module = build(MODELS["tanh"], (9,), 3, seed=1)
     options = LocalTraining(ShuffledBatches(1, 1), 0.5, momentum=0.9, weight_decay=0.5, proximal=0.5)
     records = [np.arange(1), np.arange(1, 10)]
-    sent = flat_weights(module)
-    both = train_cohort(module, sent, x, y, records, np.arange(2), options, STREAMS, round=0)
-    alone = train_cohort(module, sent, x, y, records[:1], np.arange(1), options, STREAMS, round=0)
+    task = Task(module, flat_weights(module), x, y, records, np.arange(2), options, STREAMS, 0)
+    both = train_cohort(task)
+    alone = train_cohort(replace(task, records=records[:1], clients=np.arange(1)))
     assert both[0].abs().max() > 0.01
     assert torch.allclose(both[0], alone[0], atol=1e-7)
 
@@ -110,12 +112,9 @@ def test_a_round_starts_without_the_momentum_of_the_last() -> None:
     x, y = torch.ones(4, 9), torch.zeros(4, dtype=torch.int64)
     module = build(MODELS["tanh"], (9,), 3, seed=1)
     options = LocalTraining(ShuffledBatches(1, None), 0.5, momentum=0.9)
-    records = [np.arange(4)]
+    sent, records, client = flat_weights(module), [np.arange(4)], np.arange(1)
     first, second = (
-        train_cohort(
-            module, flat_weights(module), x, y, records, np.arange(1), options, STREAMS, round=number
-        )
-        for number in (0, 1)
+        train_cohort(Task(module, sent, x, y, records, client, options, STREAMS, number)) for number in (0, 1)
     )
     assert torch.equal(first, second)
 
@@ -129,22 +128,7 @@ def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:
     options = LocalTraining(ShuffledBatches(2, 2), 0.1)
 
     def train(which: slice) -> torch.Tensor:
-        return train_cohort(
-            module, flat_weights(module), x, y, records[which], clients[which], options, STREAMS, round=0
-        )
+        sent = flat_weights(module)
+        return train_cohort(Task(module, sent, x, y, records[which], clients[which], options, STREAMS, 0))
 
     assert torch.allclose(train(slice(0, 2))[0], train(slice(0, 1))[0], atol=1e-7)
-
-
-def test_every_record_is_used_once_an_epoch_and_batches_are_reshuffled() -> None:
-    index, used, steps = batches(
-        [np.arange(7), np.arange(7, 9)], np.arange(2), np.array([7, 2]), ShuffledBatches(3, 2), STREAMS, 0
-    )
-    assert steps.tolist() == [12, 3]
-    assert index.shape == (2, 12, 2)
-    first, second = (np.sort(index[row][used[row]]) for row in (0, 1))
-    assert np.array_equal(first, np.repeat(np.arange(7), 3))
-    assert np.array_equal(second, np.repeat([7, 8], 3))
-    epochs = index[0].reshape(3, 4, 2)
-    assert not np.array_equal(epochs[0], epochs[1])
-    assert set(index[1].reshape(-1)) == {7, 8}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import build, flat_weights
 from fedprivacy.scenario import Cnn, Logistic, Mlp
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import LocalTraining, batches
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.task import LocalTraining, Task
 
 STREAMS = Streams(7)
 MODELS = {
@@ -53,7 +54,7 @@ OPTIONS = {
 
 def loop(module, weights, x, y, own, client, agreed: int, options: LocalTraining, norm: float | None):
     """What the definition says, record by record."""
-    stream = STREAMS.stream("batches", round=2, member=client)
+    stream = STREAMS.noise("batches", round=2, member=client)
     drawn = options.batches.at(agreed).draw(len(own), stream)
     at, velocity, iterates = weights.astype(np.float64), 0.0, []
     for rows in drawn:
@@ -87,9 +88,8 @@ def test_without_noise_it_is_a_loop_over_records(model: str, sampler: str, extra
     records = np.split(rng.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
     options = LocalTraining(BATCHES[sampler], 0.2, **OPTIONS[extra])
     clients, agreed = np.array([3, 5, 8]), np.array([6, 2, 10])
-    updates, zeroed = train_examples(
-        module, weights, x, y, records, clients, agreed, options, norm, None, STREAMS, 2
-    )
+    task = Task(module, weights, x, y, records, clients, options, STREAMS, 2, agreed)
+    updates, zeroed = train_examples(task, norm, None)
     assert zeroed.tolist() == [0, 0, 0]
     for update, own, client, size in zip(updates, records, clients, agreed, strict=True):
         expected = loop(module, weights, x, y, own, int(client), int(size), options, norm)
@@ -100,10 +100,9 @@ def silent(clients: int, options: LocalTraining, noise: Gaussian | None, *, weig
     """Updates of clients none of whose records has a gradient: noise, and what is made of it."""
     module = nn.Sequential(nn.Linear(4, 3))
     start = np.zeros(15, np.float32) if weights is None else weights
-    return train_examples(
-        module, start, torch.ones(4, 4), torch.zeros(4, dtype=torch.int64), [np.arange(4)] * clients,
-        np.arange(clients), np.full(clients, 4), options, 2.0, noise, STREAMS, round, blank=True,
-    )[0].numpy()  # fmt: skip
+    x, y, records = torch.ones(4, 4), torch.zeros(4, dtype=torch.int64), [np.arange(4)] * clients
+    task = Task(module, start, x, y, records, np.arange(clients), options, STREAMS, round)
+    return train_examples(task, 2.0, noise, blank=True)[0].numpy()
 
 
 @pytest.mark.parametrize("sampler", [ShuffledBatches(1), ShuffledBatches(2, 2), PoissonBatches(3, rate=0.5)])
@@ -139,10 +138,9 @@ def test_a_record_without_a_finite_gradient_counts_as_none() -> None:
     options = LocalTraining(ShuffledBatches(2), 0.1)
 
     def train(records: list[int]):
-        return train_examples(
-            module, flat_weights(module), x, y, [np.array(records)], np.arange(1), np.array([4]), options,
-            1.0, None, STREAMS, 0,
-        )  # fmt: skip
+        rows, client, agreed = [np.array(records)], np.arange(1), np.array([4])
+        task = Task(module, flat_weights(module), x, y, rows, client, options, STREAMS, 0, agreed)
+        return train_examples(task, 1.0, None)
 
     x[3] = float("nan")
     updates, zeroed = train([0, 1, 2, 3])
@@ -154,12 +152,11 @@ def test_a_trusted_server_gets_the_sum_of_clipped_gradients() -> None:
     rng = np.random.default_rng(3)
     x, y = torch.from_numpy(rng.standard_normal((9, 9)).astype(np.float32)), torch.arange(9) % 3
     module = build(MODELS["tanh"], (9,), 3, seed=1)
-    records, clients, sizes = [np.arange(5), np.arange(5, 9)], np.arange(2), np.array([5, 4])
+    records = [np.arange(5), np.arange(5, 9)]
     options = LocalTraining(PoissonBatches(1, rate=0.6), 0.1)
-    sums, _ = clipped_gradients(
-        module, flat_weights(module), x, y, records, clients, sizes, options, 0.1, STREAMS, 1
-    )
-    index, used, _ = batches(records, clients, sizes, options.batches, STREAMS, 1)
+    task = Task(module, flat_weights(module), x, y, records, np.arange(2), options, STREAMS, 1)
+    sums, _ = clipped_gradients(task, 0.1)
+    index, used, _ = task.batches(secret=True)
     for row, total in enumerate(sums.numpy()):
         mine = index[row, 0][used[row, 0]]
         gradients = []
@@ -171,9 +168,7 @@ def test_a_trusted_server_gets_the_sum_of_clipped_gradients() -> None:
         assert np.allclose(total, -np.sum(gradients, axis=0), atol=1e-6)
     several = LocalTraining(PoissonBatches(2, rate=0.6), 0.1)
     with pytest.raises(ValueError, match="one step"):
-        clipped_gradients(
-            module, flat_weights(module), x, y, records, clients, sizes, several, 0.1, STREAMS, 1
-        )
+        clipped_gradients(replace(task, options=several), 0.1)
 
 
 # --- audit: two data sets that differ by a record as bad as can be -------------------------------------
@@ -189,10 +184,9 @@ def scores(label: int, sampler: Batches, noise: Gaussian, trials: int, first: in
     x = torch.zeros(20, 1)
     x[0] = 1e3
     y = torch.full((20,), label)
-    updates, _ = train_examples(
-        module, np.zeros(2, np.float32), x, y, [np.arange(20)] * trials, np.arange(first, first + trials),
-        np.full(trials, 20), LocalTraining(sampler, 1e-6), 1.0, noise, STREAMS, 0,
-    )  # fmt: skip
+    options, clients = LocalTraining(sampler, 1e-6), np.arange(first, first + trials)
+    task = Task(module, np.zeros(2, np.float32), x, y, [np.arange(20)] * trials, clients, options, STREAMS, 0)
+    updates, _ = train_examples(task, 1.0, noise)
     return (updates[:, 0] - updates[:, 1]).numpy()
 
 
