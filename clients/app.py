@@ -12,6 +12,7 @@ from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import Mod
 from numpy.typing import NDArray
 
+from clients.crew import Crew
 from clients.fleet import Budgets, Fleet
 from clients.messages import parts_of, reply_to
 from clients.respondents import Answered, Respondents
@@ -25,17 +26,20 @@ Residents = Fleet | Respondents
 Kind = TypeVar("Kind", Fleet, Respondents)
 
 
-def make_app(residents: Residents, mods: Sequence[Mod] = ()) -> ClientApp:
-    """The ClientApp of clients that are already there (simulation in one process).
+def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None = None) -> ClientApp:
+    """The ClientApp of clients that are already there (simulation on one machine).
 
     Args:
         residents: The clients of the scenario: those that train, or those that are asked.
         mods: Flower mods around every handler; a malicious participant is one.
+        crew: Who trains them; None: this process.
     """
-    return _app(lambda context: residents, mods)
+    return _app(lambda context: residents, mods, crew)
 
 
-def _app(residents_of: Callable[[Context], Residents], mods: Sequence[Mod] = ()) -> ClientApp:
+def _app(
+    residents_of: Callable[[Context], Residents], mods: Sequence[Mod] = (), crew: Crew | None = None
+) -> ClientApp:
     client_app = ClientApp(mods=list(mods))
 
     @client_app.query()
@@ -50,7 +54,7 @@ def _app(residents_of: Callable[[Context], Residents], mods: Sequence[Mod] = ())
         fleet = _of_kind(residents_of(context), Fleet)
         request = TrainRequest.of(*parts_of(message))
         budgets = _load(context.state, fleet)
-        reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config))
+        reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config), crew)
         _store(context.state, budgets)
         if reply.faults != faults:
             _keep(context, request.round, faults)

@@ -8,23 +8,23 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from fedprivacy.mechanisms.clipping import add_in_order, clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.seeds import Streams
+from fedprivacy.training.updates import Updates
 
 Ids = NDArray[np.int64]
 
 
 def privatise(
-    updates: Tensor, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
+    updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What a node replies for the clients that trained.
+    """What clients that trained together answer, but for noise that is drawn for a sum (`sum_noise`).
 
     Args:
-        updates: Raw updates, shape (clients, parameters); with unit "example" private already.
+        updates: Raw updates; with unit "example" private already.
         clients: Their ids, sorted, shape (clients,).
         plan: The clients' own plan.
         streams: The run's random streams; each client draws from its own.
@@ -36,18 +36,29 @@ def privatise(
         updates were zeroed because they were not finite. A zeroed client's noise is drawn all the same.
     """
     # Of records, gradients were clipped, and under local trust noised, before they were summed.
-    bounded, broken = clip(updates, plan.clipping_norm if plan.unit == "client" else None)
-    randomiser = plan.randomiser
-    if randomiser and plan.noise_draw == "client":
-        for row, client in enumerate(clients):
-            stream = streams.noise("local", round=round, member=int(client))
-            bounded[row] = torch.from_numpy(randomiser.randomise(bounded[row].numpy(), stream))
-    if observe == "each":
-        return bounded.numpy(), broken.numpy()
-    total = add_in_order(bounded).numpy()
-    if isinstance(randomiser, Gaussian) and plan.noise_draw == "sum" and len(clients):
-        # One draw with the distribution of the sum of everybody's draws; the first id keys it,
-        # since a client stands in one chunk of a round only.
-        stream = streams.noise("local-sum", round=round, member=int(clients[0]))
-        total += randomiser.draw(len(total), stream, shares=len(clients))
-    return total, broken.numpy()
+    bound = plan.clipping_norm if plan.unit == "client" else None
+    randomiser = plan.randomiser if plan.noise_draw == "client" else None
+    if observe == "sum" and randomiser is None:
+        total, broken = updates.clipped_total(bound)
+        return total.numpy(), broken.numpy()
+    bounded, broken = clip(updates.stack(), bound)
+    if randomiser is not None:
+        own = streams.noises("local", clients.tolist(), round=round)
+        for row, stream in zip(bounded, own, strict=True):
+            row[:] = torch.from_numpy(randomiser.randomise(row.numpy(), stream))
+    found = bounded if observe == "each" else add_in_order(bounded)
+    return found.numpy(), broken.numpy()
+
+
+def sum_noise(
+    parameters: int, clients: Ids, plan: Plan, streams: Streams, *, round: int
+) -> NDArray[np.float64] | float:
+    """The noise of a sum over the clients of a message, where the plan draws one for them all; else 0.
+
+    One draw with the distribution of the sum of everybody's draws; the first id keys it, since a client
+    stands in one message of a round only.
+    """
+    if not isinstance(plan.randomiser, Gaussian) or plan.noise_draw != "sum" or not len(clients):
+        return 0.0
+    stream = streams.noise("local-sum", round=round, member=int(clients[0]))
+    return plan.randomiser.draw(parameters, stream, shares=len(clients))

@@ -7,6 +7,7 @@ all records costs, and nothing is amplified. A batch drawn with replacement may 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -183,6 +184,67 @@ class ReplacementBatches:
 
 
 Batches = PoissonBatches | ShuffledBatches | ReplacementBatches
+
+
+def padded(
+    batches: Batches, records: Positions, agreed: Positions, streams: Iterator[np.random.Generator]
+) -> tuple[Positions, NDArray[np.bool_], Positions]:
+    """The batches of many clients, padded to a common shape with position 0.
+
+    Args:
+        batches: Draws them.
+        records: How many records each client has, shape (clients,).
+        agreed: How many it is agreed to have, by which rates are reckoned, shape (clients,).
+        streams: The stream of each client in turn.
+
+    Returns:
+        Positions from 0 within a client's records, and which of them count, both of shape (clients, steps,
+        batch); and how many steps each client has, shape (clients,).
+    """
+    if isinstance(batches, ShuffledBatches):
+        return _shuffled(batches, records, streams)
+    pairs = zip(records.tolist(), agreed.tolist(), streams, strict=True)
+    drawn = [batches.at(size).draw(own, stream) for own, size, stream in pairs]
+    steps = np.array([len(parts) for parts in drawn])
+    width = max(1, max(len(part) for parts in drawn for part in parts))
+    positions = np.zeros((len(drawn), steps.max(), width), dtype=np.int64)
+    used = np.zeros(positions.shape, dtype=np.bool_)
+    for row, parts in enumerate(drawn):
+        for step, part in enumerate(parts):
+            positions[row, step, : len(part)] = part
+            used[row, step, : len(part)] = True
+    return positions, used, steps
+
+
+def _shuffled(
+    batches: ShuffledBatches, records: Positions, streams: Iterator[np.random.Generator]
+) -> tuple[Positions, NDArray[np.bool_], Positions]:
+    """What `draw` gives for each client, without a list for each batch."""
+    longest = int(records.max())
+    size = min(batches.batch_size or longest, longest)
+    orders = np.tile(np.arange(longest), (len(records), batches.epochs, 1))
+    if size < longest:
+        for row, own, stream in zip(orders, records.tolist(), streams, strict=True):
+            if own > size:
+                for order in row:
+                    stream.shuffle(order[:own])  # as `permutation`, in place
+    if (records == longest).all():
+        width = -(-longest // size) * size
+        used = np.tile(np.arange(width) < longest, (len(records), batches.epochs, 1))
+        orders = np.pad(orders, ((0, 0), (0, 0), (0, width - longest)))
+        shape = (len(records), batches.epochs * width // size, size)
+        return orders.reshape(shape), used.reshape(shape), np.full(len(records), shape[1])
+    in_epoch = -(-records // size)[:, None]
+    steps = (in_epoch * batches.epochs)[:, 0]
+    step = np.arange(steps.max())
+    places = (step % in_epoch * size)[:, :, None] + np.arange(size)
+    used = (places < records[:, None, None]) & (step < steps[:, None])[:, :, None]
+    epoch = np.minimum(step // in_epoch, batches.epochs - 1)[:, :, None]
+    client = np.arange(len(records))[:, None, None]
+    positions = np.where(used, orders[client, epoch, np.minimum(places, longest - 1)], 0)
+    return positions, used, steps
+
+
 BATCHES: dict[str, type[PoissonBatches] | type[ShuffledBatches] | type[ReplacementBatches]] = {
     kind.name: kind for kind in (PoissonBatches, ShuffledBatches, ReplacementBatches)
 }

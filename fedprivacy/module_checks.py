@@ -116,7 +116,7 @@ def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
     try:
         task = Task(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
-        updates = train_cohort(task)
+        updates = train_cohort(task).stack()
         loss = nn.functional.cross_entropy(module(x[1:]), y[1:])
         gradients = torch.autograd.grad(loss, list(module.parameters()), allow_unused=True)
     except Exception as error:

@@ -32,10 +32,26 @@ def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
     return bounded, broken
 
 
+def shares_of_norms(norms: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
+    """What each update is multiplied by, so that its L2 norm is C at most: min(1, C/norm).
+
+    Args:
+        norms: The norms, float64, shape (clients,).
+        clipping_norm: The bound C, or None to clip nothing.
+
+    Returns:
+        The shares, float64, 0 where a norm is not finite; and where that is, shape (clients,).
+    """
+    broken = ~torch.isfinite(norms)
+    bound = torch.inf if clipping_norm is None else clipping_norm
+    shares = torch.where(norms > bound, bound / norms, 1.0)
+    return shares.masked_fill(broken, 0.0), broken
+
+
 def add_in_order(updates: Tensor) -> Tensor:
     """The sum of a chunk's updates, float64, shape (parameters,).
 
-    One function for the node that replies with a sum and for the server that got each update, so
-    that both find the same bits.
+    One function for the node that replies with a sum of formed updates and for the server that got each of
+    them, so that both find the same bits.
     """
     return updates.sum(dim=0)

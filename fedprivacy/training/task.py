@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.batches import Batches
+from fedprivacy.batches import Batches, padded
 from fedprivacy.seeds import Streams
 
 Index = NDArray[np.int64]
-_NOTHING = np.random.Generator(np.random.Philox(0))  # where nothing is drawn
 
 
 @dataclass(frozen=True)
@@ -70,37 +69,46 @@ class Task:
     sizes: Index | None = None
 
     @property
+    def counts(self) -> Index:
+        """How many records each client has, shape (clients,)."""
+        return np.array([len(own) for own in self.records])
+
+    @property
     def agreed(self) -> Index:
         """How many records each client is agreed to have, shape (clients,)."""
-        return np.array([len(own) for own in self.records]) if self.sizes is None else self.sizes
+        return self.counts if self.sizes is None else self.sizes
 
-    def batches(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:
-        """The record numbers of every batch of every client, padded to a common shape.
+    @property
+    def rows(self) -> Index:
+        """The numbers of each client's records, padded with its own first, shape (clients, most records).
 
-        Padding repeats a record of the same client, with weight zero: another client's broken record
-        can never reach it. Each client draws from a stream of its own.
+        Another client's broken record can never reach it.
+        """
+        counts = self.counts
+        if (counts == counts[0]).all():
+            return np.stack(self.records)
+        found = np.repeat(np.array([own[0] for own in self.records])[:, None], counts.max(), axis=1)
+        for row, own in zip(found, self.records, strict=True):
+            row[: len(own)] = own
+        return found
+
+    def positions(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:
+        """Every batch of every client, padded to a common shape. Each client draws from a stream of its own.
 
         Args:
             secret: Whether the draw is accounted for: then no other run, nor another branch of an attacked
                 one, draws the same batches in the same round, which would amplify both but once.
 
         Returns:
-            Record numbers, int64, and which of them count, bool, both of shape (clients, steps, batch); and
-            how many steps each client has, shape (clients,).
+            Positions among the client's own records (columns of `rows`), int64, and which of them count,
+            bool, both of shape (clients, steps, batch); and how many steps each client has, shape (clients,).
         """
-        sampler, stream_of = self.options.batches, self.streams.noise if secret else self.streams.stream
-        drawn = []
-        for own, client, size in zip(self.records, self.clients.tolist(), self.agreed.tolist(), strict=True):
-            # Making a stream costs more than a small client's step.
-            stream = stream_of("batches", round=self.round, member=client) if sampler.random else _NOTHING
-            drawn.append(sampler.at(size).draw(len(own), stream))
-        steps = np.array([len(parts) for parts in drawn])
-        width = max(1, max(len(part) for parts in drawn for part in parts))
-        index = np.empty((len(drawn), steps.max(), width), dtype=np.int64)
-        used = np.zeros(index.shape, dtype=np.bool_)
-        for row, (own, parts) in enumerate(zip(self.records, drawn, strict=True)):
-            index[row] = own[0]
-            for step, part in enumerate(parts):
-                index[row, step, : len(part)] = own[part]
-                used[row, step, : len(part)] = True
-        return index, used, steps
+        streams_of = self.streams.noises if secret else self.streams.streams
+        streams = streams_of("batches", self.clients.tolist(), round=self.round)
+        return padded(self.options.batches, self.counts, self.agreed, streams)
+
+    def batches(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:
+        """As `positions`, with the numbers of the records."""
+        positions, used, steps = self.positions(secret=secret)
+        flat = positions.reshape(len(positions), -1)
+        return np.take_along_axis(self.rows, flat, axis=1).reshape(positions.shape), used, steps

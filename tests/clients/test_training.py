@@ -13,7 +13,7 @@ from scipy import stats
 from clients.app import app as flower_app
 from clients.app import faults_of, make_app
 from clients.fleet import Budgets, Fleet
-from clients.privacy import privatise
+from clients.privacy import privatise, sum_noise
 from clients.training import answer
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, Refusal
@@ -23,6 +23,7 @@ from fedprivacy.planning import plan_of
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 from fedprivacy.sampling import AllSampling
 from fedprivacy.seeds import Streams
+from fedprivacy.training.updates import Stack
 from scenarios.engines.embedded import EmbeddedGrid
 from server.adversary import Interposed
 
@@ -219,7 +220,7 @@ def test_what_local_trust_hides_from_the_server_can_be_looked_up_on_the_node(mak
 def test_a_client_with_an_update_that_is_not_finite_still_adds_its_noise() -> None:
     updates = torch.zeros(400, 10)
     updates[:] = float("nan")
-    private, zeroed = privatise(updates, np.arange(400), LOCAL, Streams(1), round=0, observe="each")
+    private, zeroed = privatise(Stack(updates), np.arange(400), LOCAL, Streams(1), round=0, observe="each")
     assert zeroed.sum() == 400
     assert stats.kstest(private.reshape(-1), "norm", args=(0, 5.0)).pvalue > 1e-6
 
@@ -231,13 +232,8 @@ def test_the_sum_is_the_sum_of_the_single_messages_bit_for_bit(fleet: Fleet) -> 
 
 
 def test_one_draw_for_a_sum_has_the_distribution_of_the_sum_of_draws() -> None:
-    plan, clients = replace(LOCAL, noise_draw="sum"), np.arange(64)
-    draws = np.concatenate(
-        [
-            privatise(torch.zeros(64, 500), clients, plan, Streams(1), round=r, observe="sum")[0]
-            for r in range(10)
-        ]
-    )
+    plan = replace(LOCAL, noise_draw="sum")
+    draws = np.concatenate([noise_of(plan, "sum", round, size=64) for round in range(100)])
     assert stats.kstest(draws, "norm", args=(0, 5.0 * 8)).pvalue > 1e-6
 
 
@@ -256,8 +252,9 @@ def test_a_malicious_participant_is_a_flower_mod_that_honest_code_does_not_know(
 
 def noise_of(plan: Plan, observe: str, round: int = 0, first: int = 0, size: int = 4) -> np.ndarray:
     """What a chunk of clients whose updates are zero replies with: noise alone."""
-    clients = np.arange(first, first + size)
-    return privatise(torch.zeros(size, 50), clients, plan, Streams(1), round=round, observe=observe)[0]
+    clients, updates = np.arange(first, first + size), Stack(torch.zeros(size, 50))
+    private, _ = privatise(updates, clients, plan, Streams(1), round=round, observe=observe)
+    return private + sum_noise(50, clients, plan, Streams(1), round=round)
 
 
 @pytest.mark.parametrize("draw", ["client", "sum"])
@@ -271,8 +268,9 @@ def test_no_two_rounds_and_no_two_chunks_share_their_noise(draw: str) -> None:
 
 def test_a_zeroed_client_has_its_share_in_the_one_draw_for_a_sum() -> None:
     plan, clients = replace(LOCAL, noise_draw="sum"), np.arange(64)
-    updates = torch.full((64, 5000), float("nan"))
-    noise, zeroed = privatise(updates, clients, plan, Streams(1), round=0, observe="sum")
+    updates = Stack(torch.full((64, 5000), float("nan")))
+    private, zeroed = privatise(updates, clients, plan, Streams(1), round=0, observe="sum")
+    noise = private + sum_noise(5000, clients, plan, Streams(1), round=0)
     assert zeroed.sum() == 64
     assert stats.kstest(noise, "norm", args=(0, 5.0 * 8)).pvalue > 1e-6
 

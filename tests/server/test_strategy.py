@@ -47,7 +47,8 @@ def test_observing_each_update_instead_of_sums_does_not_change_the_model(make_sc
     base = [f"privacy.trust={trust}"]
     summed = trial(make_scenario(*base)).play()
     each = trial(make_scenario(*base, "federation.observe=each")).play()
-    assert np.array_equal(summed, each)
+    # Sums are reckoned without forming single updates, where nobody sees them.
+    assert np.allclose(summed, each, rtol=0, atol=1e-6)
 
 
 def test_the_number_of_hosts_does_not_change_who_is_trained(make_scenario, trial) -> None:

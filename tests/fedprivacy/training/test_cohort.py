@@ -77,7 +77,7 @@ def test_equal_to_a_plain_loop(model: str, options: LocalTraining, sizes: list[i
     records = np.split(rng.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
     clients = np.arange(10, 10 + len(sizes))
     task = Task(module, weights, x, y, records, clients, options, STREAMS, 2)
-    updates = train_cohort(task, alone=len(sizes) == 1)
+    updates = train_cohort(task, alone=len(sizes) == 1).stack()
     for update, own, client in zip(updates, records, clients, strict=True):
         expected = plain_loop(module, weights, x, y, own, int(client), options, 2)
         assert np.abs(update.numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
@@ -90,7 +90,7 @@ def test_a_broken_record_stays_with_its_own_client() -> None:
     module = build(MODELS["logistic"], (2,), 2, seed=1)
     y, options = torch.zeros(6, dtype=torch.int64), LocalTraining(ShuffledBatches(2, 2), 0.1)
     task = Task(module, flat_weights(module), x, y, records, np.arange(3), options, STREAMS, 0)
-    updates = train_cohort(task)
+    updates = train_cohort(task).stack()
     assert torch.isnan(updates[0]).any()
     assert torch.isfinite(updates[1:]).all()
 
@@ -102,8 +102,8 @@ def test_a_client_without_batches_left_is_moved_by_nothing() -> None:
     options = LocalTraining(ShuffledBatches(1, 1), 0.5, momentum=0.9, weight_decay=0.5, proximal=0.5)
     records = [np.arange(1), np.arange(1, 10)]
     task = Task(module, flat_weights(module), x, y, records, np.arange(2), options, STREAMS, 0)
-    both = train_cohort(task)
-    alone = train_cohort(replace(task, records=records[:1], clients=np.arange(1)))
+    both = train_cohort(task).stack()
+    alone = train_cohort(replace(task, records=records[:1], clients=np.arange(1))).stack()
     assert both[0].abs().max() > 0.01
     assert torch.allclose(both[0], alone[0], atol=1e-7)
 
@@ -114,7 +114,8 @@ def test_a_round_starts_without_the_momentum_of_the_last() -> None:
     options = LocalTraining(ShuffledBatches(1, None), 0.5, momentum=0.9)
     sent, records, client = flat_weights(module), [np.arange(4)], np.arange(1)
     first, second = (
-        train_cohort(Task(module, sent, x, y, records, client, options, STREAMS, number)) for number in (0, 1)
+        train_cohort(Task(module, sent, x, y, records, client, options, STREAMS, number)).stack()
+        for number in (0, 1)
     )
     assert torch.equal(first, second)
 
@@ -129,6 +130,7 @@ def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:
 
     def train(which: slice) -> torch.Tensor:
         sent = flat_weights(module)
-        return train_cohort(Task(module, sent, x, y, records[which], clients[which], options, STREAMS, 0))
+        task = Task(module, sent, x, y, records[which], clients[which], options, STREAMS, 0)
+        return train_cohort(task).stack()
 
     assert torch.allclose(train(slice(0, 2))[0], train(slice(0, 1))[0], atol=1e-7)

@@ -1,0 +1,147 @@
+"""What is computed at once: a piece of a message's clients, small enough for a processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from clients.fleet import Fleet
+from clients.privacy import privatise
+from fedprivacy.protocol import TrainRequest
+from fedprivacy.training.cohort import train_cohort
+from fedprivacy.training.dp_sgd import clipped_gradients
+from fedprivacy.training.task import Task
+from fedprivacy.training.updates import Stack, Updates
+
+Ids = NDArray[np.int64]
+
+_LEAST = 4  # pieces of a message, so that several workers have something to do
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of the clients of a piece.
+
+    Args:
+        private: Their privatised sum, float64, shape (parameters,), or each update in a row.
+        clients: The ids that answer, sorted.
+        zeroed: How many answer with zero, or have gradients that count as zero.
+        failures: Why those failed that did, by id.
+    """
+
+    private: NDArray[np.float64]
+    clients: Ids
+    zeroed: int
+    failures: dict[int, str]
+
+
+def pieces(fleet: Fleet, clients: Ids) -> list[Ids]:
+    """Cuts a message's clients: as model and data have it, never as workers do, which would change bits."""
+    most = fleet.piece_size
+    size = min(most, max(-(-len(clients) // _LEAST), -(-most // 8)))
+    return [clients[start : start + size] for start in range(0, len(clients), size)]
+
+
+def train_piece(fleet: Fleet, request: TrainRequest, clients: Ids) -> Part:
+    """Trains and privatises the clients of a piece."""
+    trained = _train(fleet, request, clients)
+    answering, updates = np.ones(len(clients), dtype=np.bool_), trained.updates
+    # Under local trust a client that failed answers like any other.
+    if trained.failures and fleet.plan.trust != "local":
+        answering = ~np.isin(clients, list(trained.failures))
+        updates = Stack(updates.stack()[torch.from_numpy(answering)])
+    private, broken = privatise(
+        updates, clients[answering], fleet.plan, fleet.streams, round=request.round, observe=request.observe
+    )
+    zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
+    return Part(private, clients[answering], zeroed, trained.failures)
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """What training made of some clients.
+
+    Args:
+        updates: Of each; of those that failed, what has none of their data in it.
+        zeroed: How many records of each had gradients that were not finite, shape (clients,).
+        failures: Why those failed that did, by id.
+    """
+
+    updates: Updates
+    zeroed: NDArray[np.int64]
+    failures: dict[int, str]
+
+
+def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
+    """Trains the clients at once; if that fails, one by one, so that one client's fault is its own."""
+    try:
+        return _Trained(*_updates(fleet, request, clients), {})
+    except Exception as error:
+        if len(clients) == 1:
+            client = int(clients[0])
+            reason = {client: f"client {client}: {type(error).__name__}: {error}"}
+            return _Trained(_without_data(fleet, request, client), np.zeros(1, np.int64), reason)
+    done = [_train(fleet, request, clients[i : i + 1]) for i in range(len(clients))]
+    return _Trained(
+        Stack(torch.cat([one.updates.stack() for one in done])),
+        np.concatenate([one.zeroed for one in done]),
+        {client: reason for one in done for client, reason in one.failures.items()},
+    )
+
+
+def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
+    """What the clients' training makes of the model.
+
+    Returns:
+        Updates, which with unit "example" are private already; and how many gradients of records counted as
+        zero, shape (clients,).
+    """
+    plan, records = fleet.plan, [fleet.people.partition.records(int(client)) for client in clients]
+    task = _task(fleet, request, clients, fleet.x, fleet.y, records)
+    if plan.unit == "client":
+        return train_cohort(task, alone=len(request.clients) == 1), np.zeros(len(clients), np.int64)
+    if plan.trust == "central":
+        sums, zeroed = clipped_gradients(task, plan.clipping_norm)
+        return Stack(sums), zeroed
+    updates, zeroed = fleet.trainer(task, plan.clipping_norm, plan.step_noise)
+    return Stack(updates * fleet.weights(clients)), zeroed
+
+
+def _without_data(fleet: Fleet, request: TrainRequest, client: int) -> Updates:
+    """What a client answers whose training failed.
+
+    Zero, to which its noise is added; or with noise in each step, the steps with the noise alone.
+    """
+    plan, one = fleet.plan, np.array([client])
+    if plan.step_noise is None:
+        return Stack(torch.zeros((1, len(request.weights))))
+    x, y = torch.zeros((1, *fleet.people.features)), torch.zeros(1, dtype=torch.int64)
+    task = _task(fleet, request, one, x, y, [np.zeros(fleet.sizes[client], np.int64)])
+    updates, _ = fleet.trainer(task, plan.clipping_norm, plan.step_noise, blank=True)
+    return Stack(updates * fleet.weights(one))
+
+
+def _task(
+    fleet: Fleet,
+    request: TrainRequest,
+    clients: Ids,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    records: Sequence[Ids],
+) -> Task:
+    return Task(
+        module=fleet.module,
+        weights=request.weights,
+        x=x,
+        y=y,
+        records=records,
+        clients=clients,
+        options=fleet.training,
+        streams=fleet.streams,
+        round=request.round,
+        sizes=fleet.sizes[clients],
+    )

@@ -1,0 +1,360 @@
+"""The weights of one layer for each client of a chunk, while the clients train.
+
+After some steps of SGD the weights of a linear layer are those that were sent, times a number, less a sum of
+outer products of what went into the layer (h) and what came back to its output (d). `FactoredLinear` keeps
+these factors and forms no client's weights: it multiplies all records by the weights that were sent, at once,
+and corrects each product by (h H^T) D. The first layer sees the same records in every epoch, so its factors
+have as many rows as a client has records, however many steps it makes. `FormedLinear` keeps the weights of
+each client, which is cheaper where they are few.
+
+Both are exact up to rounding, with momentum, weight decay and the proximal term too: all are linear in
+weights and gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of SGD, the same for all layers.
+
+    Args:
+        learning_rate: The step size.
+        momentum: The share of the last step that is kept.
+        weight_decay: Times the weights, added to the gradient.
+        proximal: Times the way from the weights that were sent, added to the gradient.
+        active: Which clients make it, 1.0 or 0.0, shape (clients, 1, 1); None: all.
+    """
+
+    learning_rate: float
+    momentum: float
+    weight_decay: float
+    proximal: float
+    active: Tensor | None = None
+
+    @property
+    def pull(self) -> float:
+        """How strongly a way that was made draws back to where it began."""
+        return self.weight_decay + self.proximal
+
+    def of_active(self, way: Tensor) -> Tensor:
+        """A way, shape (clients, ...), for those that make the step."""
+        if self.active is None:
+            return way
+        return way * self.active.view(-1, *(1,) * (way.ndim - 1))
+
+
+class Scale:
+    """What the weights that were sent are multiplied by, in the weights and the momentum of each client.
+
+    Args:
+        like: A tensor with a row for each client; None where nothing draws weights to zero: it stays 1.
+    """
+
+    def __init__(self, like: Tensor | None) -> None:
+        self.weight = None if like is None else like.new_ones(len(like), 1, 1)
+        self._momentum = None if like is None else like.new_zeros(len(like), 1, 1)
+
+    def of(self, way: Tensor) -> Tensor:
+        """What the weights that were sent make of something, shape (clients, ...), at the clients' scale."""
+        return way if self.weight is None else way * self.weight
+
+    def descend(self, step: Step) -> None:
+        """Makes a step."""
+        if self.weight is None or self._momentum is None:
+            return
+        pulled = step.weight_decay * self.weight + step.proximal * (self.weight - 1.0)
+        self._momentum = step.momentum * self._momentum + pulled
+        self.weight = self.weight - step.learning_rate * step.of_active(self._momentum)
+
+
+Place = slice | Tensor
+
+
+def rows_at(values: Tensor, place: Place) -> Tensor:
+    """The rows of a batch, shape (clients, batch, ...), of all rows, shape (clients, rows, ...)."""
+    if isinstance(place, slice):
+        return values[:, place]
+    return values.flatten(0, 1)[place].unflatten(0, (len(values), -1))
+
+
+class Layer(Protocol):
+    """A layer with weights, for the clients of a chunk."""
+
+    def forward(self, inputs: Tensor | None, place: Place) -> Tensor:
+        """Outputs, shape (clients, batch, *outputs).
+
+        Args:
+            inputs: Shape (clients, batch, *inputs); None for a first layer that was given its rows.
+            place: Where the batch stands in rows that were given: the same columns for all clients, or places
+                among the rows of all clients, shape (clients * batch,).
+        """
+
+    def backward(self, back: Tensor) -> Tensor:
+        """What comes back to the inputs of the last `forward`, of what comes back to its outputs."""
+
+    def descend(self, back: Tensor, step: Step) -> None:
+        """Makes a step along the gradient of the last `forward`, of what came back to its outputs."""
+
+    def squares(self) -> Tensor:
+        """The squared norm of each client's update, float64, shape (clients,)."""
+
+    def length(self) -> Tensor:
+        """The norms of the parts of each client's update, summed up: float64, shape (clients,)."""
+
+    def total(self, shares: Tensor) -> list[Tensor]:
+        """The sum of all updates times shares, shape (clients,), by parameter.
+
+        A share of 0 leaves out an update that is not finite.
+        """
+
+    def stack(self) -> list[Tensor]:
+        """Each client's update, shape (clients, *shape of the parameter), by parameter."""
+
+
+class FactoredLinear:
+    """A linear layer whose weights stay factored: a way of factors^T rows from those that were sent.
+
+    Args:
+        sent: The weight that was sent, shape (outputs, inputs), and the bias if there is one.
+        rows: What goes into the layer, shape (clients, rows, inputs); or room for it.
+        scale: Of what was sent; shared by all layers.
+        given: Whether the rows are there from the beginning; else each step appends its batch.
+    """
+
+    def __init__(self, sent: list[Tensor], rows: Tensor, scale: Scale, *, given: bool) -> None:
+        self._weight, self._bias = sent[0], sent[1] if len(sent) > 1 else None
+        self._rows, self._scale, self._given = rows, scale, given
+        self._factors = rows.new_zeros(*rows.shape[:2], len(self._weight))
+        self._momentum: Tensor | None = None
+        self._moved = 0  # so many rows, the first ones, may have factors
+        self._place: Place = slice(0)
+
+    def forward(self, inputs: Tensor | None, place: Place) -> Tensor:
+        """As `Layer` has it."""
+        if self._given:
+            self._place = place
+            base = rows_at(self._base, place)
+        else:
+            assert inputs is not None
+            self._place = slice(self._moved, self._moved + inputs.shape[1])
+            self._rows[:, self._place] = inputs
+            base = self._sent(inputs.flatten(0, 1)).unflatten(0, inputs.shape[:2])
+        if not self._moved:
+            return base
+        if self._given:
+            met = rows_at(self._met, place)[:, :, : self._moved]
+        else:
+            assert inputs is not None
+            met = torch.bmm(inputs, self._rows[:, : self._moved].mT)
+            met = met if self._bias is None else met.add_(1.0)
+        return torch.baddbmm(self._scale.of(base), met, self._factors[:, : self._moved], alpha=-1.0)
+
+    def backward(self, back: Tensor) -> Tensor:
+        """As `Layer` has it."""
+        base = (back.flatten(0, 1) @ self._weight).unflatten(0, back.shape[:2])
+        if not self._moved:
+            return base
+        met = torch.bmm(back, self._factors[:, : self._moved].mT)
+        return torch.baddbmm(self._scale.of(base), met, self._rows[:, : self._moved], alpha=-1.0)
+
+    def descend(self, back: Tensor, step: Step) -> None:
+        """As `Layer` has it."""
+        place = self._place
+        old = self._factors[:, : self._moved]
+        if step.momentum:
+            if self._momentum is None:
+                self._momentum = torch.zeros_like(self._factors)
+            self._momentum.mul_(step.momentum)
+            if step.pull:
+                self._momentum[:, : self._moved].sub_(old, alpha=step.pull)
+            self._add(self._momentum, back, 1.0)
+            self._factors.add_(step.of_active(self._momentum), alpha=step.learning_rate)
+        else:
+            if step.pull:
+                old.sub_(step.of_active(old), alpha=step.learning_rate * step.pull)
+            self._add(self._factors, back, step.learning_rate)
+        self._moved = place.stop if isinstance(place, slice) else self._rows.shape[1]
+
+    def squares(self) -> Tensor:
+        """As `Layer` has it: by the products of rows with rows, and of factors with factors.
+
+        In float64, in which rows of float32 cancel to the last bit that an update has.
+        """
+        factors = self._factors.double()
+        found = (self._gram * torch.bmm(factors, factors.mT)).sum(dim=(1, 2))
+        if self._scale.weight is not None:
+            way = self._scale.weight.double().flatten() - 1.0
+            sent = nn.functional.linear(
+                self._rows.double(),
+                self._weight.double(),
+                None if self._bias is None else self._bias.double(),
+            )
+            found = found - 2.0 * way * (sent * factors).sum(dim=(1, 2))
+            found = found + way.square() * self._sent_length() ** 2
+        return found.clamp_min(0.0)  # NaN stays
+
+    def length(self) -> Tensor:
+        """As `Layer` has it."""
+        factors = torch.linalg.vector_norm(self._factors, dim=2, dtype=torch.float64)
+        found = (self._gram.diagonal(dim1=1, dim2=2).sqrt() * factors).sum(dim=1)
+        if self._scale.weight is not None:
+            found = found + (self._scale.weight.double().flatten() - 1.0).abs() * self._sent_length()
+        return found
+
+    def total(self, shares: Tensor) -> list[Tensor]:
+        """As `Layer` has it: one product of all factors with all rows."""
+        rows, factors = self._rows, self._factors * -shares[:, None, None]
+        out = (shares == 0)[:, None, None]
+        if out.any():  # 0 * NaN would be NaN
+            rows, factors = rows.masked_fill(out, 0.0), factors.masked_fill(out, 0.0)
+        factors = factors.flatten(0, 1)
+        found = [factors.T @ rows.flatten(0, 1)]
+        if self._bias is not None:
+            found.append(factors.sum(dim=0))
+        if self._scale.weight is not None:
+            way = ((self._scale.weight.flatten() - 1.0) * shares).sum()
+            found[0] += way * self._weight
+            if self._bias is not None:
+                found[1] += way * self._bias
+        return found
+
+    def stack(self) -> list[Tensor]:
+        """As `Layer` has it."""
+        found = [-torch.bmm(self._factors.mT, self._rows)]
+        if self._bias is not None:
+            found.append(-self._factors.sum(dim=1))
+        if self._scale.weight is not None:
+            found[0] += (self._scale.weight - 1.0) * self._weight
+            if self._bias is not None:
+                found[1] += (self._scale.weight[:, 0] - 1.0) * self._bias
+        return found
+
+    def _sent(self, inputs: Tensor) -> Tensor:
+        return nn.functional.linear(inputs, self._weight, self._bias)
+
+    def _sent_length(self) -> float:
+        sent = [self._weight, *([] if self._bias is None else [self._bias])]
+        return float(torch.cat([part.flatten() for part in sent]).double().norm())
+
+    def _add(self, to: Tensor, back: Tensor, alpha: float) -> None:
+        """Adds what came back to the rows of the batch; where places are named, padding names one twice."""
+        if isinstance(self._place, slice):
+            to[:, self._place].add_(back, alpha=alpha)
+        else:
+            to.flatten(0, 1).index_add_(0, self._place, back.flatten(0, 1), alpha=alpha)
+
+    @cached_property
+    def _base(self) -> Tensor:
+        """What the weights that were sent make of all rows, shape (clients, rows, outputs)."""
+        return self._sent(self._rows.flatten(0, 1)).unflatten(0, self._rows.shape[:2])
+
+    @cached_property
+    def _met(self) -> Tensor:
+        """The product of each row with each of its client's, shape (clients, rows, rows)."""
+        return self._gram.to(self._rows.dtype)
+
+    @cached_property
+    def _gram(self) -> Tensor:
+        """The same in float64."""
+        rows = self._rows.double()
+        found = torch.bmm(rows, rows.mT)
+        return found if self._bias is None else found.add_(1.0)
+
+
+class FormedLayer:
+    """A layer with formed weights for each client; until the first step all share those that were sent.
+
+    Args:
+        sent: The weights that were sent, and the bias if there is one.
+    """
+
+    def __init__(self, sent: list[Tensor]) -> None:
+        self._sent = sent
+        self._own: list[Tensor] | None = None
+        self._momentum: list[Tensor] = []
+        self._inputs = sent[0]
+
+    def move(self, gradients: list[Tensor], step: Step) -> None:
+        """Makes a step along gradients, shape (clients, *shape of the parameter), which are written to."""
+        here = self._own or self._sent
+        for at, sent, gradient in zip(here, self._sent, gradients, strict=True):
+            if step.proximal:
+                gradient.add_(at - sent, alpha=step.proximal)
+            if step.weight_decay:
+                gradient.add_(at, alpha=step.weight_decay)
+        if step.momentum:
+            for gradient, last in zip(gradients, self._momentum, strict=False):
+                gradient.add_(last, alpha=step.momentum)
+            self._momentum = gradients
+        ways = [step.of_active(gradient) for gradient in gradients]
+        if self._own is None:
+            self._own = [
+                sent.sub(way, alpha=step.learning_rate) for sent, way in zip(self._sent, ways, strict=True)
+            ]
+        else:
+            for own, way in zip(self._own, ways, strict=True):
+                own.sub_(way, alpha=step.learning_rate)
+
+    def squares(self) -> Tensor:
+        """As `Layer` has it."""
+        return self.length().square()
+
+    def length(self) -> Tensor:
+        """As `Layer` has it: updates are formed."""
+        parts = [
+            torch.linalg.vector_norm(part.flatten(1), dim=1, dtype=torch.float64) for part in self._updates
+        ]
+        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
+
+    def total(self, shares: Tensor) -> list[Tensor]:
+        """As `Layer` has it."""
+        out, updates = shares == 0, self._updates
+        if out.any():  # 0 * NaN would be NaN
+            updates = [part.masked_fill(out.view(-1, *(1,) * (part.ndim - 1)), 0.0) for part in updates]
+        return [(shares @ part.flatten(1)).view(part.shape[1:]) for part in updates]
+
+    def stack(self) -> list[Tensor]:
+        """As `Layer` has it."""
+        return self._updates
+
+    @cached_property
+    def _updates(self) -> list[Tensor]:
+        """When all steps are made."""
+        assert self._own is not None
+        return [own - sent for own, sent in zip(self._own, self._sent, strict=True)]
+
+
+class FormedLinear(FormedLayer):
+    """A linear layer with formed weights for each client."""
+
+    def forward(self, inputs: Tensor | None, place: Place) -> Tensor:
+        """As `Layer` has it."""
+        assert inputs is not None
+        self._inputs = inputs
+        if self._own is None:
+            return nn.functional.linear(inputs.flatten(0, 1), *self._sent).unflatten(0, inputs.shape[:2])
+        weight, *bias = self._own
+        if bias:
+            return torch.baddbmm(bias[0][:, None], inputs, weight.mT)
+        return torch.bmm(inputs, weight.mT)
+
+    def backward(self, back: Tensor) -> Tensor:
+        """As `Layer` has it."""
+        if self._own is None:
+            return (back.flatten(0, 1) @ self._sent[0]).unflatten(0, back.shape[:2])
+        return torch.bmm(back, self._own[0])
+
+    def descend(self, back: Tensor, step: Step) -> None:
+        """As `Layer` has it."""
+        gradients = [torch.bmm(back.mT, self._inputs)]
+        if len(self._sent) > 1:
+            gradients.append(back.sum(dim=1))
+        self.move(gradients, step)

@@ -1,0 +1,241 @@
+"""Local training of many clients at once where the model is a chain: layer by layer.
+
+Each layer with weights is passed once for all clients (`fedprivacy.training.layers`); what stands between
+such layers (activations, pooling) is differentiated by torch. Equal to a plain PyTorch loop client by
+client, up to rounding. For other models see `fedprivacy.training.cohort`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedprivacy.mechanisms.clipping import shares_of_norms
+from fedprivacy.models import unflatten
+from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
+from fedprivacy.training.linear import is_linear
+from fedprivacy.training.task import Index, LocalTraining, Task
+
+# What rounding in float32 may add to an update, relative to the lengths of its parts; measured: a tenth.
+_ROUNDING = 1e-6
+# Per second and core: floating-point operations of one large product and of many small ones, and bytes moved.
+_SHARED_RATE, _OWN_RATE, _BYTES_RATE = 70e9, 12e9, 15e9
+
+
+@dataclass(frozen=True)
+class LayerwiseUpdates:
+    """Updates that are not formed.
+
+    Args:
+        layers: In the order of the model's parameters.
+    """
+
+    layers: Sequence[Layer]
+
+    def clipped_total(self, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
+        """As `fedprivacy.training.updates.Updates` has it.
+
+        A norm counts as longer by what rounding may add to the sum, so that what a client adds stays below C.
+        """
+        norms = torch.stack([layer.squares() for layer in self.layers]).sum(dim=0).sqrt()
+        rounded = _ROUNDING * torch.stack([layer.length() for layer in self.layers]).sum(dim=0)
+        shares, broken = shares_of_norms(norms + rounded, clipping_norm)
+        parts = [part for layer in self.layers for part in layer.total(shares.float())]
+        return torch.cat([part.flatten() for part in parts]).double().cpu(), broken.cpu()
+
+    def stack(self) -> Tensor:
+        """As `fedprivacy.training.updates.Updates` has it."""
+        parts = [part for layer in self.layers for part in layer.stack()]
+        return torch.cat([part.flatten(1) for part in parts], dim=1).cpu()
+
+
+def is_layerwise(module: nn.Module) -> bool:
+    """Whether a model can be trained so."""
+    return is_linear(module)
+
+
+@torch.enable_grad()
+def train_layerwise(task: Task) -> LayerwiseUpdates:
+    """The updates of a chunk of clients, each of which is protected as a whole, or not at all."""
+    chunk = _Chunk.of(task)
+    for number in range(len(chunk.places)):
+        chunk.step(number)
+    return LayerwiseUpdates(chunk.layers)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """The clients of a task while they train.
+
+    Args:
+        options: The clients' optimiser.
+        x: What batches are taken from, ready for the first layer, shape (clients, rows, *features).
+        y: The labels, shape (clients, rows).
+        places: Of each step, where its batch stands among the rows.
+        shares: The weight of each record in its batch, 0 where it is padding, shape (clients, steps, batch).
+        active: Which clients have a batch left, 1.0 or 0.0, shape (clients, steps); None: all in each step.
+        layers: With weights.
+        between: What follows each of them.
+        scale: Of the weights that were sent.
+    """
+
+    options: LocalTraining
+    x: Tensor
+    y: Tensor
+    places: Sequence[Place]
+    shares: Tensor
+    active: Tensor | None
+    layers: list[Layer]
+    between: list[list[nn.Module]]
+    scale: Scale
+
+    @classmethod
+    def of(cls, task: Task) -> _Chunk:
+        """The clients as they begin."""
+        device = task.x.device
+        positions, used, _ = task.positions(secret=False)
+        numbers, places = _rows(task.rows, positions)
+        counted = torch.from_numpy(used).to(device)
+        shares = counted.to(torch.float32)
+        shares /= shares.sum(dim=2, keepdim=True).clamp_min(1.0)
+        idle = not used.any(axis=2).all()
+        scale = Scale(shares if task.options.weight_decay else None)
+        before, weighted, between = _parts(task.module)
+        rows = torch.from_numpy(numbers).to(device)
+        x = task.x.index_select(0, rows.flatten())
+        for part in before:
+            x = part(x)
+        x = x.unflatten(0, rows.shape)
+        sent = unflatten(task.module, torch.from_numpy(task.weights).to(device))
+        batches = positions.shape[1:]
+        layers: list[Layer] = []
+        for name, layer in weighted.items():
+            own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
+            given = not layers
+            if not _factored(layer, rows.shape[1] if given else None, *batches):
+                layers.append(FormedLinear(own))
+                continue
+            room = x if given else x.new_empty(len(x), batches[0] * batches[1], layer.in_features)
+            layers.append(FactoredLinear(own, room, scale, given=given))
+        return cls(
+            options=task.options,
+            x=x,
+            y=task.y[rows],
+            places=[
+                place if isinstance(place, slice) else torch.from_numpy(place).to(device) for place in places
+            ],
+            shares=shares,
+            active=counted.any(dim=2).to(torch.float32) if idle else None,
+            layers=layers,
+            between=between,
+            scale=scale,
+        )
+
+    def step(self, number: int) -> None:
+        """Makes one step of all clients."""
+        place, ends = self.places[number], []
+        flowing = None if isinstance(self.layers[0], FactoredLinear) else rows_at(self.x, place)
+        for layer, parts in zip(self.layers, self.between, strict=True):
+            begin = end = layer.forward(flowing, place).flatten(0, 1)
+            if parts:
+                begin.requires_grad_(True)
+            for part in parts:
+                end = part(end)
+            ends.append((begin, end))
+            flowing = end.detach().unflatten(0, (len(self.x), -1))
+        labels, shares = rows_at(self.y, place).flatten(), self.shares[:, number].flatten()
+        back = _loss_gradient(ends[-1][1].detach(), labels, shares)
+        backs: list[Tensor] = []
+        for layer, (begin, end) in zip(reversed(self.layers), reversed(ends), strict=True):
+            if end is not begin:
+                [back] = torch.autograd.grad(end, begin, back.view_as(end))
+            backs.insert(0, back.unflatten(0, (len(self.x), -1)))
+            if layer is not self.layers[0]:
+                back = layer.backward(backs[0]).flatten(0, 1)
+        options = self.options
+        step = Step(
+            options.learning_rate,
+            options.momentum,
+            options.weight_decay,
+            options.proximal,
+            None if self.active is None else self.active[:, number, None, None],
+        )
+        self.scale.descend(step)
+        for layer, own in zip(self.layers, backs, strict=True):
+            layer.descend(own, step)
+
+
+def _loss_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:
+    """The gradient of each record's cross-entropy by its logits, times its share, shape (records, classes).
+
+    As `cross_entropy_gradient` within a rounding, with the classes in front: few of them make short rows,
+    which torch's own kernels take four times as long for.
+    """
+    columns = logits.T.contiguous()
+    found = (columns - columns.amax(dim=0)).exp_()
+    found *= shares / found.sum(dim=0)
+    found.scatter_add_(0, labels[None], -shares[None])
+    return found.T.contiguous()
+
+
+def _rows(records: Index, positions: Index) -> tuple[Index, list[slice | Index]]:
+    """The records as the first layer is to have them, and where among them the batch of each step stands.
+
+    Where each record is used once, they stand in the order of the batches, so that a batch is a slice; so it
+    is where it holds all of them.
+
+    Args:
+        records: Numbers, padded, shape (clients, records).
+        positions: Among them, shape (clients, steps, batch).
+
+    Returns:
+        Numbers, shape (clients, rows); and for each step columns of them, or places in all of it.
+    """
+    clients, steps, batch = positions.shape
+    if batch == records.shape[1]:
+        return records, [slice(0, batch)] * steps
+    if steps * batch < records.shape[1] + batch:
+        ordered = np.take_along_axis(records, positions.reshape(clients, -1), axis=1)
+        return ordered, [slice(begin, begin + batch) for begin in range(0, steps * batch, batch)]
+    places = positions + records.shape[1] * np.arange(clients)[:, None, None]
+    return records, [places[:, step].reshape(-1) for step in range(steps)]
+
+
+def _parts(module: nn.Module) -> tuple[list[nn.Module], dict[str, nn.Linear], list[list[nn.Module]]]:
+    """A chain's parts: those before the first layer with weights, these layers, and what follows each."""
+    before: list[nn.Module] = []
+    layers: dict[str, nn.Linear] = {}
+    between: list[list[nn.Module]] = []
+    for name, part in module.named_children():
+        if isinstance(part, nn.Linear):
+            layers[name] = part
+            between.append([])
+        else:
+            (between[-1] if between else before).append(part)
+    return before, layers, between
+
+
+def _factored(layer: nn.Linear, rows: int | None, steps: int, batch: int) -> bool:
+    """Whether a layer's weights take less time factored, by what was measured on one core.
+
+    Args:
+        layer: The layer.
+        rows: Of a first layer, how many records a client has; None for another layer.
+        steps: How many steps a client makes.
+        batch: How many records a batch has.
+    """
+    size, ends = layer.in_features * layer.out_features, layer.in_features + layer.out_features
+    every = steps * batch
+    if rows is not None:
+        shared = 2 * rows * size + 2 * rows * size
+        own = 3 * rows**2 * ends + 2 * every * rows * layer.out_features
+    else:
+        shared = 3 * 2 * every * size
+        own = 2 * every**2 * ends + 3 * every**2 * ends
+    formed = 2 * (2 if rows is not None else 3) * every * size
+    moved = 4 * (3 * steps + 3) * size
+    return shared / _SHARED_RATE + own / _OWN_RATE < formed / _OWN_RATE + moved / _BYTES_RATE
