@@ -16,9 +16,13 @@ from torch import Tensor, nn
 
 from fedprivacy.mechanisms.clipping import shares_of_norms
 from fedprivacy.models import unflatten
+from fedprivacy.training.chains import is_convolutional
+from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
 from fedprivacy.training.linear import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
+
+_FLAT = (nn.Linear, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU)
 
 # What rounding in float32 may add to an update, relative to the lengths of its parts; measured: a tenth.
 _ROUNDING = 1e-6
@@ -54,8 +58,14 @@ class LayerwiseUpdates:
 
 
 def is_layerwise(module: nn.Module) -> bool:
-    """Whether a model can be trained so."""
-    return is_linear(module)
+    """Whether a model can be trained so: a chain whose linear layers, if any, come last and see one position."""
+    if is_linear(module):
+        return True
+    if not is_convolutional(module):
+        return False
+    kinds = [type(part) for part in module]
+    flat = len(kinds) - kinds[::-1].index(nn.Flatten) if nn.Flatten in kinds else 0
+    return nn.Conv2d in kinds[:flat] and not {nn.Linear, nn.Flatten} & set(kinds[:flat-1]) and all(kind in _FLAT for kind in kinds[flat:])
 
 
 @torch.enable_grad()
@@ -116,6 +126,9 @@ class _Chunk:
         for name, layer in weighted.items():
             own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
             given = not layers
+            if isinstance(layer, nn.Conv2d):
+                layers.append(FormedConvolution(own, layer))
+                continue
             if not _factored(layer, rows.shape[1] if given else None, *batches):
                 layers.append(FormedLinear(own))
                 continue
@@ -205,13 +218,13 @@ def _rows(records: Index, positions: Index) -> tuple[Index, list[slice | Index]]
     return records, [places[:, step].reshape(-1) for step in range(steps)]
 
 
-def _parts(module: nn.Module) -> tuple[list[nn.Module], dict[str, nn.Linear], list[list[nn.Module]]]:
+def _parts(module: nn.Module) -> tuple[list[nn.Module], dict[str, nn.Linear | nn.Conv2d], list[list[nn.Module]]]:
     """A chain's parts: those before the first layer with weights, these layers, and what follows each."""
     before: list[nn.Module] = []
-    layers: dict[str, nn.Linear] = {}
+    layers: dict[str, nn.Linear | nn.Conv2d] = {}
     between: list[list[nn.Module]] = []
     for name, part in module.named_children():
-        if isinstance(part, nn.Linear):
+        if isinstance(part, nn.Linear | nn.Conv2d):
             layers[name] = part
             between.append([])
         else:
