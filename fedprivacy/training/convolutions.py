@@ -9,6 +9,8 @@ share, and one product of matrices take less time than the library's convolution
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -105,8 +107,10 @@ def _last(values: Tensor) -> Tensor:
     return channels_last(values.flatten(0, 1)).unflatten(0, values.shape[:2])
 
 
-def _by_client(pass_on, shared: bool, images: list[Tensor], weights: list[Tensor]) -> Tensor:
-    """What a function makes of the images of all clients: at once where they share weights, else one by one."""
+def _by_client(
+    pass_on: Callable[..., Tensor], shared: bool, images: list[Tensor], weights: list[Tensor]
+) -> Tensor:
+    """What a function makes of all images: at once where clients share weights, else client by client."""
     if shared:
         found = pass_on(*(part.flatten(0, 1) for part in images), *weights)
     else:

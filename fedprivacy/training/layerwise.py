@@ -22,8 +22,6 @@ from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Plac
 from fedprivacy.training.linear import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
 
-_FLAT = (nn.Linear, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU)
-
 # What rounding in float32 may add to an update, relative to the lengths of its parts; measured: a tenth.
 _ROUNDING = 1e-6
 # Per second and core: floating-point operations of one large product and of many small ones, and bytes moved.
@@ -58,14 +56,15 @@ class LayerwiseUpdates:
 
 
 def is_layerwise(module: nn.Module) -> bool:
-    """Whether a model can be trained so: a chain whose linear layers, if any, come last and see one position."""
+    """Whether a model can be trained so: a chain whose linear layers see each record as one row."""
     if is_linear(module):
         return True
     if not is_convolutional(module):
         return False
     kinds = [type(part) for part in module]
     flat = len(kinds) - kinds[::-1].index(nn.Flatten) if nn.Flatten in kinds else 0
-    return nn.Conv2d in kinds[:flat] and not {nn.Linear, nn.Flatten} & set(kinds[:flat-1]) and all(kind in _FLAT for kind in kinds[flat:])
+    images = nn.Conv2d in kinds[:flat] and nn.Linear not in kinds[:flat]
+    return images and (flat == len(kinds) or is_linear(module[flat:]))
 
 
 @torch.enable_grad()
@@ -218,7 +217,9 @@ def _rows(records: Index, positions: Index) -> tuple[Index, list[slice | Index]]
     return records, [places[:, step].reshape(-1) for step in range(steps)]
 
 
-def _parts(module: nn.Module) -> tuple[list[nn.Module], dict[str, nn.Linear | nn.Conv2d], list[list[nn.Module]]]:
+def _parts(
+    module: nn.Module,
+) -> tuple[list[nn.Module], dict[str, nn.Linear | nn.Conv2d], list[list[nn.Module]]]:
     """A chain's parts: those before the first layer with weights, these layers, and what follows each."""
     before: list[nn.Module] = []
     layers: dict[str, nn.Linear | nn.Conv2d] = {}
@@ -227,8 +228,12 @@ def _parts(module: nn.Module) -> tuple[list[nn.Module], dict[str, nn.Linear | nn
         if isinstance(part, nn.Linear | nn.Conv2d):
             layers[name] = part
             between.append([])
+            continue
+        after = between[-1] if between else before
+        if isinstance(part, nn.MaxPool2d) and after and isinstance(after[-1], nn.ReLU):
+            after.insert(-1, part)  # the same numbers and gradients, and fewer of them for the ReLU
         else:
-            (between[-1] if between else before).append(part)
+            after.append(part)
     return before, layers, between
 
 
