@@ -21,8 +21,8 @@ from fedprivacy.training.unfolding import channels_last, is_wide, positions, unf
 class FormedConvolution(FormedLayer):
     """A convolution with formed weights for each client.
 
-    They are held as the products need them: where `is_wide`, shape (clients, outputs, *kernel, channels), else
-    (clients, channels * kernel, outputs).
+    They are held as the products need them: where `is_wide`, shape (clients, outputs, *kernel, channels),
+    else (clients, channels * kernel, outputs).
 
     Args:
         sent: The weight that was sent, shape (outputs, channels, *kernel), and the bias if there is one.
