@@ -320,12 +320,11 @@ class FormedLayer:
 
     def squares(self) -> Tensor:
         """As `Layer` has it."""
-        return self.length().square()
+        return self._norms.square()
 
     def length(self) -> Tensor:
         """As `Layer` has it: updates are formed."""
-        parts = [torch.linalg.vector_norm(way.flatten(1), dim=1, dtype=torch.float64) for way in self._ways]
-        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
+        return self._norms
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it."""
@@ -337,6 +336,12 @@ class FormedLayer:
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
         return self._ways
+
+    @cached_property
+    def _norms(self) -> Tensor:
+        """When all steps are made."""
+        parts = [torch.linalg.vector_norm(way.flatten(1), dim=1, dtype=torch.float64) for way in self._ways]
+        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
 
 
 class FormedLinear(FormedLayer):
