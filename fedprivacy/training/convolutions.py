@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from fedprivacy.training.layers import FormedLayer, Place, Step
-from fedprivacy.training.unfolding import channels_last, is_wide, positions, unfolded
+from fedprivacy.training.unfolding import channels_last, is_wide, output_size, unfolded
 
 
 class FormedConvolution(FormedLayer):
@@ -48,7 +48,7 @@ class FormedConvolution(FormedLayer):
             weight, bias = weight.expand(len(inputs), *weight.shape), [part[None] for part in bias]
         columns = self._columns.mT
         found = torch.baddbmm(bias[0][:, None], columns, weight) if bias else torch.bmm(columns, weight)
-        return found.view(*inputs.shape[:2], *positions(self._layer, inputs), -1).movedim(-1, 2)
+        return found.view(*inputs.shape[:2], *output_size(self._layer, inputs), -1).movedim(-1, 2)
 
     def backward(self, back: Tensor) -> Tensor:
         """As `Layer` has it."""

@@ -1,8 +1,8 @@
 """Local training of many clients at once where the model is a chain: layer by layer.
 
 Each layer with weights is passed once for all clients (`fedprivacy.training.layers` and `convolutions`);
-what stands between such layers (activations, pooling) is differentiated by torch. Equal to a plain PyTorch loop client by
-client, up to rounding. For other models see `fedprivacy.training.cohort`.
+what stands between such layers (activations, pooling) is differentiated by torch. Equal to a plain PyTorch
+loop client by client, up to rounding. For other models see `fedprivacy.training.cohort`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
 from fedprivacy.training.linear import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
+from fedprivacy.training.unfolding import output_size
 
 # What rounding in float32 may add to an update, relative to the lengths of its parts; measured: a tenth.
 _ROUNDING = 1e-6
@@ -84,6 +85,26 @@ def kinds_of(module: nn.Sequential, records: int, steps: int, batch: int) -> dic
         factored = isinstance(layer, nn.Linear) and _factored(layer, rows, steps, batch)
         kinds[name] = "factored" if factored else "formed"
     return kinds
+
+
+def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> tuple[int, int]:
+    """How many numbers the convolutions of such a model make of one record, and how many weights they have.
+
+    Args:
+        module: The model.
+        features: The shape of a record.
+    """
+    flowing, made, weights = torch.empty(1, *features, device="meta"), 0, 0
+    for part in module:
+        if isinstance(part, nn.Linear):
+            break
+        if isinstance(part, nn.Conv2d):
+            flowing = flowing.new_empty(1, part.out_channels, *output_size(part, flowing))
+            made += flowing.numel()
+            weights += part.weight.numel()
+        else:
+            flowing = part(flowing)
+    return made, weights
 
 
 @torch.enable_grad()

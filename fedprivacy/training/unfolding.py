@@ -27,7 +27,7 @@ def unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
     (apart, beside), (above, left) = layer.dilation, layer.padding
     padded = nn.functional.pad(inputs, (left, left, above, above))
     groups, records, channels = padded.shape[:3]
-    rows, places = positions(layer, inputs)
+    rows, places = output_size(layer, inputs)
     if is_wide(layer):
         last = padded.movedim(2, -1).contiguous()
         group, of, by, step, one = last.stride()
@@ -41,7 +41,7 @@ def unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
     return first.as_strided(seen, strides).reshape(groups, channels * high * wide, records * rows * places)
 
 
-def positions(layer: nn.Conv2d, inputs: Tensor) -> tuple[int, int]:
+def output_size(layer: nn.Conv2d, inputs: Tensor) -> tuple[int, int]:
     """The height and the width of what a convolution makes of inputs, shape (..., height, width)."""
     assert not isinstance(layer.padding, str)
     high, wide = (

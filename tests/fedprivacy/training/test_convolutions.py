@@ -10,11 +10,12 @@ import torch
 from torch import nn
 
 from fedprivacy.batches import ShuffledBatches
-from fedprivacy.models import ToImage, flat_weights
+from fedprivacy.models import ToImage, build, flat_weights
+from fedprivacy.scenario import Cnn
 from fedprivacy.seeds import Streams
 from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import Step
-from fedprivacy.training.layerwise import is_layerwise, train_layerwise
+from fedprivacy.training.layerwise import is_layerwise, kinds_of, numbers_of_convolutions, train_layerwise
 from fedprivacy.training.task import LocalTraining, Task
 
 # From 64 features to 3 classes.
@@ -84,6 +85,11 @@ def test_equal_to_a_plain_loop(plain_loop, name: str, options: LocalTraining, si
         assert np.linalg.norm(update.numpy() - expected) <= 1e-5 * np.linalg.norm(expected)
 
 
+def test_linear_layers_after_convolutions_are_factored_where_that_is_cheaper() -> None:
+    module = build(Cnn(name="cnn", channels=(16, 32), kernel_size=5, hidden=(56,)), (784,), 10, seed=1)
+    assert kinds_of(module, 20, 2, 10) == {"1": "formed", "4": "formed", "8": "factored", "10": "formed"}
+
+
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_clipped_total_is_that_of_the_clipped_updates(name: str) -> None:
     updates = train_layerwise(task(chain(name), OPTIONS[2], [6, 1, 9]))
@@ -104,6 +110,21 @@ def test_a_broken_record_stays_with_its_own_client() -> None:
     total, broken = updates.clipped_total(None)
     assert broken.tolist() == [False, True, False]
     assert torch.allclose(total, whole[[0, 2]].double().sum(dim=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_what_convolutions_make_is_counted(name: str) -> None:
+    module, counted = chain(name), {"numbers": 0, "weights": 0}
+
+    def count(layer, given, made) -> None:
+        counted["numbers"] += made.numel()
+
+    for layer in module:
+        if isinstance(layer, nn.Conv2d):
+            counted["weights"] += layer.weight.numel()
+            layer.register_forward_hook(count)
+    module(torch.zeros(1, 64))
+    assert numbers_of_convolutions(module, (64,)) == (counted["numbers"], counted["weights"])
 
 
 @pytest.mark.parametrize("channels", [1, 8])
