@@ -39,7 +39,7 @@ CHAINS: dict[str, Callable[[], nn.Sequential]] = {
     ),
     "overlapping pools": lambda: nn.Sequential(
         *(nn.Flatten(), ToImage(1, 8), nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(3, stride=1, padding=1)),
-        *(nn.Conv2d(8, 4, 3), nn.Tanh(), nn.MaxPool2d(3, stride=2, ceil_mode=True), nn.Flatten()),
+        *(nn.Conv2d(8, 4, 3), nn.GELU(), nn.MaxPool2d(3, stride=2, ceil_mode=True), nn.Flatten()),
         *(nn.Linear(16, 3),),
     ),
 }
