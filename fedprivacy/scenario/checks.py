@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
 
 MAX_PARAMETERS = 10**9
-MAX_CHUNK_NUMBERS = 25 * 10**7  # parameters x clients of a chunk: 7.5 GB, as each takes some 30 bytes
+MAX_CHUNK_NUMBERS = 25 * 10**7  # of a message's answers, or of one client: 7.5 GB, at some 30 bytes each
 MIN_RATE = 1e-12
 
 
@@ -174,11 +174,8 @@ def cnn_needs_images(v: Values) -> Iterator[Finding]:
 
 def model_fits_memory(v: Values) -> Iterator[Finding]:
     parameters, maps = _model_size(v)
-    # Without single answers a node adds up as it goes.
-    each = v["federation.observe"] == "each"
-    asked = (v["federation.chunk_size"] if each else 1) or 1
-    chunk = min(asked, v.population or 1, v["sampling.cohort"] or MAX_CHUNK_NUMBERS)
-    numbers = parameters + maps * v.batch
+    each = v["federation.observe"] == "each"  # else a node adds answers up as it goes
+    chunk = min(v["federation.chunk_size"] or 1, v.population or 1, v["sampling.cohort"] or MAX_CHUNK_NUMBERS)
     if v["model.name"] in ("mlp", "cnn") and parameters > MAX_PARAMETERS:
         key = "channels" if v["model.name"] == "cnn" else "hidden"
         yield Finding(
@@ -187,13 +184,20 @@ def model_fits_memory(v: Values) -> Iterator[Finding]:
             "Take smaller layers.",
             literal(v[f"model.{key}"]),
         )
-    elif chunk > 1 and not any(data_fits_memory(v)) and numbers * chunk > MAX_CHUNK_NUMBERS:
-        layers = f" and {maps * v.batch:,} numbers between their layers" if maps else ""
+    elif not any(data_fits_memory(v)) and maps * v.batch > MAX_CHUNK_NUMBERS:
+        yield Finding(
+            ("training", "batch_size"),
+            f"one client holds {maps * v.batch:,} numbers between the layers of its model, about "
+            f"{30e-9 * maps * v.batch:.0f} GB",
+            "Take smaller batches or layers.",
+            literal(v["training.batch_size"]),
+        )
+    elif each and chunk > 1 and not any(data_fits_memory(v)) and parameters * chunk > MAX_CHUNK_NUMBERS:
         yield Finding(
             ("federation", "chunk_size"),
-            f"the models of {chunk} clients at once, of {parameters:,} parameters{layers} each, take about "
-            f"{30e-9 * chunk * numbers:.0f} GB",
-            f"At most {max(1, MAX_CHUNK_NUMBERS // numbers)}.",
+            f"a message with the answers of {chunk} clients, of {parameters:,} parameters each, takes about "
+            f"{30e-9 * chunk * parameters:.0f} GB",
+            f"At most {max(1, MAX_CHUNK_NUMBERS // parameters)}.",
             literal(v["federation.chunk_size"]),
         )
 

@@ -77,8 +77,8 @@ def test_a_key_with_a_comment_keeps_it_and_one_without_gets_the_schemas() -> Non
     rows = drafted(ready()["digits"].read_text()).splitlines()
     (rate,) = [row for row in rows if row.startswith("rate")]
     assert rate == "rate = 0.5                      # The probability that a client joins a round."
-    (chunk,) = [row for row in rows if row.startswith("chunk_size")]
-    assert chunk.endswith("# a client's part is small, so many are trained at once")
+    (partition,) = [row for row in rows if row.startswith("partition")]
+    assert partition.endswith("# each of the other 1437 images is a client of its own")
 
 
 def test_a_copy_of_a_copy_says_nothing_twice(text: str) -> None:

@@ -250,10 +250,18 @@ ONE_MISTAKE = {
     ),
     "convolutions of many records at once": (
         'name = "digits"\n[model]\nname = "mlp"\nhidden = [20, 10]\n[training]\nbatch_size = 4',
-        'name = "digits"\npartition = "iid"\nclients = 10\n[model]\nname = "cnn"\nchannels = [4000]\nhidden = []',
+        'name = "digits"\npartition = "iid"\nclients = 10\n[model]\nname = "cnn"\nchannels = [40_000]\nhidden = []',
         [
-            "my.toml: federation.chunk_size = 128: the models of 10 clients at once, of 680,010 parameters and "
-            "36,864,000 numbers between their layers each, take about 11 GB. At most 6."
+            'my.toml: training.batch_size = "all": one client holds 368,640,000 numbers between the layers of '
+            "its model, about 11 GB. Take smaller batches or layers."
+        ],
+    ),
+    "single answers of many clients in one message": (
+        'name = "digits"\n[model]\nname = "mlp"\nhidden = [20, 10]\n[training]\nbatch_size = 4',
+        'name = "digits"\n[federation]\nobserve = "each"\n[model]\nname = "mlp"\nhidden = [10_000]',
+        [
+            "my.toml: federation.chunk_size = 1024: a message with the answers of 1024 clients, of 750,010 "
+            "parameters each, takes about 23 GB. At most 333."
         ],
     ),
     "code without a factory": (
