@@ -250,17 +250,17 @@ ONE_MISTAKE = {
     ),
     "convolutions of many records at once": (
         'name = "digits"\n[model]\nname = "mlp"\nhidden = [20, 10]\n[training]\nbatch_size = 4',
-        'name = "digits"\npartition = "iid"\nclients = 10\n[model]\nname = "cnn"\nchannels = [40_000]\nhidden = []',
+        'name = "digits"\npartition = "iid"\nclients = 2\n[model]\nname = "cnn"\nchannels = [10_000]\nhidden = []',
         [
-            'my.toml: training.batch_size = "all": one client holds 368,640,000 numbers between the layers of '
-            "its model, about 11 GB. Take smaller batches or layers."
+            'my.toml: training.batch_size = "all": one client holds 460,160,000 numbers between the layers of '
+            "its model, about 14 GB. Take smaller batches or layers."
         ],
     ),
     "single answers of many clients in one message": (
         'name = "digits"\n[model]\nname = "mlp"\nhidden = [20, 10]\n[training]\nbatch_size = 4',
         'name = "digits"\n[federation]\nobserve = "each"\n[model]\nname = "mlp"\nhidden = [10_000]',
         [
-            "my.toml: federation.chunk_size = 1024: a message with the answers of 1024 clients, of 750,010 "
+            "my.toml:5: federation.chunk_size = 1024: a message with the answers of 1024 clients, of 750,010 "
             "parameters each, takes about 23 GB. At most 333."
         ],
     ),
