@@ -67,7 +67,7 @@ class Crew:
         Raises:
             RunError: if a process died.
         """
-        if self.workers == 1 or len(pieces) == 1:
+        if self.workers == 1 or len(pieces) == 1 or fleet.device != "cpu":
             for piece in pieces:
                 yield train_piece(fleet, request, piece)
             return

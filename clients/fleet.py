@@ -14,12 +14,13 @@ from torch import nn
 
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
+from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import batches_of, check_sizes, plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import numbers_held
+from fedprivacy.training.cohort import numbers_held, way_of
 from fedprivacy.training.dp_sgd import train_examples
 from fedprivacy.training.task import LocalTraining
 from fedprivacy.training.trainers import Trainer, trainer_of
@@ -49,6 +50,7 @@ class Fleet:
     streams: Streams
     hosts: int
     trainer: Trainer = train_examples
+    device: str = "cpu"
 
     @classmethod
     def of(
@@ -70,9 +72,11 @@ class Fleet:
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
-            InputError: if the scenario's model cannot be made, or not for this data, or not trained as asked,
-                or the plan is made for other clients.
+            InputError: if there is no such device, the scenario's model cannot be made, or not for this data,
+                or not trained as asked, or the plan is made for other clients.
         """
+        if scenario.training.device == "cuda" and not torch.cuda.is_available():
+            raise InputError('training.device = "cuda": torch finds no GPU here. Set device = "cpu".')
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
@@ -99,24 +103,43 @@ class Fleet:
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
             trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
+            device=options.device,
         )
 
     @cached_property
     def x(self) -> torch.Tensor:
-        """All records, float32, shape (records, *features), without a copy."""
-        return torch.from_numpy(self.people.dataset.x)
+        """All records, float32, shape (records, *features), on the CPU without a copy."""
+        return torch.from_numpy(self.people.dataset.x).to(self.device)
 
     @cached_property
     def y(self) -> torch.Tensor:
-        """All labels, int64, shape (records,), without a copy."""
-        return torch.from_numpy(self.people.dataset.y)
+        """All labels, int64, shape (records,), on the CPU without a copy."""
+        return torch.from_numpy(self.people.dataset.y).to(self.device)
 
-    @cached_property
-    def piece_size(self) -> int:
-        """How many clients are computed at once, so that what they hold stays in a processor's cache."""
-        records = max(1, round(self.people.partition.sizes.mean()))
-        held = numbers_held(self.module, math.prod(self.people.features), records)
+    @property
+    def way(self) -> str:
+        """How clients are trained, in words."""
+        size = self.piece_size()
+        pieces = f"pieces of {size} client{'' if size == 1 else 's'} at most"
+        if self.plan.unit == "example":
+            return f"DP-SGD on single records, {pieces}"
+        return f"{way_of(self.module, self.training.batches, self._records)}, {pieces}, on {self.device}"
+
+    def piece_size(self, *, formed: bool = False) -> int:
+        """How many clients are computed at once, so that what they hold stays in a processor's cache.
+
+        Args:
+            formed: Whether each update is formed, as it is too where each gets noise of its own.
+        """
+        held = numbers_held(self.module, math.prod(self.people.features), self._records)
+        if formed or self.plan.noise_draw == "client":
+            held += 4 * sum(p.numel() for p in self.module.parameters())
         return int(np.clip(_CACHE // (4 * held), 1, 1024))
+
+    @property
+    def _records(self) -> int:
+        """How many records a client has in the mean."""
+        return max(1, round(self.people.partition.sizes.mean()))
 
     def weights(self, clients: Ids) -> torch.Tensor:
         """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""

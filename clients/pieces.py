@@ -19,7 +19,7 @@ from fedprivacy.training.updates import Stack, Updates
 
 Ids = NDArray[np.int64]
 
-_LEAST = 4  # pieces of a message, so that several workers have something to do
+_SHARED = 4  # a message of few clients is cut too, as often as that, so that several workers have some
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,20 @@ class Part:
     failures: dict[int, str]
 
 
-def pieces(fleet: Fleet, clients: Ids) -> list[Ids]:
-    """Cuts a message's clients: as model and data have it, never as workers do, which would change bits."""
-    most = fleet.piece_size
-    size = min(most, max(-(-len(clients) // _LEAST), -(-most // 8)))
-    return [clients[start : start + size] for start in range(0, len(clients), size)]
+def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
+    """Cuts a message's clients: as model and data have it, never as workers do, which would change bits.
+
+    Args:
+        fleet: Whose clients they are.
+        clients: Their ids, sorted, shape (clients,).
+        observe: "sum" or "each": whether each update is formed.
+    """
+    if not len(clients):
+        return []
+    most = fleet.piece_size(formed=observe == "each")
+    worthwhile = len(clients) // max(1, most // 4)
+    shared = max(1, min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1)
+    return np.array_split(clients, max(-(-len(clients) // most), shared))
 
 
 def train_piece(fleet: Fleet, request: TrainRequest, clients: Ids) -> Part:

@@ -59,7 +59,7 @@ def answer(
     private, row = np.zeros((len(willing), parameters) if each else parameters), 0
     answered: list[Ids] = []
     faults = Faults()
-    for part in (crew or Crew()).train(fleet, request, pieces(fleet, willing)):
+    for part in (crew or Crew()).train(fleet, request, pieces(fleet, willing, request.observe)):
         if each:
             private[row : row + len(part.clients)] = part.private
         else:

@@ -66,6 +66,7 @@ class RunRecord:
         candidates: The local mechanisms that the plan's was chosen from.
         noise_key: What tells the noise of this run from that of others (`run_streams`).
         sizes: The records of each client (`Ledger`).
+        way: How clients are trained, in words.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class RunRecord:
         candidates: Sequence[Candidate] | None = None,
         noise_key: str = "",
         sizes: NDArray[np.int64] | None = None,
+        way: str | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
@@ -89,6 +91,7 @@ class RunRecord:
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
+        self._way = way
         self._candidates = None if candidates is None else [one.to_json() for one in candidates]
         self.per_class: list[dict[str, Any]] | None = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -191,6 +194,7 @@ class RunRecord:
                 "seconds": round(seconds, 3),
                 "clients_per_second": round(trained / training, 1) if training else None,
                 "peak_memory_mb": peak_memory_mb(),
+                "way": self._way,
             },
         }
 

@@ -17,6 +17,7 @@ _WITHOUT_EFFECT = (
 )
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
+    ("device", "cpu"),
 )
 
 

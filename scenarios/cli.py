@@ -83,6 +83,9 @@ def run(
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Go on with an interrupted run instead.")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that train clients side by side; default: one a core.")
+    ] = None,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
@@ -99,7 +102,8 @@ def run(
     from scenarios.display import show_run, watching
 
     _check_engine(engine)
-    chosen = seed_of(seed)
+    _check_workers(workers)
+    chosen, many = seed_of(seed), workers or os.cpu_count() or 1
     if (scenario is None) == (resume is None):
         raise InputError(
             "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
@@ -115,7 +119,7 @@ def run(
         from scenarios import runner
 
         with watching(rounds) as on_round:
-            document = runner.resume(resume, allow_code=allow_code, on_round=on_round)
+            document = runner.resume(resume, allow_code=allow_code, on_round=on_round, workers=many)
     else:
         assert scenario is not None
         asked = read_asked(scenario, set_, chosen)
@@ -133,7 +137,12 @@ def run(
 
         with watching(asked.server.rounds) as on_round:
             document = runner.run(
-                asked, out or RUNS, allow_code=allow_code, command=_command(chosen), on_round=on_round
+                asked,
+                out or RUNS,
+                allow_code=allow_code,
+                command=_command(chosen),
+                on_round=on_round,
+                workers=many,
             )
     print_result(document, json_, show_run)
 

@@ -12,6 +12,7 @@ from flwr.app import Context, RecordDict
 
 from clients.app import faults_of
 from clients.app import make_app as make_client_app
+from clients.crew import Crew
 from clients.fleet import Fleet
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
@@ -35,6 +36,7 @@ def run(
     command: str = "",
     on_round: OnRound | None = None,
     report: bool = True,
+    workers: int = 1,
 ) -> dict[str, Any]:
     """Runs a scenario from the start, in a new directory under `out`.
 
@@ -46,6 +48,7 @@ def run(
         command: The command that reproduces it, for the record.
         on_round: Called with each round's event.
         report: Whether to write report.html.
+        workers: Processes that train clients; the numbers do not depend on it.
 
     Returns:
         The document that is also in run.json.
@@ -67,11 +70,15 @@ def run(
         candidates=candidates,
         noise_key=fleet.streams.run,
         sizes=fleet.people.partition.sizes,
+        way=fleet.way,
     )
-    return _play(_grid_of(fleet), fleet, record, None, report)
+    with Crew(workers) as crew:
+        return _play(_grid_of(fleet, crew), fleet, record, None, report)
 
 
-def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = None) -> dict[str, Any]:
+def resume(
+    path: Path, *, allow_code: bool = False, on_round: OnRound | None = None, workers: int = 1
+) -> dict[str, Any]:
     """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
 
     A run that has finished is left as it is.
@@ -92,7 +99,7 @@ def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = N
             f"{path}: {what} changed since the run began. A run goes on with what it began with; "
             "start a new one."
         )
-    grid, checkpoint = _grid_of(fleet), directory.load_checkpoint()
+    checkpoint = directory.load_checkpoint()
     record = RunRecord(
         scenario,
         fleet.plan,
@@ -102,15 +109,18 @@ def resume(path: Path, *, allow_code: bool = False, on_round: OnRound | None = N
         tested=fleet.people.tests_clients(scenario.evaluation.on),
         noise_key=fleet.streams.run,
         sizes=fleet.people.partition.sizes,
+        way=fleet.way,
     )
-    if checkpoint is not None:  # all of it is read before anything is written
-        grid.restore_node_states(checkpoint.tensors)
-        record.restore(checkpoint)
-    return _play(grid, fleet, record, checkpoint, True)
+    with Crew(workers) as crew:
+        grid = _grid_of(fleet, crew)
+        if checkpoint is not None:  # all of it is read before anything is written
+            grid.restore_node_states(checkpoint.tensors)
+            record.restore(checkpoint)
+        return _play(grid, fleet, record, checkpoint, True)
 
 
-def _grid_of(fleet: Fleet) -> EmbeddedGrid:
-    return EmbeddedGrid(make_client_app(fleet), [{"partition-id": 0, "num-partitions": 1}])
+def _grid_of(fleet: Fleet, crew: Crew) -> EmbeddedGrid:
+    return EmbeddedGrid(make_client_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
 
 
 def _play(

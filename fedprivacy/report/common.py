@@ -70,6 +70,7 @@ def performance(document: Document) -> list[tuple[str, str]]:
         ("Wall-clock time", measured.seconds, words.seconds(measured.seconds)),
         ("Clients trained per second", speed, words.number(speed, 3)),
         ("Peak memory", memory, f"{words.number(memory, 3)} MB"),
+        ("Clients are trained", measured.way, measured.way or ""),
     ]
     return [(name, text) for name, value, text in facts if value is not None]
 

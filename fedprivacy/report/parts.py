@@ -214,8 +214,9 @@ class Privacy(Part):
 
 
 class Performance(Part):
-    """Wall-clock seconds, clients trained per second, peak memory in MB."""
+    """Wall-clock seconds, clients trained per second, peak memory in MB, how clients are trained."""
 
     seconds: float | None = None
     clients_per_second: float | None = None
     peak_memory_mb: float | None = None
+    way: str | None = None

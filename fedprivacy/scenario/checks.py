@@ -174,7 +174,10 @@ def cnn_needs_images(v: Values) -> Iterator[Finding]:
 
 def model_fits_memory(v: Values) -> Iterator[Finding]:
     parameters, maps = _model_size(v)
-    chunk = min(v["federation.chunk_size"] or 1, v.population or 1, v["sampling.cohort"] or MAX_CHUNK_NUMBERS)
+    # Without single answers a node adds up as it goes.
+    each = v["federation.observe"] == "each"
+    asked = (v["federation.chunk_size"] if each else 1) or 1
+    chunk = min(asked, v.population or 1, v["sampling.cohort"] or MAX_CHUNK_NUMBERS)
     numbers = parameters + maps * v.batch
     if v["model.name"] in ("mlp", "cnn") and parameters > MAX_PARAMETERS:
         key = "channels" if v["model.name"] == "cnn" else "hidden"

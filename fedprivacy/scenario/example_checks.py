@@ -58,6 +58,16 @@ def only_examples_have(v: Values) -> Iterator[Finding]:
             )
 
 
+def examples_are_on_the_cpu(v: Values) -> Iterator[Finding]:
+    if v["training.device"] == "cuda" and v["privacy.unit"] == "example":
+        yield Finding(
+            ("training", "device"),
+            'trains clients with privacy.unit = "client" alone: DP-SGD is computed on the CPU',
+            'Set device = "cpu", or privacy.unit = "client".',
+            literal("cuda"),
+        )
+
+
 def opacus_is_installed(v: Values) -> Iterator[Finding]:
     if v["training.trainer"] == "opacus" and find_spec("opacus") is None:
         yield Finding(
@@ -144,6 +154,7 @@ EXAMPLE_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     poisson_has_one_rate,
     batches_fit_memory,
     only_examples_have,
+    examples_are_on_the_cpu,
     opacus_is_installed,
     examples_have_gaussian_noise,
     batches_have_accountant,

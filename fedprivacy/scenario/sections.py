@@ -111,7 +111,7 @@ class Federation(Section):
     """How clients are spread over hosts, and what a node replies."""
 
     hosts: int = Field(1, ge=1, le=10**6, description="The number of logical hosts of the clients.")
-    chunk_size: int = Field(128, ge=1, le=10**6, description="The clients trained as one computation.")
+    chunk_size: int = Field(1024, ge=1, le=10**6, description="The clients asked in one message.")
     observe: Literal["sum", "each"] = Field("sum", description="What a node replies: a sum, or each update.")
     timeout: float = Field(
         3600.0,

@@ -47,6 +47,9 @@ class _Training(Section):
     trainer: Literal["fedprivacy", "opacus"] = Field(
         "fedprivacy", description='What computes DP-SGD; "opacus" needs the extra fedprivacy[opacus].'
     )
+    device: Literal["cpu", "cuda"] = Field(
+        "cpu", description='Where clients are trained; "cuda" needs a GPU, and privacy.unit = "client".'
+    )
 
 
 class ShuffledTraining(_Training):

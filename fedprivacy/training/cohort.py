@@ -12,17 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
+from fedprivacy.batches import Batches, padded
 from fedprivacy.models import unflatten
-from fedprivacy.training.layerwise import is_layerwise, train_layerwise
+from fedprivacy.training.layerwise import is_layerwise, kinds_of, train_layerwise
 from fedprivacy.training.task import Task
 from fedprivacy.training.updates import Stack, Updates
 
 Weights = dict[str, Tensor]
 Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
+_NOTHING = np.random.Generator(np.random.Philox(0))  # for the shape of batches, which no order changes
 
 
 def train_cohort(task: Task, *, alone: bool = False) -> Updates:
@@ -39,11 +42,19 @@ def train_cohort(task: Task, *, alone: bool = False) -> Updates:
     return train_layerwise(task) if is_layerwise(task.module) else _train_any(task, alone)
 
 
-def way_of(module: nn.Module) -> str:
-    """How clients with such a model are trained, in words."""
-    if is_layerwise(module):
-        return "layer by layer"
-    return "any module, vectorised over clients (torch.func.vmap)"
+def way_of(module: nn.Module, batches: Batches, records: int) -> str:
+    """How clients that are protected as a whole are trained, in words.
+
+    Args:
+        module: The model.
+        batches: Draws their batches.
+        records: How many records a client has.
+    """
+    if not is_layerwise(module):
+        return "as any module, vectorised over clients (torch.func.vmap)"
+    positions, _, _ = padded(batches, np.array([records]), np.array([records]), iter([_NOTHING]))
+    kinds = kinds_of(module, records, *positions.shape[1:])
+    return f"layer by layer ({', '.join(f'{name} {kind}' for name, kind in kinds.items())})"
 
 
 def numbers_held(module: nn.Module, features: int, records: int) -> int:

@@ -305,14 +305,11 @@ class FormedLayer:
 
     def squares(self) -> Tensor:
         """As `Layer` has it."""
-        return self.length().square()
+        return self._norms.square()
 
     def length(self) -> Tensor:
         """As `Layer` has it: updates are formed."""
-        parts = [
-            torch.linalg.vector_norm(part.flatten(1), dim=1, dtype=torch.float64) for part in self._updates
-        ]
-        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
+        return self._norms
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it."""
@@ -324,6 +321,13 @@ class FormedLayer:
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
         return self._updates
+
+    @cached_property
+    def _norms(self) -> Tensor:
+        parts = [
+            torch.linalg.vector_norm(part.flatten(1), dim=1, dtype=torch.float64) for part in self._updates
+        ]
+        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
 
     @cached_property
     def _updates(self) -> list[Tensor]:

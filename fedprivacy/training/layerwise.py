@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -53,9 +54,26 @@ class LayerwiseUpdates:
         return torch.cat([part.flatten(1) for part in parts], dim=1).cpu()
 
 
-def is_layerwise(module: nn.Module) -> bool:
+def is_layerwise(module: nn.Module) -> TypeGuard[nn.Sequential]:
     """Whether a model can be trained so."""
     return is_linear(module)
+
+
+def kinds_of(module: nn.Sequential, records: int, steps: int, batch: int) -> dict[str, str]:
+    """How the weights of each layer are kept, "factored" or "formed", by its name.
+
+    Args:
+        module: A model that can be trained so.
+        records: Of a client, at most.
+        steps: Of a client in a round.
+        batch: The records of a step.
+    """
+    _, layers, _ = _parts(module)
+    kinds: dict[str, str] = {}
+    for name, layer in layers.items():
+        rows = records if not kinds else None
+        kinds[name] = "factored" if _factored(layer, rows, steps, batch) else "formed"
+    return kinds
 
 
 @torch.enable_grad()
@@ -111,15 +129,16 @@ class _Chunk:
             x = part(x)
         x = x.unflatten(0, rows.shape)
         sent = unflatten(task.module, torch.from_numpy(task.weights).to(device))
-        batches = positions.shape[1:]
+        assert isinstance(task.module, nn.Sequential)
+        kinds = kinds_of(task.module, rows.shape[1], *positions.shape[1:])
         layers: list[Layer] = []
         for name, layer in weighted.items():
             own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
-            given = not layers
-            if not _factored(layer, rows.shape[1] if given else None, *batches):
+            if kinds[name] == "formed":
                 layers.append(FormedLinear(own))
                 continue
-            room = x if given else x.new_empty(len(x), batches[0] * batches[1], layer.in_features)
+            given = not layers
+            room = x if given else x.new_empty(len(x), used[0].size, layer.in_features)
             layers.append(FactoredLinear(own, room, scale, given=given))
         return cls(
             options=task.options,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ class Task:
     round: int
     sizes: Index | None = None
 
-    @property
+    @cached_property
     def counts(self) -> Index:
         """How many records each client has, shape (clients,)."""
         return np.array([len(own) for own in self.records])

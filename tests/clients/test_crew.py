@@ -1,0 +1,153 @@
+"""Workers: the same bits for any number of them, and what becomes of a run when one dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clients import pieces as cut
+from clients.crew import Crew
+from clients.fleet import Fleet
+from clients.pieces import pieces, train_piece
+from fedprivacy.errors import RunError
+from fedprivacy.protocol import TrainRequest
+from fedprivacy.runs import RunDirectory
+from scenarios.runner import run
+
+SCENARIO = """
+name = "crew"
+seed = 1
+[data]
+name = "synthetic"
+records = 900
+test_records = 50
+features = 4
+partition = "iid"
+clients = 300
+[model]
+name = "mlp"
+hidden = [5]
+[training]
+batch_size = 2
+learning_rate = 0.5
+[server]
+rounds = 3
+[sampling]
+name = "poisson"
+rate = 0.5
+[privacy]
+trust = "central"
+clipping_norm = 1.0
+noise_multiplier = 1.0
+delta = 1e-4
+"""
+LOCAL = "privacy={trust='local', clipping_norm=1.0, noise_multiplier=1.0, delta=1e-4}"
+EXAMPLE = (
+    "privacy={trust='local', unit='example', adjacency='add-remove', clipping_norm=1.0, noise_multiplier=1.0, "
+    "delta=1e-4}"
+)
+KINDS = {
+    "central": (),
+    "sum of local noise": (f"{LOCAL[:-1]}, noise_draw='sum'}}",),
+    "local noise": (LOCAL,),
+    "each update": ("federation.observe=each",),
+    "each update, local": (LOCAL, "federation.observe=each", "federation.chunk_size=40"),
+    "records": (EXAMPLE, "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}"),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven clients at most, so that there are more pieces than slots."""
+    monkeypatch.setattr(Fleet, "piece_size", lambda self, *, formed=False: 7 if formed else 11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_workers_change_no_bit(make_scenario, tmp_path: Path, kind: str) -> None:
+    def played(workers: int) -> tuple[dict, dict[str, np.ndarray]]:
+        scenario = make_scenario(*KINDS[kind], text=SCENARIO)
+        document = run(scenario, tmp_path / str(workers), report=False, workers=workers)
+        checkpoint = RunDirectory.open(Path(document["path"])).load_checkpoint()
+        assert checkpoint is not None
+        return document, dict(checkpoint.tensors)
+
+    (one, first), (three, third) = played(1), played(3)
+    assert one["status"] == "finished"
+    assert one["final"] == three["final"]
+    assert first.keys() == third.keys()
+    assert all(np.array_equal(first[name], third[name]) for name in first)
+    without = {"seconds"}
+    for left, right in zip(one["rounds"], three["rounds"], strict=True):
+        assert {k: v for k, v in left.items() if k not in without} == {
+            k: v for k, v in right.items() if k not in without
+        }
+
+
+def request(fleet: Fleet, clients: np.ndarray, observe: str = "sum") -> TrainRequest:
+    weights = np.zeros(sum(p.numel() for p in fleet.module.parameters()), np.float32)
+    return TrainRequest(0, 0, 0, clients, weights, fleet.plan, observe)
+
+
+def test_answers_come_in_the_order_of_the_pieces(make_scenario) -> None:
+    fleet = Fleet.of(make_scenario(text=SCENARIO))
+    asked = request(fleet, np.arange(300))
+    parts = pieces(fleet, asked.clients, "sum")
+    assert np.array_equal(np.concatenate(parts), asked.clients)
+    assert max(map(len, parts)) <= 11
+    with Crew(2) as crew:
+        found = [(part.clients, part.private.copy()) for part in crew.train(fleet, asked, parts)]
+    for (ids, total), piece in zip(found, parts, strict=True):
+        assert np.array_equal(ids, piece)
+        assert np.array_equal(total, train_piece(fleet, asked, piece).private)
+
+
+def test_how_clients_are_cut_depends_on_them_alone(make_scenario) -> None:
+    fleet = Fleet.of(make_scenario(text=SCENARIO))
+    assert [len(pieces(fleet, np.arange(size), "sum")) for size in (0, 1, 3, 4, 8, 44, 300)] == [
+        0, 1, 1, 2, 4, 4, 28,
+    ]  # fmt: skip
+    assert cut._SHARED == 4
+
+
+def test_a_client_that_fails_fails_alone_in_any_process(make_scenario) -> None:
+    fleet = Fleet.of(make_scenario(text=SCENARIO))
+    fleet.people.dataset.y[fleet.people.partition.records(17)[0]] = 99  # no such class
+    asked = request(fleet, np.arange(300))
+    parts = pieces(fleet, asked.clients, "sum")
+    with Crew(2) as crew:
+        found = list(crew.train(fleet, asked, parts))
+    failures = {client: reason for part in found for client, reason in part.failures.items()}
+    assert list(failures) == [17]
+    assert "client 17" in failures[17]
+    assert sum(len(part.clients) for part in found) == 299
+
+
+def test_a_run_whose_worker_is_killed_ends_with_the_reason_and_keeps_its_rounds(
+    make_scenario, tmp_path: Path
+) -> None:
+    def kill(event: dict) -> None:
+        if event["round"] == 1:
+            children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+            os.kill(int(children[-1]), signal.SIGKILL)
+
+    scenario = make_scenario("server.rounds=4", text=SCENARIO)
+    with pytest.raises(RunError, match="a worker process died"):
+        run(scenario, tmp_path, report=False, workers=2, on_round=kill)
+    [path] = tmp_path.iterdir()
+    text = (path / "run.json").read_text()
+    assert '"status": "failed"' in text
+    assert len((path / "events.jsonl").read_text().splitlines()) == 2
+
+
+def test_one_worker_and_one_piece_need_no_process(make_scenario) -> None:
+    fleet = Fleet.of(make_scenario(text=SCENARIO))
+    asked = request(fleet, np.arange(3))
+    with Crew(4) as crew:
+        [part] = crew.train(fleet, asked, [asked.clients])
+        assert crew._pool is None
+    assert np.array_equal(part.private, train_piece(fleet, replace(asked), asked.clients).private)
