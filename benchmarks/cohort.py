@@ -6,8 +6,8 @@ The works are logistic regression on 64 numbers, an MLP 784-200-10 and a CNN wit
 of 1000 users has 20 records; a round takes a fixed number of users, and each trains one epoch in batches of
 10 by SGD. Updates are clipped to norm 1.0, and the server adds Gaussian noise of multiplier 1.0. All of it
 goes the way of every run: Flower apps on the embedded engine, the ledger, the run's directory. Nothing is
-evaluated in the rounds that are timed, and the first rounds, with the start of the worker processes, are left
-out.
+evaluated but in the last round, on 20 records, and the first rounds, with the start of the worker processes,
+are left out.
 
 Beside it stands how fast torch multiplies matrices with as many processes of one thread each, measured before
 and after each run, since machines change their speed; and for the MLP the share of that rate which training
@@ -28,6 +28,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.matrices import Multipliers
@@ -60,6 +61,7 @@ class Row:
         products: Floating-point operations per second of matrix products on the same cores.
         reached: Those of training; None where they are not counted.
         share: reached / products.
+        way: How clients were trained, in words.
     """
 
     work: str
@@ -74,6 +76,7 @@ class Row:
     products: float
     reached: float | None
     share: float | None
+    way: str
 
 
 def rows(
@@ -115,6 +118,7 @@ def rows(
                         products,
                         reached,
                         None if reached is None else reached / products,
+                        timing.way,
                     )
                 )
     return found
@@ -142,7 +146,10 @@ def show(found: Sequence[Row]) -> None:
             "" if row.share is None else f"{row.share:.0%}",
             end_section=after is None or after.work != row.work,
         )
-    Console(highlight=False, width=max(Console().width, 130)).print(table)
+    console = Console(highlight=False, width=max(Console().width, 130))
+    console.print(table)
+    for way in dict.fromkeys(f"{row.work}: {row.way}." for row in found):
+        console.print(escape(way))
 
 
 def missed(found: Sequence[Row]) -> list[str]:

@@ -71,21 +71,27 @@ class Workload:
             seconds.append(now - last)
             last = now
 
-        run(scenario, out, on_round=tick, report=False, workers=workers)
-        total = time.perf_counter() - begun
-        return Timing(tuple(seconds), total, sum(each.numel() for each in module.parameters()))
+        document = run(scenario, out, on_round=tick, report=False, workers=workers)
+        total, parameters = time.perf_counter() - begun, sum(each.numel() for each in module.parameters())
+        return Timing(tuple(seconds), total, parameters, document["performance"]["way"])
 
     def _text(self, data: Path, rounds: int) -> str:
-        """The scenario; nothing is evaluated before its end."""
+        """The scenario; nothing is evaluated before its last round."""
         return f"""
             name = "benchmark"
             seed = 1
-            data = {{name = "npz", path = {json.dumps(str(data))}, partition = "iid", clients = {self.users}}}
             model = {{{self.model}}}
             training = {{batch_size = {BATCH}, epochs = {EPOCHS}, learning_rate = 0.1}}
             server = {{rounds = {rounds}}}
             sampling = {{name = "fixed", cohort = {self.cohort}}}
             evaluation = {{every = 1_000_000}}
+
+            [data]
+            name = "npz"
+            path = {json.dumps(str(data))}
+            classes = {CLASSES}
+            partition = "iid"
+            clients = {self.users}
 
             [privacy]
             trust = "central"
@@ -103,11 +109,13 @@ class Timing:
         rounds: The seconds of each; the first has all that came before it too.
         total: The seconds of all, from the scenario to the finished record.
         parameters: The numbers of an update.
+        way: How clients were trained, in words.
     """
 
     rounds: tuple[float, ...]
     total: float
     parameters: int
+    way: str
 
     def after(self, warmup: int) -> Timing:
         """Without the first rounds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from benchmarks import peers
-from benchmarks.against_peers import Row, Setting, main, measure
+from benchmarks.against_peers import Row, main
 from benchmarks.peers import PEERS, Asked, PeerError, run
 
 FINE = 'import json, sys\nprint("noise")\nprint(json.dumps({"clients_per_s": 50.0, "asked": sys.argv[1:]}))\n'
@@ -27,12 +28,9 @@ def python(tmp_path: Path) -> Path:
     for module in ("pfl", "flwr", "ray"):
         (tmp_path / "modules" / f"{module}.py").touch()
     begin = f'#!/bin/sh\nexport PYTHONPATH="{tmp_path / "modules"}"\n'
-    for name, rest in (("python", '"$@"'), ("torchrun", 'shift 2; "$0" "$@"')):
-        file = folder / name
-        own = rest if name == "python" else '"$@"'
-        skip = "" if name == "python" else "shift 2\n"
-        file.write_text(f'{begin}{skip}exec "{sys.executable}" {own}\n')
-        file.chmod(0o755)
+    for name, skip in (("python", ""), ("torchrun", "shift 2\n")):
+        (folder / name).write_text(f'{begin}{skip}exec "{sys.executable}" "$@"\n')
+        (folder / name).chmod(0o755)
     return folder / "python"
 
 
@@ -83,7 +81,7 @@ def test_a_peer_does_the_work_that_it_is_asked_for(
     PEERS[name].check(python, bench)
     assert PEERS[name].measure(python, bench, Asked("mlp", 100, 7, 2, 2)) == 50.0
     options = json.loads(said[0].splitlines()[-1])["asked"]
-    pairs = dict(zip(options, options[1:], strict=False))
+    pairs = dict(pairwise(options))
     wanted = {"--model": "mlp", "--features": "784", "--cohort": "100", "--rounds": "7", "--warmup": "2"}
     assert wanted.items() <= pairs.items()
 
@@ -126,24 +124,17 @@ def test_an_unknown_peer_is_refused(python: Path, bench: Path) -> None:
 def test_all_take_turns_and_errors_of_a_peer_are_shown(python: Path, bench: Path, tmp_path: Path) -> None:
     (bench / "bench_flower.py").write_text(BROKEN)
     file = tmp_path / "figures.json"
-    small = ("--work", "lr", "--cohort", 10, "--turns", 1, "--rounds", 1, "--warmup", 1, "--workers", 1)
+    small = ("--work", "lr", "--cohort", 10, "--turns", 2, "--rounds", 1, "--warmup", 1, "--workers", 1)
     code, said = command("--peers", python, "--bench", bench, *small, "--json", file, "--flower-cohort", 5)
     assert code == 1
     assert "the peer fell over" in said
     assert "Flower on Ray had 5" in said
     document = json.loads(file.read_text())
     first, second = document["rows"]
-    assert (first["peer"], first["theirs"], first["errors"]) == ("pfl", [50.0], [])
-    assert first["ratio"] == pytest.approx(document["ours"][0]["clients_per_second"] / 50.0)
-    assert (second["peer"], second["theirs"], second["peer_cohort"]) == ("flower", [None], 5)
-    assert "the peer fell over" in second["errors"][0]
-
-
-@pytest.mark.slow
-def test_the_second_turn_goes_the_other_way_round(
-    python: Path, bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    setting = Setting(python, bench, ["pfl"], 2, 1, 1, 5, 1, 1)
-    measure(["lr"], [2], setting)
-    order = [line.rsplit(", ", 1)[1] for line in capsys.readouterr().err.splitlines()]
-    assert order == ["ours", "pfl", "pfl", "ours"]
+    assert (first["peer"], first["theirs"], first["errors"]) == ("pfl", [50.0] * 2, [])
+    assert first["ours"] == [own["clients_per_second"] for own in document["ours"]]
+    assert first["ratio"] == pytest.approx(sum(first["ours"]) / 2 / 50.0)
+    assert (second["peer"], second["theirs"], second["peer_cohort"]) == ("flower", [None] * 2, 5)
+    assert ["the peer fell over" in error for error in second["errors"]] == [True, True]
+    turns = [line.rsplit(", ", 1)[1] for line in said.splitlines() if line.startswith("turn ")]
+    assert turns == ["ours", "pfl", "flower", "flower", "pfl", "ours"]

@@ -13,7 +13,7 @@ from benchmarks.cohort import SHARE, WORKS, Row, main, missed
 from benchmarks.workload import Workload
 
 TINY = Workload(4, 'name = "mlp", hidden = [3]', users=20, records=12, cohort=5)
-FULL = Row("mlp", 159_010, 1000, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 6e10, SHARE)
+FULL = Row("mlp", 159_010, 1000, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 6e10, SHARE, "")
 
 
 def test_the_works_are_those_that_are_named(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_the_works_are_those_that_are_named(tmp_path: Path) -> None:
         assert (work.users, work.records) == (1000, 20)
         few = Workload(work.features, work.model, users=4, records=2, cohort=2)
         sizes[name] = few.play(few.write_data(tmp_path), tmp_path, workers=1, rounds=1).parameters
-    assert sizes == {"lr": 650, "mlp": 159_010, "cnn": 101_682}
+    assert sizes == {"lr": 650, "mlp": 159_010, "cnn": 93_234}
 
 
 def test_records_are_gaussian_and_labelled_by_a_linear_teacher(tmp_path: Path) -> None:
@@ -36,16 +36,16 @@ def test_records_are_gaussian_and_labelled_by_a_linear_teacher(tmp_path: Path) -
     assert np.bincount(alike).max() > 0.5 * len(alike)  # near directions, one label
 
 
-def test_a_run_is_that_of_every_scenario_and_evaluates_in_no_timed_round(tmp_path: Path) -> None:
+def test_a_run_is_that_of_every_scenario_and_evaluates_in_its_last_round_alone(tmp_path: Path) -> None:
     timing = TINY.play(TINY.write_data(tmp_path), tmp_path, workers=1, rounds=4)
     (file,) = tmp_path.glob("*/run.json")
     document = json.loads(file.read_text())
     assert document["status"] == "finished"
     assert document["scenario"]["sampling"] == {"name": "fixed", "cohort": 5}
     assert document["scenario"]["privacy"]["trust"] == "central"
-    (rounds,) = (path.read_text().splitlines() for path in tmp_path.glob("*/rounds.jsonl"))
-    assert [json.loads(line)["clients"] for line in rounds] == [5] * 4
-    assert not any("accuracy" in json.loads(line) for line in rounds[:-1])
+    (rounds,) = (path.read_text().splitlines() for path in tmp_path.glob("*/events.jsonl"))
+    assert [json.loads(line)["cohort"] for line in rounds] == [5] * 4
+    assert all(json.loads(line)["accuracy"] is None for line in rounds[:-1])
     assert len(timing.rounds) == 4
     assert sum(timing.rounds) <= timing.total
     assert timing.after(1).rounds == timing.rounds[1:]
@@ -72,12 +72,14 @@ def test_it_measures_and_writes_every_row(
     assert last["reached"] == pytest.approx(6 * 55 * 12 * last["clients_per_second"])
     assert last["share"] == pytest.approx(last["reached"] / last["products"])
     assert rows[0]["share"] is None
-    assert "clients a second" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "clients a second" in said
+    assert f"mlp: {last['way']}." in said.replace("\n", " ")
 
 
 def test_a_share_below_the_aim_is_missed_with_the_largest_cohort_alone() -> None:
-    less = Row("mlp", 159_010, 1000, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5)
-    small = Row("mlp", 159_010, 100, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5)
+    less = Row("mlp", 159_010, 1000, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5, "")
+    small = Row("mlp", 159_010, 100, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5, "")
     assert missed([FULL, small]) == []
     assert missed([less]) == [f"mlp, cohort 1000: 50%, to reach {SHARE:.0%}"]
 
