@@ -8,8 +8,6 @@ are taken in the order of the pieces.
 from __future__ import annotations
 
 import mmap
-import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -18,12 +16,12 @@ from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from clients.fleet import Fleet
 from clients.pieces import Part, train_piece
 from fedprivacy.errors import RunError
+from fedprivacy.processes import CAN_FORK, end_at_once, pool
 from fedprivacy.protocol import TrainRequest
 
 Ids = NDArray[np.int64]
@@ -39,7 +37,7 @@ class Crew:
     """
 
     def __init__(self, workers: int = 1) -> None:
-        self.workers = workers if "fork" in multiprocessing.get_all_start_methods() else 1
+        self.workers = workers if CAN_FORK else 1
         self._pool: ProcessPoolExecutor | None = None
         self._shared: _Shared | None = None
 
@@ -50,10 +48,7 @@ class Crew:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._pool is not None:
-            if error is not None:  # what a piece makes is of no use any more
-                for process in multiprocessing.active_children():
-                    process.terminate()
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            end_at_once(self._pool) if error is not None else self._pool.shutdown()
             self._pool = None
 
     def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
@@ -72,14 +67,14 @@ class Crew:
                 yield train_piece(fleet, request, piece)
             return
         rows = max(map(len, pieces)) if request.observe == "each" else 1
-        pool, shared = self._begin(fleet, len(request.weights), rows)
+        running, shared = self._begin(fleet, len(request.weights), rows)
         shared.weights[:] = request.weights
         plain, waiting = replace(request, weights=np.zeros(0, np.float32)), deque[Future[Part]]()
         try:
             for number, piece in enumerate(pieces):
                 if len(waiting) == len(shared.slots):
                     yield shared.part(waiting.popleft().result(), number - len(shared.slots))
-                waiting.append(pool.submit(_work, plain, piece, number % len(shared.slots)))
+                waiting.append(running.submit(_work, plain, piece, number % len(shared.slots)))
             for number in range(len(pieces) - len(waiting), len(pieces)):
                 yield shared.part(waiting.popleft().result(), number)
         except BrokenProcessPool as error:
@@ -92,12 +87,7 @@ class Crew:
             if self._pool is not None:
                 self._pool.shutdown(wait=True)
             self._shared = _Shared(parameters, rows, _AHEAD * self.workers)
-            self._pool = ProcessPoolExecutor(
-                self.workers,
-                mp_context=multiprocessing.get_context("fork"),
-                initializer=_join,
-                initargs=(fleet, self._shared),
-            )
+            self._pool = pool(self.workers, _join, fleet, self._shared)
         return self._pool, self._shared
 
 
@@ -135,8 +125,6 @@ _here: tuple[Fleet, _Shared] | None = None
 def _join(fleet: Fleet, shared: _Shared) -> None:
     """What a process begins with."""
     global _here
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides what becomes of it
-    torch.set_num_threads(1)
     _here = fleet, shared
 
 

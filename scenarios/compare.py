@@ -247,7 +247,7 @@ def _run_all(cells: list[Cell], base: Path, workers: int, allow_code: bool, on_r
     """Runs every seed of every cell, `workers` at a time."""
     jobs = [(cell, seed) for cell in cells for seed in cell.scenarios]
     work = [(cell.scenarios[seed], cell.plan, base / cell.label, allow_code) for cell, seed in jobs]
-    finished = spread(_run, work, min(workers, len(jobs)), "scenarios.runner")
+    finished = spread(_run, work, min(workers, len(jobs)))
     for done, (number, document) in enumerate(finished, 1):
         cell, seed = jobs[number]
         cell.runs[seed] = document

@@ -20,7 +20,6 @@ from scenarios.played import Played, results
 from scenarios.pool import spread
 
 OnAttack = Callable[[str, int, int], None]
-WORK = "scenarios.attacked"  # what every process needs
 
 
 def replay(
@@ -66,13 +65,13 @@ def replay(
         with ending:
             if stored is None:
                 asked = [replace(run, folder=directory.path / run.folder) for run in asked]
-                for number, _ in spread(train, [(run,) for run in asked], min(workers, len(asked)), WORK):
+                for number, _ in spread(train, [(run,) for run in asked], min(workers, len(asked))):
                     if on_attack:
                         on_attack(f"trained {asked[number].label}", 0, len(asked))
             jobs = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
             # The longest first: else the last to be begun may keep one process busy alone.
             jobs.sort(key=lambda job: -job[0].work(job[1]))
-            for done, (number, result) in enumerate(spread(play, jobs, min(workers, len(jobs)), WORK), 1):
+            for done, (number, result) in enumerate(spread(play, jobs, min(workers, len(jobs))), 1):
                 run, branch, _ = jobs[number]
                 for name, judged in result.items():
                     played[run.variant, run.scenario.seed, name] = judged

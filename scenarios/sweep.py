@@ -168,7 +168,7 @@ def _play_all(
     ]
     total, done = sum(len(batch) for _, batch in jobs), 0
     work = [(cells[number], list(batch)) for number, batch in jobs]
-    for job, results in spread(_play, work, min(workers, len(jobs)), "scenarios.sweep"):
+    for job, results in spread(_play, work, min(workers, len(jobs))):
         number, batch = jobs[job]
         played.setdefault(number, {}).update(zip(batch, results, strict=True))
         done += len(batch)

@@ -16,7 +16,14 @@ from scipy import stats
 
 from fedprivacy.accounting.epsilon import epsilon, epsilon_rdp
 from fedprivacy.accounting.events import RELATIONS, from_json, releases, to_json
-from fedprivacy.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
+from fedprivacy.batches import (
+    BATCHES,
+    Batches,
+    PoissonBatches,
+    ReplacementBatches,
+    ShuffledBatches,
+    padded,
+)
 from fedprivacy.errors import UnsupportedEvent
 from fedprivacy.seeds import Streams
 
@@ -255,3 +262,28 @@ def test_one_drawn_record_a_step_costs_what_dp_accounting_says_of_a_sample_of_on
     theirs = RdpAccountant(neighboring_relation=RELATIONS["replace-one"]).compose(changed).get_epsilon(DELTA)
     assert epsilon_rdp(event, DELTA, "replace-one") == pytest.approx(theirs, rel=0.01)
     assert epsilon(event, DELTA, "replace-one").epsilon <= theirs * 1.001
+
+
+@pytest.mark.parametrize("sizes", [[5, 5, 5], [7, 1, 4, 12, 5], [3], [10, 10, 9]])
+@pytest.mark.parametrize(
+    "batches",
+    [
+        ShuffledBatches(1), ShuffledBatches(3), ShuffledBatches(1, 5), ShuffledBatches(3, 4), ShuffledBatches(2, 1),
+        ShuffledBatches(2, 50), PoissonBatches(3, rate=0.4), PoissonBatches(2, batch_size=3),
+        ReplacementBatches(2, 3),
+    ],
+)  # fmt: skip
+def test_many_clients_draw_together_what_each_draws_alone(batches: Batches, sizes: list[int]) -> None:
+    streams, clients = Streams(3), range(4, 4 + len(sizes))
+    records, agreed = np.array(sizes), np.array(sizes) + 1
+    positions, used, steps = padded(batches, records, agreed, streams.streams("batches", clients, round=2))
+    assert positions.shape == used.shape
+    assert positions.shape[1] == steps.max()
+    assert (positions[~used] < records.max()).all()
+    for row, client in enumerate(clients):
+        own = streams.stream("batches", round=2, member=client)
+        drawn = batches.at(agreed[row]).draw(sizes[row], own)
+        assert steps[row] == len(drawn)
+        for step, part in enumerate(drawn):
+            assert np.array_equal(positions[row, step][used[row, step]], part)
+        assert not used[row, len(drawn) :].any()

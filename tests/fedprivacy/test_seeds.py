@@ -40,3 +40,14 @@ def test_round_and_member_are_not_mixed_up() -> None:
     pairs = [(0, 10**6), (1, 0), (0, 1), (10**6, 0)]
     first = {Streams(1).stream("noise", round=r, member=m).integers(2**63) for r, m in pairs}
     assert len(first) == len(pairs)
+
+
+def test_streams_in_turn_are_those_that_are_made_one_by_one() -> None:
+    """However much of the last one was used, also half a word of it."""
+    streams = Streams(5, "run")
+    for many, one in ((streams.streams, streams.stream), (streams.noises, streams.noise)):
+        for member, stream in zip((3, 1, 2**40), many("batches", (3, 1, 2**40), round=7), strict=True):
+            own = one("batches", round=7, member=member)
+            for generator in (stream, own):
+                generator.integers(2**16, dtype=np.uint32)
+            assert np.array_equal(stream.standard_normal(33), own.standard_normal(33))

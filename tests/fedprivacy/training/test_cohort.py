@@ -134,3 +134,21 @@ def test_an_update_does_not_depend_on_who_else_is_in_the_chunk() -> None:
         return train_cohort(task).stack()
 
     assert torch.allclose(train(slice(0, 2))[0], train(slice(0, 1))[0], atol=1e-7)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9, "weight_decay": 0.1, "proximal": 0.5}])
+def test_a_gpu_trains_the_same_updates(model: str, options: dict[str, float]) -> None:
+    rng = np.random.default_rng(2)
+    x = torch.from_numpy(rng.standard_normal((12, 9)).astype(np.float32))
+    y = torch.from_numpy(rng.integers(0, 3, 12))
+    module, training = (
+        build(MODELS[model], (9,), 3, seed=1),
+        LocalTraining(ShuffledBatches(2, 3), 0.1, **options),
+    )
+    records = [np.arange(5), np.arange(5, 12)]
+    here = Task(module, flat_weights(module), x, y, records, np.arange(2), training, STREAMS, 0)
+    there = train_cohort(replace(here, x=x.cuda(), y=y.cuda()))
+    assert torch.allclose(there.stack(), train_cohort(here).stack(), atol=1e-4)
+    assert torch.allclose(there.clipped_total(0.1)[0], train_cohort(here).clipped_total(0.1)[0], atol=1e-4)

@@ -1,0 +1,38 @@
+"""Processes beside this one: they are forked, so that nothing is imported or read again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+
+CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
+
+
+def pool(workers: int, begin: Callable[..., object] | None = None, *given: object) -> ProcessPoolExecutor:
+    """A pool of processes with one torch thread each: many small products gain nothing from more.
+
+    Args:
+        workers: How many.
+        begin: What each calls first.
+        given: What it calls it with; where processes are forked it is not copied.
+    """
+    context = multiprocessing.get_context("fork" if CAN_FORK else "spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(begin, given))
+
+
+def end_at_once(running: ProcessPoolExecutor) -> None:
+    """Ends a pool whose results nobody wants any more, in the middle of what it does."""
+    for process in multiprocessing.active_children():
+        process.terminate()
+    running.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(begin: Callable[..., object] | None, given: tuple[object, ...]) -> None:
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides what becomes of it
+    torch.set_num_threads(1)
+    if begin is not None:
+        begin(*given)
