@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from types import TracebackType
@@ -81,6 +81,10 @@ class Crew:
             raise RunError(
                 "a worker process died; if memory ran out, take fewer --workers or smaller models"
             ) from error
+        finally:  # nobody else may write where the next message's answers will stand
+            for future in waiting:
+                future.cancel()
+            wait(waiting)
 
     def _begin(self, fleet: Fleet, parameters: int, rows: int) -> tuple[ProcessPoolExecutor, _Shared]:
         if self._pool is None or self._shared is None or self._shared.rows < rows:

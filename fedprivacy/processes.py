@@ -33,6 +33,7 @@ def _begin(begin: Callable[..., object] | None, given: tuple[object, ...]) -> No
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides what becomes of it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     if begin is not None:
         begin(*given)
