@@ -182,7 +182,7 @@ def show(found: Sequence[Row]) -> None:
     console.print(table)
     for (axis, work), (time, memory) in fitted.items():
         console.print(
-            f"{axis}, {work}: {1e3 * time.fixed:.3g} ms and {1e6 * time.each:.3g} us a {UNITS[axis]}; "
+            f"{axis}, {work}: {1e3 * time.fixed:,.4g} ms and {1e6 * time.each:,.4g} us a {UNITS[axis]}; "
             f"{memory.fixed / 1e6:.0f} MB and {memory.each / 1e3:.3g} kB a {UNITS[axis]}."
         )
 
