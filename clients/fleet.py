@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -131,7 +130,8 @@ class Fleet:
         Args:
             formed: Whether each update is formed, as it is too where each gets noise of its own.
         """
-        held = numbers_held(self.module, math.prod(self.people.features), self._records)
+        batch = self.training.batches.mean_size(self._records)
+        held = numbers_held(self.module, self.people.features, self._records, batch)
         if formed or self.plan.noise_draw == "client":
             held += 4 * sum(p.numel() for p in self.module.parameters())
         return int(np.clip(_CACHE // (4 * held), 1, 1024))

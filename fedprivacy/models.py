@@ -78,8 +78,10 @@ def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module
             f"that are halved so often. At most {halvings} entries."
         )
     layers: list[nn.Module] = [ToImage(inputs, side)]
+    size = options.kernel_size
     for width in options.channels:
-        layers += [nn.Conv2d(inputs, width, 3, padding=1), ACTIVATIONS[options.activation](), nn.MaxPool2d(2)]
+        convolution = nn.Conv2d(inputs, width, size, padding=size // 2)
+        layers += [convolution, ACTIVATIONS[options.activation](), nn.MaxPool2d(2)]
         inputs, side = width, side // 2
     return [*layers, nn.Flatten()], inputs * side * side
 

@@ -203,8 +203,9 @@ def _model_size(v: Values) -> tuple[int, int]:
     classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
     if v["model.name"] == "cnn":
         image = None if v.features is None else square_image(v.features)
-        known = image is not None and v["model.channels"] and not any(cnn_needs_images(v))
-        return cnn_size(v["model.channels"], hidden, image, classes) if image and known else (0, 0)
+        channels, kernel_size = v["model.channels"], v["model.kernel_size"]
+        known = image is not None and channels and kernel_size and not any(cnn_needs_images(v))
+        return cnn_size(channels, kernel_size, hidden, image, classes) if image and known else (0, 0)
     return (0, 0) if v["model.name"] == "code" else (dense_parameters((inputs, *hidden, classes)), 0)
 
 

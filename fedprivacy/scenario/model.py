@@ -38,11 +38,17 @@ class Mlp(Section):
     activation: Activation = Field("relu", description="The function between the layers.")
 
 
+def _odd(value: int) -> int:
+    if value % 2 == 0 or not 1 <= value <= 99:
+        raise PydanticCustomError("odd", "must be an odd number from 1 to 99")
+    return value
+
+
 class Cnn(Section):
     """A small convolutional network for square images, after LeNet (LeCun et al. 1998).
 
-    For each entry of `channels` a 3 x 3 convolution, the activation, and pooling that halves the
-    image; then linear layers as in an MLP.
+    For each entry of `channels` a convolution that keeps the image's size, the activation, and pooling that
+    halves it; then linear layers as in an MLP.
     """
 
     name: Literal["cnn"]
@@ -52,6 +58,9 @@ class Cnn(Section):
         min_length=1,
         max_length=20,
         description="The channels of the convolutions, such as [16, 32]; each halves the image.",
+    )
+    kernel_size: Annotated[int, AfterValidator(_odd)] = Field(
+        3, description="The side of the convolutions' kernels; padding with zeros keeps the image's size."
     )
     hidden: tuple[Width, ...] = Field(
         (32,),
@@ -138,11 +147,13 @@ def dense_parameters(widths: Sequence[int]) -> int:
     return sum((wide + 1) * high for wide, high in itertools.pairwise(widths))
 
 
-def cnn_size(channels: Sequence[int], hidden: Sequence[int], image: Image, classes: int) -> tuple[int, int]:
+def cnn_size(
+    channels: Sequence[int], kernel_size: int, hidden: Sequence[int], image: Image, classes: int
+) -> tuple[int, int]:
     """The parameters of a CNN, and how many numbers its convolutions make of one record."""
     parameters, maps, side = 0, 0, image[1]
     for narrow, wide in itertools.pairwise((image[0], *channels)):
-        parameters += (9 * narrow + 1) * wide
+        parameters += (kernel_size**2 * narrow + 1) * wide
         maps += wide * side * side
         side //= 2
     return parameters + dense_parameters((channels[-1] * side * side, *hidden, classes)), maps

@@ -26,6 +26,7 @@ from fedprivacy.training.linear import (
     is_chain,
 )
 from fedprivacy.training.shares import blocks, shares_of, weighted_total
+from fedprivacy.training.unfolding import channels_last, is_wide, unfolded
 
 _POOLS = (nn.MaxPool2d, nn.AvgPool2d, nn.Flatten, ToImage)
 _LAYERS = (nn.Linear, nn.Conv2d, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, *_POOLS)
@@ -145,8 +146,8 @@ class _Passed:
             weight = torch.bmm(back.mT, inputs.flatten(1, -2))
         else:
             back = back.movedim(1, -1).flatten(1, 2)
-            columns = _unfolded(layer, inputs)
-            weight = torch.bmm(back.mT, columns) if _wide(layer) else torch.bmm(columns, back)
+            columns = unfolded(layer, inputs[:, None])
+            weight = torch.bmm(back.mT, columns) if is_wide(layer) else torch.bmm(columns, back)
         found = [weight] if layer.bias is None else [weight, back.sum(dim=1)]
         return [part.flatten(1).unflatten(0, self.shape) for part in found]
 
@@ -156,45 +157,9 @@ class _Passed:
         if isinstance(layer, nn.Linear):
             return totals
         outputs, channels, *kernel = layer.weight.shape
-        if _wide(layer):
+        if is_wide(layer):
             return totals.view(-1, outputs, *kernel, channels).movedim(-1, 2)
         return totals.view(-1, channels, *kernel, outputs).movedim(-1, 1)
-
-
-def _wide(layer: nn.Conv2d) -> bool:
-    """Whether a row of the kernel, with its channels side by side, is long enough to be copied as one."""
-    return layer.in_channels * layer.kernel_size[1] >= 16 and layer.dilation[1] == 1
-
-
-def _unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
-    """What the kernel sees at each position, as `torch.nn.functional.unfold`, which takes four times as long.
-
-    Args:
-        layer: A convolution.
-        inputs: Its inputs, shape (records, channels, height, width).
-
-    Returns:
-        Shape (records, positions, kernel height * kernel width * channels) if `_wide`, or
-        (records, channels * kernel height * kernel width, positions).
-    """
-    assert not isinstance(layer.padding, str)
-    (high, wide), (down, right) = layer.kernel_size, layer.stride
-    (apart, beside), (above, left) = layer.dilation, layer.padding
-    padded = nn.functional.pad(inputs, (left, left, above, above))
-    records, channels, height, width = padded.shape
-    rows = (height - apart * (high - 1) - 1) // down + 1
-    places = (width - beside * (wide - 1) - 1) // right + 1
-    if _wide(layer):
-        last = padded.movedim(1, -1).contiguous()
-        of, by, step, one = last.stride()
-        shape = (records, rows, places, high, wide * channels)
-        strided = last.as_strided(shape, (of, by * down, step * right, by * apart, one))
-        return strided.reshape(records, rows * places, high * wide * channels)
-    first = padded.contiguous()
-    of, channel, by, one = first.stride()
-    seen = (records, channels, high, wide, rows, places)
-    strided = first.as_strided(seen, (of, channel, by * apart, one * beside, by * down, one * right))
-    return strided.reshape(records, channels * high * wide, rows * places)
 
 
 def _passed(module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: Tensor) -> _Passed:
@@ -209,14 +174,14 @@ def _passed(module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: 
                 flowing = nn.functional.linear(flowing, weight, bias)
             else:
                 flowing = nn.functional.conv2d(
-                    _channels_last(flowing),
-                    _channels_last(weight),
+                    channels_last(flowing),
+                    channels_last(weight),
                     bias,
                     layer.stride,
                     layer.padding,
                     layer.dilation,
                 )
-                flowing = _channels_last(flowing)
+                flowing = channels_last(flowing)
             if not flowing.requires_grad:
                 flowing.requires_grad_(True)
             outputs[name] = flowing
@@ -226,8 +191,3 @@ def _passed(module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: 
     backs = backs_of(flowing, outputs, back)
     apart = {name: part.unflatten(0, y.shape) for name, part in backs.items()}
     return _Passed(module, (y.shape[0], y.shape[1]), inputs, apart)
-
-
-def _channels_last(images: Tensor) -> Tensor:
-    """In the order that pooling and convolutions of several channels are fastest in."""
-    return images.contiguous(memory_format=torch.channels_last)

@@ -10,7 +10,8 @@ autograd 38 ms. Either way equal to a plain PyTorch loop client by client, up to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -19,7 +20,12 @@ from torch.func import functional_call, grad, vmap
 
 from fedprivacy.batches import Batches, padded
 from fedprivacy.models import unflatten
-from fedprivacy.training.layerwise import is_layerwise, kinds_of, train_layerwise
+from fedprivacy.training.layerwise import (
+    is_layerwise,
+    kinds_of,
+    numbers_of_convolutions,
+    train_layerwise,
+)
 from fedprivacy.training.task import Task
 from fedprivacy.training.updates import Stack, Updates
 
@@ -57,16 +63,20 @@ def way_of(module: nn.Module, batches: Batches, records: int) -> str:
     return f"layer by layer ({', '.join(f'{name} {kind}' for name, kind in kinds.items())})"
 
 
-def numbers_held(module: nn.Module, features: int, records: int) -> int:
+def numbers_held(module: nn.Module, features: Sequence[int], records: int, batch: float) -> int:
     """About how many numbers the training of one client holds.
 
     Args:
         module: The model.
-        features: Numbers of a record.
+        features: The shape of a record.
         records: Records of a client.
+        batch: Records of a step.
     """
-    own = 3 * features * records
-    return own if is_layerwise(module) else own + 3 * sum(p.numel() for p in module.parameters())
+    own = 3 * math.prod(features) * records
+    if not is_layerwise(module):
+        return own + 3 * sum(p.numel() for p in module.parameters())
+    made, weights = numbers_of_convolutions(module, features)
+    return own + 3 * weights + math.ceil(2 * batch * made)  # forward and back
 
 
 def _train_any(task: Task, alone: bool) -> Stack:

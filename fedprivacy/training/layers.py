@@ -82,7 +82,7 @@ def rows_at(values: Tensor, place: Place) -> Tensor:
     """The rows of a batch, shape (clients, batch, ...), of all rows, shape (clients, rows, ...)."""
     if isinstance(place, slice):
         return values[:, place]
-    return values.flatten(0, 1)[place].unflatten(0, (len(values), -1))
+    return values.flatten(0, 1).index_select(0, place).unflatten(0, (len(values), -1))
 
 
 class Layer(Protocol):
@@ -272,36 +272,51 @@ class FactoredLinear:
 class FormedLayer:
     """A layer with formed weights for each client; until the first step all share those that were sent.
 
+    The way from these is kept, and the weights themselves are formed where a second step needs them.
+
     Args:
         sent: The weights that were sent, and the bias if there is one.
     """
 
     def __init__(self, sent: list[Tensor]) -> None:
-        self._sent = sent
-        self._own: list[Tensor] | None = None
+        self._sent = self._here = sent
+        self._ways: list[Tensor] = []
         self._momentum: list[Tensor] = []
         self._inputs = sent[0]
 
+    @property
+    def _shared(self) -> bool:
+        """Whether all clients still have the weights that were sent."""
+        return not self._ways
+
+    def form(self) -> list[Tensor]:
+        """The weights from which the next step is made, with a dimension of clients unless all share them."""
+        if self._shared:
+            return self._sent
+        if self._here is self._sent:
+            self._here = [torch.empty_like(way) for way in self._ways]
+        for here, sent, way in zip(self._here, self._sent, self._ways, strict=True):
+            torch.add(sent, way, out=here)
+        return self._here
+
     def move(self, gradients: list[Tensor], step: Step) -> None:
         """Makes a step along gradients, shape (clients, *shape of the parameter), which are written to."""
-        here = self._own or self._sent
-        for at, sent, gradient in zip(here, self._sent, gradients, strict=True):
-            if step.proximal:
-                gradient.add_(at - sent, alpha=step.proximal)
-            if step.weight_decay:
-                gradient.add_(at, alpha=step.weight_decay)
+        if step.proximal:
+            for gradient, way in zip(gradients, self._ways, strict=False):
+                gradient.add_(way, alpha=step.proximal)
+        if step.weight_decay:
+            for gradient, here in zip(gradients, self._here, strict=True):
+                gradient.add_(here, alpha=step.weight_decay)
         if step.momentum:
             for gradient, last in zip(gradients, self._momentum, strict=False):
                 gradient.add_(last, alpha=step.momentum)
             self._momentum = gradients
-        ways = [step.of_active(gradient) for gradient in gradients]
-        if self._own is None:
-            self._own = [
-                sent.sub(way, alpha=step.learning_rate) for sent, way in zip(self._sent, ways, strict=True)
-            ]
+        steps = [step.of_active(gradient) for gradient in gradients]
+        if self._shared:
+            self._ways = [way * -step.learning_rate for way in steps]
         else:
-            for own, way in zip(self._own, ways, strict=True):
-                own.sub_(way, alpha=step.learning_rate)
+            for way, made in zip(self._ways, steps, strict=True):
+                way.sub_(made, alpha=step.learning_rate)
 
     def squares(self) -> Tensor:
         """As `Layer` has it."""
@@ -313,27 +328,20 @@ class FormedLayer:
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it."""
-        out, updates = shares == 0, self._updates
+        out, ways = shares == 0, self._ways
         if out.any():  # 0 * NaN would be NaN
-            updates = [part.masked_fill(out.view(-1, *(1,) * (part.ndim - 1)), 0.0) for part in updates]
-        return [(shares @ part.flatten(1)).view(part.shape[1:]) for part in updates]
+            ways = [way.masked_fill(out.view(-1, *(1,) * (way.ndim - 1)), 0.0) for way in ways]
+        return [(shares @ way.flatten(1)).view(way.shape[1:]) for way in ways]
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
-        return self._updates
+        return self._ways
 
     @cached_property
     def _norms(self) -> Tensor:
-        parts = [
-            torch.linalg.vector_norm(part.flatten(1), dim=1, dtype=torch.float64) for part in self._updates
-        ]
-        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
-
-    @cached_property
-    def _updates(self) -> list[Tensor]:
         """When all steps are made."""
-        assert self._own is not None
-        return [own - sent for own, sent in zip(self._own, self._sent, strict=True)]
+        parts = [torch.linalg.vector_norm(way.flatten(1), dim=1, dtype=torch.float64) for way in self._ways]
+        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
 
 
 class FormedLinear(FormedLayer):
@@ -343,18 +351,18 @@ class FormedLinear(FormedLayer):
         """As `Layer` has it."""
         assert inputs is not None
         self._inputs = inputs
-        if self._own is None:
-            return nn.functional.linear(inputs.flatten(0, 1), *self._sent).unflatten(0, inputs.shape[:2])
-        weight, *bias = self._own
+        weight, *bias = here = self.form()
+        if self._shared:
+            return nn.functional.linear(inputs.flatten(0, 1), *here).unflatten(0, inputs.shape[:2])
         if bias:
             return torch.baddbmm(bias[0][:, None], inputs, weight.mT)
         return torch.bmm(inputs, weight.mT)
 
     def backward(self, back: Tensor) -> Tensor:
         """As `Layer` has it."""
-        if self._own is None:
+        if self._shared:
             return (back.flatten(0, 1) @ self._sent[0]).unflatten(0, back.shape[:2])
-        return torch.bmm(back, self._own[0])
+        return torch.bmm(back, self._here[0])
 
     def descend(self, back: Tensor, step: Step) -> None:
         """As `Layer` has it."""

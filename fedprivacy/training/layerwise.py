@@ -1,8 +1,8 @@
 """Local training of many clients at once where the model is a chain: layer by layer.
 
-Each layer with weights is passed once for all clients (`fedprivacy.training.layers`); what stands between
-such layers (activations, pooling) is differentiated by torch. Equal to a plain PyTorch loop client by
-client, up to rounding. For other models see `fedprivacy.training.cohort`.
+Each layer with weights is passed once for all clients (`fedprivacy.training.layers` and `convolutions`);
+what stands between such layers (activations, pooling) is differentiated by torch. Equal to a plain PyTorch
+loop client by client, up to rounding. For other models see `fedprivacy.training.cohort`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from torch import Tensor, nn
 
 from fedprivacy.mechanisms.clipping import shares_of_norms
 from fedprivacy.models import unflatten
+from fedprivacy.training.chains import is_convolutional
+from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
 from fedprivacy.training.linear import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
+from fedprivacy.training.unfolding import output_size
 
 # What rounding in float32 may add to an update, relative to the lengths of its parts; measured: 2e-8.
 _ROUNDING = 1e-6
@@ -55,8 +58,15 @@ class LayerwiseUpdates:
 
 
 def is_layerwise(module: nn.Module) -> TypeGuard[nn.Sequential]:
-    """Whether a model can be trained so."""
-    return is_linear(module)
+    """Whether a model can be trained so: a chain whose linear layers see each record as one row."""
+    if is_linear(module):
+        return True
+    if not is_convolutional(module):
+        return False
+    kinds = [type(part) for part in module]
+    flat = len(kinds) - kinds[::-1].index(nn.Flatten) if nn.Flatten in kinds else 0
+    images = nn.Conv2d in kinds[:flat] and nn.Linear not in kinds[:flat]
+    return images and (flat == len(kinds) or is_linear(module[flat:]))
 
 
 def kinds_of(module: nn.Sequential, records: int, steps: int, batch: int) -> dict[str, str]:
@@ -72,8 +82,29 @@ def kinds_of(module: nn.Sequential, records: int, steps: int, batch: int) -> dic
     kinds: dict[str, str] = {}
     for name, layer in layers.items():
         rows = records if not kinds else None
-        kinds[name] = "factored" if _factored(layer, rows, steps, batch) else "formed"
+        factored = isinstance(layer, nn.Linear) and _factored(layer, rows, steps, batch)
+        kinds[name] = "factored" if factored else "formed"
     return kinds
+
+
+def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> tuple[int, int]:
+    """How many numbers the convolutions of such a model make of one record, and how many weights they have.
+
+    Args:
+        module: The model.
+        features: The shape of a record.
+    """
+    flowing, made, weights = torch.empty(1, *features, device="meta"), 0, 0
+    for part in module:
+        if isinstance(part, nn.Linear):
+            break
+        if isinstance(part, nn.Conv2d):
+            flowing = flowing.new_empty(1, part.out_channels, *output_size(part, flowing))
+            made += flowing.numel()
+            weights += part.weight.numel()
+        else:
+            flowing = part(flowing)
+    return made, weights
 
 
 @torch.enable_grad()
@@ -134,6 +165,9 @@ class _Chunk:
         layers: list[Layer] = []
         for name, layer in weighted.items():
             own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
+            if isinstance(layer, nn.Conv2d):
+                layers.append(FormedConvolution(own, layer))
+                continue
             if kinds[name] == "formed":
                 layers.append(FormedLinear(own))
                 continue
@@ -224,17 +258,23 @@ def _rows(records: Index, positions: Index) -> tuple[Index, list[slice | Index]]
     return records, [places[:, step].reshape(-1) for step in range(steps)]
 
 
-def _parts(module: nn.Module) -> tuple[list[nn.Module], dict[str, nn.Linear], list[list[nn.Module]]]:
+def _parts(
+    module: nn.Module,
+) -> tuple[list[nn.Module], dict[str, nn.Linear | nn.Conv2d], list[list[nn.Module]]]:
     """A chain's parts: those before the first layer with weights, these layers, and what follows each."""
     before: list[nn.Module] = []
-    layers: dict[str, nn.Linear] = {}
+    layers: dict[str, nn.Linear | nn.Conv2d] = {}
     between: list[list[nn.Module]] = []
     for name, part in module.named_children():
-        if isinstance(part, nn.Linear):
+        if isinstance(part, nn.Linear | nn.Conv2d):
             layers[name] = part
             between.append([])
+            continue
+        after = between[-1] if between else before
+        if isinstance(part, nn.MaxPool2d) and after and isinstance(after[-1], nn.ReLU):
+            after.insert(-1, part)  # the same numbers and gradients, and fewer of them for the ReLU
         else:
-            (between[-1] if between else before).append(part)
+            after.append(part)
     return before, layers, between
 
 

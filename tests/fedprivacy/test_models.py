@@ -80,7 +80,10 @@ def test_which_records_are_square_images(features, image) -> None:
 
 
 @pytest.mark.parametrize("features", [(64,), (28, 28), (32, 32, 3), (9, 9)])
-@pytest.mark.parametrize("options", [{}, {"channels": (5,), "hidden": ()}, {"channels": (2, 3, 4)}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"channels": (5,), "hidden": (), "kernel_size": 1}, {"channels": (2, 3, 4), "kernel_size": 5}],
+)
 def test_a_cnn_takes_images_and_is_as_large_as_the_checks_of_a_scenario_reckon(features, options) -> None:
     cnn = Cnn(name="cnn", **options)
     module = build(cnn, features, 7, seed=1)
@@ -97,7 +100,14 @@ def test_a_cnn_takes_images_and_is_as_large_as_the_checks_of_a_scenario_reckon(f
     image = square_image(features)
     assert image is not None
     expected = (len(flat_weights(module)), counted["numbers"])
-    assert cnn_size(cnn.channels, cnn.hidden, image, 7) == expected
+    assert cnn_size(cnn.channels, cnn.kernel_size, cnn.hidden, image, 7) == expected
+
+
+def test_a_cnn_of_the_usual_benchmarks_can_be_named() -> None:
+    cnn = Cnn(name="cnn", channels=(16, 32), kernel_size=5, hidden=(56,))
+    module = build(cnn, (784,), 10, seed=1)
+    assert len(flat_weights(module)) == 16 * 26 + 32 * (16 * 25 + 1) + 56 * 1569 + 10 * 57
+    assert [layer.padding for layer in module if isinstance(layer, nn.Conv2d)] == [(2, 2), (2, 2)]
 
 
 def test_an_mlp_is_as_large_as_the_checks_of_a_scenario_reckon() -> None:

@@ -224,6 +224,22 @@ ONE_MISTAKE = {
             "halved so often. At most 3 entries."
         ],
     ),
+    "even kernels": (
+        'name = "mlp"',
+        'name = "cnn"\nkernel_size = 4',
+        [
+            "my.toml:7: model.kernel_size = 4: must be an odd number from 1 to 99. The side of the "
+            "convolutions' kernels; padding with zeros keeps the image's size."
+        ],
+    ),
+    "huge kernels": (
+        'name = "mlp"',
+        'name = "cnn"\nchannels = [10_000, 1_000]\nkernel_size = 99',
+        [
+            "my.toml:7: model.channels = [10000, 1000]: makes more than 1,000,000,000 parameters. "
+            "Take smaller layers."
+        ],
+    ),
     "huge convolutions": (
         'name = "mlp"',
         'name = "cnn"\nchannels = [10_000, 10_000, 10_000]',

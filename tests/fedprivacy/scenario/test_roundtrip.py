@@ -158,7 +158,7 @@ def test_a_cnn_is_saved_and_read_again() -> None:
     )
     assert Scenario.from_text(scenario.to_toml()) == scenario
     saved = tomllib.loads(scenario.to_toml())["model"]
-    assert saved == {"name": "cnn", "channels": [4], "hidden": [], "activation": "relu"}
+    assert saved == {"name": "cnn", "channels": [4], "kernel_size": 3, "hidden": [], "activation": "relu"}
 
 
 def test_the_comparison_is_saved_where_it_is_not_the_default_or_on_request() -> None:

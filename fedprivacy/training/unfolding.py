@@ -1,0 +1,58 @@
+"""What a convolution sees at each position, laid side by side, so that a matrix product does its work."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+def is_wide(layer: nn.Conv2d) -> bool:
+    """Whether a row of the kernel, with its channels side by side, is long enough to be copied as one."""
+    return layer.in_channels * layer.kernel_size[1] >= 16 and layer.dilation[1] == 1
+
+
+def unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
+    """What the kernel sees at each position, as `torch.nn.functional.unfold`, which takes four times as long.
+
+    Args:
+        layer: A convolution.
+        inputs: Its inputs, shape (groups, records, channels, height, width).
+
+    Returns:
+        Shape (groups, records * positions, kernel height * kernel width * channels) if `is_wide`, or
+        (groups, channels * kernel height * kernel width, records * positions).
+    """
+    assert not isinstance(layer.padding, str)
+    (high, wide), (down, right) = layer.kernel_size, layer.stride
+    (apart, beside), (above, left) = layer.dilation, layer.padding
+    padded = nn.functional.pad(inputs, (left, left, above, above))
+    groups, records, channels = padded.shape[:3]
+    rows, places = output_size(layer, inputs)
+    if is_wide(layer):
+        last = padded.movedim(2, -1).contiguous()
+        group, of, by, step, one = last.stride()
+        shape = (groups, records, rows, places, high, wide * channels)
+        strided = last.as_strided(shape, (group, of, by * down, step * right, by * apart, one))
+        return strided.reshape(groups, records * rows * places, high * wide * channels)
+    first = padded.contiguous()
+    group, of, channel, by, one = first.stride()
+    seen = (groups, channels, high, wide, records, rows, places)
+    strides = (group, channel, by * apart, one * beside, of, by * down, one * right)
+    return first.as_strided(seen, strides).reshape(groups, channels * high * wide, records * rows * places)
+
+
+def output_size(layer: nn.Conv2d, inputs: Tensor) -> tuple[int, int]:
+    """The height and the width of what a convolution makes of inputs, shape (..., height, width)."""
+    assert not isinstance(layer.padding, str)
+    high, wide = (
+        (size + 2 * around - apart * (kernel - 1) - 1) // stride + 1
+        for size, around, apart, kernel, stride in zip(
+            inputs.shape[-2:], layer.padding, layer.dilation, layer.kernel_size, layer.stride, strict=True
+        )
+    )
+    return high, wide
+
+
+def channels_last(images: Tensor) -> Tensor:
+    """In the order that pooling and convolutions of several channels are fastest in."""
+    return images.contiguous(memory_format=torch.channels_last)
