@@ -37,7 +37,7 @@ from benchmarks.workload import CORES, EPOCHS, Workload
 WORKS = {
     "lr": Workload(64, 'name = "logistic"'),
     "mlp": Workload(784, 'name = "mlp", hidden = [200]'),
-    "cnn": Workload(784, 'name = "cnn", channels = [16, 32], hidden = [56]'),
+    "cnn": Workload(784, 'name = "cnn", channels = [16, 32], kernel_size = 5, hidden = [56]'),
 }
 COHORTS = (10, 100, 1000)
 SHARE = 0.6  # of the rate of matrix products, to reach with the MLP and the largest cohort
