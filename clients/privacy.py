@@ -17,6 +17,8 @@ from fedprivacy.training.updates import Updates
 
 Ids = NDArray[np.int64]
 
+_AT_ONCE = 2**16  # numbers randomised at once: few enough for a processor's cache
+
 
 def privatise(
     updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
@@ -43,9 +45,12 @@ def privatise(
         return total.numpy(), broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
     if randomiser is not None:
-        own = streams.noises("local", clients.tolist(), round=round)
-        for row, stream in zip(bounded, own, strict=True):
-            row[:] = torch.from_numpy(randomiser.randomise(row.numpy(), stream))
+        most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
+        for rows, ids in zip(
+            bounded.split(most), np.split(clients, range(most, len(clients), most)), strict=True
+        ):
+            own = streams.noises("local", ids.tolist(), round=round)
+            rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), own))
     found = bounded if observe == "each" else add_in_order(bounded)
     return found.numpy(), broken.numpy()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -81,6 +82,17 @@ class Gaussian:
     def randomise(self, update: NDArray[np.float64], stream: np.random.Generator) -> NDArray[np.float64]:
         """One client's message, float64, shape (dimension,); see `draw`."""
         return update + self.draw(len(update), stream)
+
+    def randomise_all(
+        self, updates: NDArray[np.float64], streams: Iterable[np.random.Generator]
+    ) -> NDArray[np.float64]:
+        """As `PureMechanism` has it; scaled and added at once."""
+        messages = np.empty(updates.shape)
+        for message, stream in zip(messages, streams, strict=True):
+            stream.standard_normal(out=message)
+        messages *= self.standard_deviation
+        messages += updates
+        return messages
 
     def error(self, dimension: int) -> float:
         """Mean squared error of a message per coordinate, in units of C^2."""

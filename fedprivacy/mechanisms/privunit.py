@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -92,18 +93,45 @@ class PrivUnitG(PureMechanism):
             update: The clipped update, shape (dimension,).
             stream: The random stream of this message, and of no other.
         """
-        unit = self._unit(update / self.clipping_norm, stream)
-        cap = best_cap(self.epsilon, len(unit))
-        # 1 - random() lies in (0, 1], so that no quantile is infinite where it must not be.
-        inside, level = stream.random() < cap.probability, 1.0 - stream.random()
-        if inside:
-            along = -float(ndtri_exp(math.log(level) + cap.log_tail))
-        else:
-            along = float(ndtri(level * -math.expm1(cap.log_tail)))
-        output = stream.standard_normal(len(unit))
-        output += (along - output @ unit) * unit
-        output *= self.clipping_norm / cap.mean
-        return output[: len(update)]
+        message: Vector = self.randomise_all(update[None], (stream,))[0]
+        return message
+
+    def randomise_all(self, updates: Vector, streams: Iterable[np.random.Generator]) -> Vector:
+        """As `PureMechanism` has it; only the random numbers are drawn client by client."""
+        dimension, lifting = updates.shape[1], self.direction == "lifted"
+        units = np.empty((len(updates), dimension + lifting))
+        np.divide(updates, self.clipping_norm, out=units[:, :dimension])
+        norms = np.linalg.norm(units[:, :dimension], axis=1)
+        if lifting:
+            units[:, dimension] = np.sqrt(np.maximum(1.0 - norms**2, 0.0))
+            norms = np.linalg.norm(units, axis=1)
+        coins, outputs = np.empty((len(units), 2)), np.empty(units.shape)
+        for row, stream in zip(range(len(units)), streams, strict=True):
+            if norms[row] == 0.0:
+                # No direction is preferred, and the message is as unlikely to tell 0 as anything else.
+                stream.standard_normal(out=units[row])
+                norms[row] = np.linalg.norm(units[row])
+            stream.random(out=coins[row])
+            stream.standard_normal(out=outputs[row])
+        units /= norms[:, None]
+        outputs += (self._along(coins, units.shape[1]) - (outputs * units).sum(axis=1))[:, None] * units
+        outputs *= self.clipping_norm / best_cap(self.epsilon, units.shape[1]).mean
+        return outputs[:, :dimension]
+
+    def _along(self, coins: Vector, dimension: int) -> Vector:
+        """The part of each output along its true direction, shape (clients,).
+
+        Args:
+            coins: Two uniform numbers in [0, 1) a client, shape (clients, 2).
+            dimension: Of the directions.
+        """
+        cap = best_cap(self.epsilon, dimension)
+        # 1 - a coin lies in (0, 1], so that no quantile is infinite where it must not be.
+        levels = 1.0 - coins[:, 1]
+        above = -ndtri_exp(np.log(levels) + cap.log_tail)
+        below = ndtri(levels * -math.expm1(cap.log_tail))
+        along: Vector = np.where(coins[:, 0] < cap.probability, above, below)
+        return along
 
     def error(self, dimension: int) -> float:
         """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C."""
@@ -111,14 +139,3 @@ class PrivUnitG(PureMechanism):
         cap = best_cap(self.epsilon, unit)
         # The coordinate that lifting adds, here 0, is left out again: it holds a normal of variance 1/mean^2.
         return (cap.error(unit) - (unit - dimension) / cap.mean**2) / dimension
-
-    def _unit(self, update: Vector, stream: np.random.Generator) -> Vector:
-        norm = float(np.linalg.norm(update))
-        if self.direction == "lifted":
-            lifted = np.append(update, math.sqrt(max(0.0, 1.0 - norm**2)))
-            return lifted / np.linalg.norm(lifted)
-        if norm == 0.0:
-            # No direction is preferred, and the message is as unlikely to tell 0 as anything else.
-            update = stream.standard_normal(len(update))
-            norm = float(np.linalg.norm(update))
-        return update / norm

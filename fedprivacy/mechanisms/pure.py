@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import dp_accounting
+import numpy as np
+from numpy.typing import NDArray
 
 from fedprivacy.accounting.optimal import PureDpEvent
 
@@ -14,7 +18,7 @@ MAX_EPSILON = 25.0
 
 
 @dataclass(frozen=True)
-class PureMechanism:
+class PureMechanism(ABC):
     """A local randomiser of vectors of L2 norm at most C, epsilon-DP for any two of them.
 
     Args:
@@ -34,6 +38,24 @@ class PureMechanism:
     def with_noise(self, noise: float) -> Self:
         """The same mechanism at epsilon = 1/noise, so that more noise is more private, as elsewhere."""
         return replace(self, epsilon=min(1 / noise, MAX_EPSILON))
+
+    @abstractmethod
+    def randomise(self, update: NDArray[np.float64], stream: np.random.Generator) -> NDArray[np.float64]:
+        """One client's message, float64, shape (dimension,)."""
+
+    def randomise_all(
+        self, updates: NDArray[np.float64], streams: Iterable[np.random.Generator]
+    ) -> NDArray[np.float64]:
+        """The messages of several clients: `randomise` of each, float64, shape (clients, dimension).
+
+        Args:
+            updates: The clipped updates, shape (clients, dimension).
+            streams: The random stream of each client; each is used up before the next is taken.
+        """
+        messages = np.empty(updates.shape)
+        for message, update, stream in zip(messages, updates, streams, strict=True):
+            message[:] = self.randomise(update, stream)
+        return messages
 
     @property
     def words(self) -> str:

@@ -32,8 +32,7 @@ def direction(seed: int = 0, norm: float = NORM, dimension: int = DIMENSION) -> 
 
 def messages(mechanism: Local, update: np.ndarray, count: int, purpose: str = "test") -> np.ndarray:
     """One client's messages, each from a stream of its own, shape (count, dimension)."""
-    streams = Streams(9)
-    return np.stack([mechanism.randomise(update, streams.stream(purpose, member=m)) for m in range(count)])
+    return mechanism.randomise_all(np.tile(update, (count, 1)), Streams(9).streams(purpose, range(count)))
 
 
 class VectorClaim(Claim):

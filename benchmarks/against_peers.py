@@ -1,0 +1,268 @@
+"""Clients trained per second beside pfl-research and Flower on Ray, on the same works.
+
+    python -m benchmarks.against_peers --peers PYTHON --bench FOLDER
+
+PYTHON is the interpreter of an environment that has both peers, and FOLDER has the scripts that measure
+them (`../shared/bench`, whose README says how to make the environment). Every figure is of a process of its
+own, and all take turns: in each turn, and for each work and cohort, ours (`benchmarks.cohort`), pfl-research
+with a process a core, and Flower on Ray, the other way round in every second turn. A ratio is one of medians
+over the turns; beside it stand the smallest and the largest ratio of a turn.
+
+Flower on Ray takes very long with 1000 nodes. Its cohort is at most `--flower-cohort`, its rounds are fewer,
+and ours, with the whole cohort, is compared with that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks.cohort import COHORTS, COUNTED, SHARE, WORKS
+from benchmarks.peers import PEERS, Asked, PeerError, run
+from benchmarks.workload import CORES
+
+# Times the peer's clients per second, to reach with the largest cohort.
+TARGETS = {
+    ("lr", "pfl"): 60.0,
+    ("lr", "flower"): 1000.0,
+    ("mlp", "pfl"): 9.0,
+    ("mlp", "flower"): 100.0,
+    ("cnn", "pfl"): 1.5,
+    ("cnn", "flower"): 5.0,
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How all is measured.
+
+    Args:
+        python: The interpreter that has the peers.
+        bench: The folder of their scripts.
+        peers: Their names in `PEERS`.
+        turns: How often each is measured.
+        rounds: How many are timed.
+        warmup: How many come before them.
+        flower_cohort: The most clients of a round of Flower on Ray.
+        flower_rounds: How many of its rounds are timed.
+        workers: Processes that train.
+    """
+
+    python: Path
+    bench: Path
+    peers: Sequence[str]
+    turns: int
+    rounds: int
+    warmup: int
+    flower_cohort: int
+    flower_rounds: int
+    workers: int
+
+    def asked(self, peer: str, work: str, cohort: int) -> Asked:
+        """What a peer has to do."""
+        if peer == "flower":
+            cohort = min(cohort, self.flower_cohort)
+            return Asked(work, cohort, self.flower_rounds, min(self.warmup, 2), self.workers)
+        return Asked(work, cohort, self.rounds, self.warmup, self.workers)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One work and cohort beside one peer.
+
+    Args:
+        work: "lr", "mlp" or "cnn".
+        cohort: The clients of our rounds.
+        peer: Its name in `PEERS`.
+        peer_cohort: The clients of its rounds.
+        ours: Our clients per second, of each turn.
+        theirs: The peer's; None where it failed.
+        errors: Why it failed.
+    """
+
+    work: str
+    cohort: int
+    peer: str
+    peer_cohort: int
+    ours: tuple[float, ...]
+    theirs: tuple[float | None, ...]
+    errors: tuple[str, ...] = ()
+
+    @property
+    def ratios(self) -> list[float]:
+        """Of each turn in which the peer did not fail."""
+        return [own / other for own, other in zip(self.ours, self.theirs, strict=True) if other is not None]
+
+    @property
+    def speed(self) -> float | None:
+        """The peer's median clients per second; None if it always failed."""
+        known = [other for other in self.theirs if other is not None]
+        return statistics.median(known) if known else None
+
+    @property
+    def ratio(self) -> float | None:
+        """The ratio of the medians; None if the peer always failed."""
+        return None if self.speed is None else statistics.median(self.ours) / self.speed
+
+    @property
+    def target(self) -> float | None:
+        """What to reach; None where nothing is said."""
+        return TARGETS.get((self.work, self.peer)) if self.cohort == COHORTS[-1] else None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the ratio is what it should be, where something is said."""
+        return self.target is None or (self.ratio is not None and self.ratio >= self.target)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        found = {"speed": self.speed, "ratio": self.ratio, "ratios": self.ratios, "target": self.target}
+        return asdict(self) | found
+
+
+def ours(work: str, cohort: int, setting: Setting) -> dict[str, Any]:
+    """The row of `cohort` that a process of its own measured.
+
+    Raises:
+        PeerError: if it failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "row.json"
+        command = [sys.executable, "-m", "benchmarks.cohort", "--work", work, "--cohort", str(cohort)]
+        command += ["--workers", str(setting.workers), "--rounds", str(setting.rounds)]
+        command += ["--warmup", str(setting.warmup), "--json", str(file)]
+        try:
+            run(command, "ours", Path(__file__).parents[1])
+        except PeerError:
+            if not file.exists():  # it says by its exit code, too, that a target was missed
+                raise
+        row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["rows"][0]
+        return row
+
+
+def measure(
+    works: Sequence[str], cohorts: Sequence[int], setting: Setting
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Every work and cohort beside every peer; and the rows of ours, turn by turn."""
+    places = [(work, cohort) for work in works for cohort in cohorts]
+    own: dict[tuple[str, int], list[dict[str, Any]]] = {place: [] for place in places}
+    theirs: dict[tuple[str, int, str], list[float | str]] = {
+        (*place, peer): [] for place in places for peer in setting.peers
+    }
+    for turn in range(setting.turns):
+        for work, cohort in places:
+            order = ["ours", *setting.peers]
+            for name in order if turn % 2 == 0 else reversed(order):
+                print(f"turn {turn + 1}: {work}, cohort {cohort}, {name}", file=sys.stderr)
+                if name == "ours":
+                    own[work, cohort].append(ours(work, cohort, setting))
+                    continue
+                asked = setting.asked(name, work, cohort)
+                try:
+                    figure: float | str = PEERS[name].measure(setting.python, setting.bench, asked)
+                except PeerError as error:
+                    figure = str(error)
+                theirs[work, cohort, name].append(figure)
+    rows = []
+    for (work, cohort, peer), figures in theirs.items():
+        rows.append(
+            Row(
+                work,
+                cohort,
+                peer,
+                setting.asked(peer, work, cohort).cohort,
+                tuple(row["clients_per_second"] for row in own[work, cohort]),
+                tuple(None if isinstance(figure, str) else figure for figure in figures),
+                tuple(figure for figure in figures if isinstance(figure, str)),
+            )
+        )
+    return rows, [row for found in own.values() for row in found]
+
+
+def show(found: Sequence[Row], own: Sequence[Mapping[str, Any]]) -> None:
+    """Prints the rows as a table, and what has to be known of them."""
+    table = Table(title="Clients trained per second, ratio: ours / theirs, of medians")
+    for name in ("work", "cohort", "peer", "its cohort", "ours", "theirs", "ratio", "of a turn", "to reach"):
+        table.add_column(name, justify="left" if name in ("work", "peer") else "right", no_wrap=True)
+    for row, after in zip(found, [*found[1:], None], strict=True):
+        failed = row.ratio is None or row.speed is None
+        table.add_row(
+            row.work,
+            f"{row.cohort:,}",
+            PEERS[row.peer].title,
+            f"{row.peer_cohort:,}",
+            f"{statistics.median(row.ours):,.0f}",
+            "failed" if row.speed is None else f"{row.speed:,.1f}",
+            "" if row.ratio is None else f"{row.ratio:,.3g}",
+            "" if failed else f"{min(row.ratios):,.3g} to {max(row.ratios):,.3g}",
+            "" if row.target is None else f"{row.target:,.3g}",
+            end_section=after is None or after.work != row.work,
+        )
+    console = Console(highlight=False, width=max(Console().width, 110))
+    console.print(table)
+    for cohort in sorted({row["cohort"] for row in own if row["work"] == COUNTED}):
+        shares = [row["share"] for row in own if (row["work"], row["cohort"]) == (COUNTED, cohort)]
+        aim = f", to reach {SHARE:.0%}" if cohort == COHORTS[-1] else ""
+        console.print(
+            f"{COUNTED}, cohort {cohort}: {statistics.median(shares):.0%} of the rate of matrix products "
+            f"({min(shares):.0%} to {max(shares):.0%}){aim}."
+        )
+    for row in found:
+        if row.peer_cohort != row.cohort:
+            console.print(f"{row.work}, cohort {row.cohort}: {PEERS[row.peer].title} had {row.peer_cohort}.")
+        for error in row.errors:
+            console.print(f"{row.work}, cohort {row.cohort}: {escape(error)}")
+
+
+def main(
+    peers: Annotated[Path, typer.Option(help="The interpreter that has the peers.")],
+    bench: Annotated[Path, typer.Option(help="The folder of the scripts that measure them.")],
+    peer: Annotated[list[str] | None, typer.Option(help=f"{', '.join(PEERS)}.")] = None,
+    work: Annotated[list[str] | None, typer.Option(help=f"{', '.join(WORKS)}.")] = None,
+    cohort: Annotated[list[int] | None, typer.Option(min=1, max=1000, help="Clients of a round.")] = None,
+    turns: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="How many are timed.")] = 10,
+    warmup: Annotated[int, typer.Option(min=1, help="How many come before them.")] = 3,
+    flower_cohort: Annotated[int, typer.Option(min=1, help="The most clients of a Flower round.")] = 100,
+    flower_rounds: Annotated[int, typer.Option(min=1, help="Rounds of Flower that are timed.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that train; one a core.")] = CORES,
+    file: Annotated[Path | None, typer.Option("--json", help="Where the figures go as JSON.")] = None,
+) -> None:
+    """Measures training beside the peers; ends with exit code 1 where a target is missed or a peer failed."""
+    for given, known, hint in ((peer, PEERS, "--peer"), (work, WORKS, "--work")):
+        if unknown := sorted(set(given or ()) - set(known)):
+            raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(known)}.", param_hint=hint)
+    setting = Setting(
+        *(peers, bench, peer or list(PEERS), turns, rounds, warmup, flower_cohort, flower_rounds, workers)
+    )
+    try:
+        for name in setting.peers:
+            PEERS[name].check(peers, bench)
+    except PeerError as error:
+        raise typer.BadParameter(str(error), param_hint="--peers, --bench") from error
+    found, own = measure(work or list(WORKS), cohort or COHORTS, setting)
+    show(found, own)
+    if file is not None:
+        head = {"schema": 1, "cores": os.cpu_count(), "turns": turns}
+        document = {**head, "rows": [row.to_json() for row in found], "ours": own}
+        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if less := [f"{row.work} beside {PEERS[row.peer].title}" for row in found if not row.reached]:
+        print(f"Slower than aimed at: {'; '.join(less)}.")
+    if less or any(row.errors for row in found):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

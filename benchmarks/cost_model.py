@@ -1,0 +1,226 @@
+"""How the time and memory of a run grow with clients, records, parameters and rounds.
+
+    python -m benchmarks.cost_model --out DIR
+
+Each is changed alone, over two orders of magnitude, for the logistic regression and the MLP of `cohort`, by
+the way of every run (`workload`). Of clients, records and parameters it is the median time of a round, of
+rounds the time of the whole run. Memory is the most that the process of the run held, and the most that one
+of its workers did, which shares the data with it. Each run is in a process of its own.
+
+To the figures a cost is fitted that is fixed and one for each unit, neither below 0, with the least squared
+relative error.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from scipy.optimize import nnls
+
+from benchmarks.cohort import WORKS
+from benchmarks.cost_model_plot import draw
+from benchmarks.workload import CORES, Timing, Workload
+
+Result = TypeVar("Result")
+
+HIDDEN = (2, 6, 20, 63, 200)  # of an MLP 784-h-10, for its parameters
+AXES: dict[str, tuple[int, ...]] = {
+    "clients": (10, 32, 100, 316, 1000),
+    "records": (2, 6, 20, 63, 200),
+    "parameters": HIDDEN,
+    "rounds": (3, 10, 30, 100, 300),
+}
+UNITS = {"clients": "client", "records": "record", "parameters": "parameter", "rounds": "round"}
+COHORT, USERS = 100, 200  # where they are not what changes
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Args:
+        axis: What is changed: a key of `AXES`.
+        work: "lr" or "mlp".
+        value: Clients of a round, records of a client, parameters or rounds.
+        seconds: Of a round, the median; of rounds, of the run.
+        peak: Bytes, the most that the process of the run held.
+        worker_peak: Bytes, the most that a worker held; None where the run had none of its own.
+    """
+
+    axis: str
+    work: str
+    value: int
+    seconds: float
+    peak: float
+    worker_peak: float | None
+
+
+@dataclass(frozen=True)
+class Law:
+    """A cost that is fixed, and one for each unit: y = fixed + each * x."""
+
+    fixed: float
+    each: float
+
+    @classmethod
+    def of(cls, x: Sequence[float], y: Sequence[float]) -> Law:
+        """The one of the least squared relative error, neither part below 0."""
+        own, costs = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
+        largest = own.max()  # so that both columns are of a size
+        (fixed, each), _ = nnls(np.stack([1 / costs, own / largest / costs], axis=1), np.ones(len(own)))
+        return cls(float(fixed), float(each / largest))
+
+    def at(self, x: float) -> float:
+        """The cost of x units."""
+        return self.fixed + self.each * x
+
+
+def points(axis: str, works: Sequence[str]) -> Iterator[tuple[str, int, Workload]]:
+    """The runs along an axis: the name of the work, the value (of parameters, the hidden units), the work."""
+    for name in works:
+        base = replace(WORKS[name], users=USERS, cohort=COHORT)
+        for value in AXES[axis]:
+            if axis == "clients":
+                yield name, value, replace(base, users=max(AXES[axis]), cohort=value)
+            elif axis == "records":
+                yield name, value, replace(base, records=value)
+            elif axis == "rounds":
+                yield name, value, base
+            elif name == "mlp":
+                yield name, value, replace(base, model=f'name = "mlp", hidden = [{value}]')
+
+
+def rows(axes: Sequence[str], works: Sequence[str], rounds: int, warmup: int, workers: int) -> list[Row]:
+    """Every run.
+
+    Args:
+        axes: What is changed.
+        works: Their names.
+        rounds: How many are timed, but along "rounds".
+        warmup: How many come before them.
+        workers: Processes that train.
+    """
+    found = []
+    for axis in axes:
+        for name, value, work in points(axis, works):
+            print(f"{axis}: {name}, {value}", file=sys.stderr)
+            count = value if axis == "rounds" else warmup + rounds
+            with tempfile.TemporaryDirectory() as folder:
+                data = _fresh(work.write_data, Path(folder))
+                timing, peak, worker_peak = _fresh(_play, work, data, Path(folder), workers, count)
+            seconds = timing.total if axis == "rounds" else timing.after(warmup).median
+            units = timing.parameters if axis == "parameters" else value
+            found.append(Row(axis, name, units, seconds, peak, worker_peak))
+    return found
+
+
+def _fresh(work: Callable[..., Result], *given: object) -> Result:
+    """What a process of its own makes of it.
+
+    This one stays small: on Linux a process begins with the peak memory of the one that started it.
+    """
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
+def _play(
+    work: Workload, data: Path, out: Path, workers: int, rounds: int
+) -> tuple[Timing, float, float | None]:
+    timing = work.play(data, out, workers, rounds)
+    unit = 1 if sys.platform == "darwin" else 1024
+    own, worker = (
+        float(unit * resource.getrusage(who).ru_maxrss)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return timing, own, worker or None
+
+
+def laws(found: Sequence[Row]) -> dict[tuple[str, str], tuple[Law, Law]]:
+    """Of each axis and work, the laws of the seconds and of the bytes of the process of the run."""
+    fitted = {}
+    for place in dict.fromkeys((row.axis, row.work) for row in found):
+        own = [row for row in found if (row.axis, row.work) == place]
+        x = [row.value for row in own]
+        fitted[place] = Law.of(x, [row.seconds for row in own]), Law.of(x, [row.peak for row in own])
+    return fitted
+
+
+def show(found: Sequence[Row]) -> None:
+    """Prints the rows as a table, and the laws."""
+    fitted = laws(found)
+    table = Table(title="What a run costs; by law: fixed + so much for each unit")
+    for name in ("axis", "work", "units", "ms", "by law", "MB", "by law", "MB of a worker"):
+        table.add_column(name, justify="left" if name in ("axis", "work") else "right", no_wrap=True)
+    for row, after in zip(found, [*found[1:], None], strict=True):
+        seconds, peak = (law.at(row.value) for law in fitted[row.axis, row.work])
+        table.add_row(
+            row.axis,
+            row.work,
+            f"{row.value:,}",
+            f"{1e3 * row.seconds:,.1f}",
+            f"{1e3 * seconds:,.1f}",
+            f"{row.peak / 1e6:,.0f}",
+            f"{peak / 1e6:,.0f}",
+            "" if row.worker_peak is None else f"{row.worker_peak / 1e6:,.0f}",
+            end_section=after is None or (after.axis, after.work) != (row.axis, row.work),
+        )
+    console = Console(highlight=False, width=max(Console().width, 110))
+    console.print(table)
+    for (axis, work), (time, memory) in fitted.items():
+        console.print(
+            f"{axis}, {work}: {1e3 * time.fixed:,.4g} ms and {1e6 * time.each:,.4g} us a {UNITS[axis]}; "
+            f"{memory.fixed / 1e6:.0f} MB and {memory.each / 1e3:.3g} kB a {UNITS[axis]}."
+        )
+
+
+def write(found: Sequence[Row], folder: Path) -> None:
+    """Writes the rows and laws as cost_model.json, and the picture as .svg and .png."""
+    fitted = laws(found)
+    told = [
+        {"axis": axis, "work": work, "seconds": asdict(time), "bytes": asdict(memory)}
+        for (axis, work), (time, memory) in fitted.items()
+    ]
+    document = {"schema": 1, "cores": os.cpu_count(), "rows": [asdict(row) for row in found], "laws": told}
+    (folder / "cost_model.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draw(found, fitted, folder / "cost_model")
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Where the figures and the picture go.")],
+    axis: Annotated[list[str] | None, typer.Option(help=f"{', '.join(AXES)}.")] = None,
+    work: Annotated[list[str] | None, typer.Option(help="lr, mlp.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How many are timed.")] = 10,
+    warmup: Annotated[int, typer.Option(min=1, help="How many come before them.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that train; one a core.")] = CORES,
+) -> None:
+    """Measures what a run costs along each axis."""
+    for given, known, hint in ((axis, AXES, "--axis"), (work, ("lr", "mlp"), "--work")):
+        if unknown := sorted(set(given or ()) - set(known)):
+            raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(known)}.", param_hint=hint)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{out}: {error.strerror}. Choose a folder that you may write to."
+        ) from error
+    found = rows(axis or list(AXES), work or ["lr", "mlp"], rounds, warmup, workers)
+    show(found)
+    write(found, out)
+
+
+if __name__ == "__main__":
+    typer.run(main)

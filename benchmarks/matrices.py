@@ -1,0 +1,60 @@
+"""How fast torch multiplies matrices, one process a core with one thread: what training could reach."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+from types import TracebackType
+
+import torch
+
+ROWS, INNER, COLUMNS = 1280, 784, 200  # records and layer of an MLP 784-200-10
+
+
+class Multipliers:
+    """Processes that multiply matrices on demand, to be used as a context.
+
+    Args:
+        workers: How many.
+    """
+
+    def __init__(self, workers: int) -> None:
+        # Started afresh: training forks processes of its own, and those should not share anything with these.
+        context = multiprocessing.get_context("spawn")
+        pairs = [context.Pipe() for _ in range(workers)]
+        self._pipes = [own for own, _ in pairs]
+        self._processes = [context.Process(target=_serve, args=(other,), daemon=True) for _, other in pairs]
+
+    def __enter__(self) -> Multipliers:
+        for process in self._processes:
+            process.start()
+        self.rate(0.0)  # they have imported torch when they answer
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._processes:
+            process.terminate()
+            process.join()
+
+    def rate(self, seconds: float) -> float:
+        """Floating-point operations per second (a multiplication and an addition are two), of all at once."""
+        for pipe in self._pipes:
+            pipe.send(seconds)
+        return float(sum(pipe.recv() for pipe in self._pipes))
+
+
+def _serve(pipe: Connection) -> None:
+    torch.set_num_threads(1)
+    left, right = torch.randn(ROWS, INNER), torch.randn(INNER, COLUMNS)
+    product = torch.empty(ROWS, COLUMNS)
+    while True:
+        seconds = pipe.recv()
+        count, begun, now = 0, time.perf_counter(), 0.0
+        while now < seconds or not count:
+            torch.mm(left, right, out=product)
+            count += 1
+            now = time.perf_counter() - begun
+        pipe.send(2.0 * ROWS * INNER * COLUMNS * count / now)

@@ -1,0 +1,140 @@
+"""The benchmark beside peers, with scripts that stand in for theirs: turns, ratios, and errors that show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks import peers
+from benchmarks.against_peers import Row, main
+from benchmarks.peers import PEERS, Asked, PeerError, run
+
+FINE = 'import json, sys\nprint("noise")\nprint(json.dumps({"clients_per_s": 50.0, "asked": sys.argv[1:]}))\n'
+BROKEN = 'import sys\nsys.exit("the peer fell over")\n'
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """An interpreter that has both peers' modules, with a torchrun beside it."""
+    folder = tmp_path / "bin"
+    (tmp_path / "modules").mkdir()
+    folder.mkdir()
+    for module in ("pfl", "flwr", "ray"):
+        (tmp_path / "modules" / f"{module}.py").touch()
+    begin = f'#!/bin/sh\nexport PYTHONPATH="{tmp_path / "modules"}"\n'
+    for name, skip in (("python", ""), ("torchrun", "shift 2\n")):
+        (folder / name).write_text(f'{begin}{skip}exec "{sys.executable}" "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder / "python"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """The folder of the scripts; both work."""
+    folder = tmp_path / "bench"
+    folder.mkdir()
+    for peer in PEERS.values():
+        (folder / peer.script).write_text(FINE)
+    return folder
+
+
+def command(*options: object) -> tuple[int, str]:
+    """The exit code of the command, and all that it said."""
+    app = Typer()
+    app.command()(main)
+    result = CliRunner().invoke(app, [str(option) for option in options], env={"COLUMNS": "300"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def row(*theirs: float | None, work: str = "lr", cohort: int = 1000, peer: str = "pfl") -> Row:
+    return Row(work, cohort, peer, cohort, (100.0, 300.0, 200.0)[: len(theirs)], theirs)
+
+
+def test_a_ratio_is_of_medians_and_has_the_spread_of_turns() -> None:
+    found = row(2.0, 1.0, 4.0)
+    assert (found.ratio, found.ratios) == (100.0, [50.0, 300.0, 50.0])
+    assert found.reached
+    assert not row(5.0, 5.0, 5.0).reached  # 40 of 60
+    assert row(5.0, 5.0, 5.0, cohort=100).target is None
+
+
+def test_a_turn_in_which_a_peer_failed_has_no_ratio_and_a_peer_that_always_fails_misses_its_target() -> None:
+    assert row(None, 1.0).ratios == [300.0]
+    found = row(None, None)
+    assert (found.speed, found.ratio, found.reached) == (None, None, False)
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_does_the_work_that_it_is_asked_for(
+    name: str, python: Path, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(peers, "run", lambda *given: said.append(run(*given)) or said[-1])
+    PEERS[name].check(python, bench)
+    assert PEERS[name].measure(python, bench, Asked("mlp", 100, 7, 2, 2)) == 50.0
+    options = json.loads(said[0].splitlines()[-1])["asked"]
+    pairs = dict(pairwise(options))
+    wanted = {"--model": "mlp", "--features": "784", "--cohort": "100", "--rounds": "7", "--warmup": "2"}
+    assert wanted.items() <= pairs.items()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (BROKEN, "exit code 1: the peer fell over"),
+        ('print("{}")', "printed no clients_per_s"),
+        ("import time; time.sleep(60)", "took more than 3 s"),
+    ],
+)
+def test_a_peer_that_fails_says_why(
+    script: str, words: str, python: Path, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench / "bench_flower.py").write_text(script)
+    monkeypatch.setattr(peers, "run", lambda given, title: run(given, title, limit=3.0))
+    with pytest.raises(PeerError, match=words):
+        PEERS["flower"].measure(python, bench, Asked("lr", 10, 1, 1, 1))
+
+
+def test_a_missing_peer_ends_with_exit_code_2_and_what_is_missing(python: Path, bench: Path) -> None:
+    nowhere = python.with_name("no-python")
+    code, said = command("--peers", nowhere, "--bench", bench)
+    assert (code, "no-python is not there" in said) == (2, True)
+    (python.parents[1] / "modules" / "ray.py").unlink()
+    code, said = command("--peers", python, "--bench", bench)
+    assert (code, "has no module ray. Install it there." in said) == (2, True)
+    (bench / "bench_pfl.py").unlink()
+    code, said = command("--peers", python, "--bench", bench)
+    assert (code, "bench_pfl.py is not there" in said) == (2, True)
+
+
+def test_an_unknown_peer_is_refused(python: Path, bench: Path) -> None:
+    code, said = command("--peers", python, "--bench", bench, "--peer", "tff")
+    assert (code, "none of pfl, flower" in said) == (2, True)
+
+
+@pytest.mark.slow
+def test_all_take_turns_and_errors_of_a_peer_are_shown(python: Path, bench: Path, tmp_path: Path) -> None:
+    (bench / "bench_flower.py").write_text(BROKEN)
+    file = tmp_path / "figures.json"
+    small = ("--work", "lr", "--cohort", 10, "--turns", 2, "--rounds", 1, "--warmup", 1, "--workers", 1)
+    code, said = command("--peers", python, "--bench", bench, *small, "--json", file, "--flower-cohort", 5)
+    assert code == 1
+    assert "the peer fell over" in said
+    assert "Flower on Ray had 5" in said
+    document = json.loads(file.read_text())
+    first, second = document["rows"]
+    assert (first["peer"], first["theirs"], first["errors"]) == ("pfl", [50.0] * 2, [])
+    assert first["ours"] == [own["clients_per_second"] for own in document["ours"]]
+    assert first["ratio"] == pytest.approx(sum(first["ours"]) / 2 / 50.0)
+    assert (second["peer"], second["theirs"], second["peer_cohort"]) == ("flower", [None] * 2, 5)
+    assert ["the peer fell over" in error for error in second["errors"]] == [True, True]
+    turns = [line.rsplit(", ", 1)[1] for line in said.splitlines() if line.startswith("turn ")]
+    assert turns == ["ours", "pfl", "flower", "flower", "pfl", "ours"]
