@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from fedprivacy.mechanisms.clipping import shares_of_norms
 from fedprivacy.models import unflatten
+from fedprivacy.training.between import through
 from fedprivacy.training.chains import is_convolutional
 from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
@@ -107,7 +108,7 @@ def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> t
     return made, weights
 
 
-@torch.enable_grad()
+@torch.no_grad()
 def train_layerwise(task: Task) -> LayerwiseUpdates:
     """The updates of a chunk of clients, each of which is protected as a whole, or not at all."""
     chunk = _Chunk.of(task)
@@ -190,23 +191,17 @@ class _Chunk:
 
     def step(self, number: int) -> None:
         """Makes one step of all clients."""
-        place, ends = self.places[number], []
+        place, returns = self.places[number], []
         flowing = None if isinstance(self.layers[0], FactoredLinear) else rows_at(self.x, place)
         for layer, parts in zip(self.layers, self.between, strict=True):
-            begin = end = layer.forward(flowing, place).flatten(0, 1)
-            if parts:
-                begin.requires_grad_(True)
-            for part in parts:
-                end = part(end)
-            ends.append((begin, end))
-            flowing = end.detach().unflatten(0, (len(self.x), -1))
+            outputs, back_to = through(parts, layer.forward(flowing, place).flatten(0, 1))
+            returns.append(back_to)
+            flowing = outputs.unflatten(0, (len(self.x), -1))
         labels, shares = rows_at(self.y, place).flatten(), self.shares[:, number].flatten()
-        back = _loss_gradient(ends[-1][1].detach(), labels, shares)
+        back = _loss_gradient(outputs, labels, shares)
         backs: list[Tensor] = []
-        for layer, (begin, end) in zip(reversed(self.layers), reversed(ends), strict=True):
-            if end is not begin:
-                [back] = torch.autograd.grad(end, begin, back.view_as(end))
-            backs.insert(0, back.unflatten(0, (len(self.x), -1)))
+        for layer, back_to in zip(reversed(self.layers), reversed(returns), strict=True):
+            backs.insert(0, back_to(back).unflatten(0, (len(self.x), -1)))
             if layer is not self.layers[0]:
                 back = layer.backward(backs[0]).flatten(0, 1)
         options = self.options

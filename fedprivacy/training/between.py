@@ -1,0 +1,54 @@
+"""What stands between layers with weights: activations, pooling, flattening; forwards and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+Back = Callable[[Tensor], Tensor]
+
+_ATEN = torch.ops.aten
+
+
+def through(parts: Iterable[nn.Module], inputs: Tensor) -> tuple[Tensor, Back]:
+    """What parts without weights make of inputs, and what brings a gradient by that back to the inputs.
+
+    Activations by the kernels that autograd calls, without its bookkeeping, whose first use alone imports for
+    a second.
+
+    Args:
+        parts: Of a chain, in order.
+        inputs: Shape (records, ...).
+    """
+    backs: list[Back] = []
+    flowing = inputs
+    for part in parts:
+        flowing, back = _one(part, flowing)
+        backs.append(back)
+
+    def back_through(gradient: Tensor) -> Tensor:
+        for back in reversed(backs):
+            gradient = back(gradient)
+        return gradient
+
+    return flowing, back_through
+
+
+def _one(part: nn.Module, inputs: Tensor) -> tuple[Tensor, Back]:
+    if isinstance(part, nn.ReLU | nn.Tanh | nn.Sigmoid | nn.GELU):
+        outputs = part(inputs)
+        if isinstance(part, nn.ReLU):
+            return outputs, lambda back: _ATEN.threshold_backward(back, outputs, 0)
+        if isinstance(part, nn.Tanh):
+            return outputs, lambda back: _ATEN.tanh_backward(back, outputs)
+        if isinstance(part, nn.Sigmoid):
+            return outputs, lambda back: _ATEN.sigmoid_backward(back, outputs)
+        return outputs, lambda back: _ATEN.gelu_backward(back, inputs, approximate=part.approximate)
+    if isinstance(part, nn.Flatten):
+        return inputs.flatten(1), lambda back: back.view_as(inputs)
+    with torch.enable_grad():
+        begin = inputs.detach().requires_grad_(True)
+        end = part(begin)
+    return end.detach(), lambda back: torch.autograd.grad(end, begin, back.view_as(end))[0]
