@@ -223,12 +223,16 @@ def _shuffled(
     longest = int(records.max())
     size = min(batches.batch_size or longest, longest)
     orders = np.tile(np.arange(longest), (len(records), batches.epochs, 1))
-    if size < longest:
+    alike = bool((records == longest).all())
+    if size < longest and alike and batches.epochs == 1:
+        for order, stream in zip(orders[:, 0], streams, strict=True):
+            stream.shuffle(order)  # as `permutation`, in place
+    elif size < longest:
         for row, own, stream in zip(orders, records.tolist(), streams, strict=True):
             if own > size:
                 for order in row:
-                    stream.shuffle(order[:own])  # as `permutation`, in place
-    if (records == longest).all():
+                    stream.shuffle(order[:own])
+    if alike:
         width = -(-longest // size) * size
         used = np.tile(np.arange(width) < longest, (len(records), batches.epochs, 1))
         orders = np.pad(orders, ((0, 0), (0, 0), (0, width - longest)))

@@ -67,11 +67,12 @@ class Streams:
         Each is to be used up before the next is taken.
         """
         generator = self.stream(purpose, round=round)
-        fresh = generator.bit_generator.state
+        bits = generator.bit_generator
+        fresh = bits.state
         counter = fresh["state"]["counter"]
         for member in members:
             counter[2] = member
-            generator.bit_generator.state = fresh
+            bits.state = fresh
             yield generator
 
     def torch_seed(self, purpose: str) -> int:
