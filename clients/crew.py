@@ -16,6 +16,7 @@ from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from clients.fleet import Fleet
@@ -42,6 +43,7 @@ class Crew:
         self._shared: _Shared | None = None
 
     def __enter__(self) -> Crew:
+        torch.set_num_threads(1)  # as in each worker: more threads round otherwise
         return self
 
     def __exit__(
@@ -87,11 +89,13 @@ class Crew:
             wait(waiting)
 
     def _begin(self, fleet: Fleet, parameters: int, rows: int) -> tuple[ProcessPoolExecutor, _Shared]:
-        if self._pool is None or self._shared is None or self._shared.rows < rows:
+        shared = self._shared
+        if self._pool is None or shared is None or shared.rows < rows or len(shared.weights) != parameters:
             if self._pool is not None:
                 self._pool.shutdown(wait=True)
             self._shared = _Shared(parameters, rows, _AHEAD * self.workers)
             self._pool = pool(self.workers, _join, fleet, self._shared)
+        assert self._shared is not None
         return self._pool, self._shared
 
 

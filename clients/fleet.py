@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from fedprivacy.batches import ShuffledBatches
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
@@ -124,14 +126,17 @@ class Fleet:
             return f"DP-SGD on single records, {pieces}"
         return f"{way_of(self.module, self.training.batches, self._records)}, {pieces}, on {self.device}"
 
-    def piece_size(self, *, formed: bool = False) -> int:
+    def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
         """How many clients are computed at once, so that what they hold stays in a processor's cache.
 
         Args:
+            records: Of the largest of them, to whose size all are padded; None: of the mean client.
             formed: Whether each update is formed, as it is too where each gets noise of its own.
         """
-        batch = self.training.batches.mean_size(self._records)
-        held = numbers_held(self.module, self.people.features, self._records, batch)
+        records, batches = records or self._records, self.training.batches
+        batch = max(1.0, batches.mean_size(records))
+        steps = batches.epochs * math.ceil(records / batch) if isinstance(batches, ShuffledBatches) else 1
+        held = numbers_held(self.module, self.people.features, records, steps, batch)
         if formed or self.plan.noise_draw == "client":
             held += 4 * sum(p.numel() for p in self.module.parameters())
         return int(np.clip(_CACHE // (4 * held), 1, 1024))

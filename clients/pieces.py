@@ -49,10 +49,22 @@ def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
     """
     if not len(clients):
         return []
-    most = fleet.piece_size(formed=observe == "each")
+    formed = observe == "each"
+    most = fleet.piece_size(formed=formed)
     worthwhile = len(clients) // max(1, most // 4)
     shared = max(1, min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1)
-    return np.array_split(clients, max(-(-len(clients) // most), shared))
+    cap = -(-len(clients) // max(-(-len(clients) // most), shared))
+    # All of a piece are padded to its largest client, so that one of those stands with few others.
+    fits: dict[int, int] = {}
+    cuts, begin, largest = [], 0, 0
+    for place, records in enumerate(fleet.people.partition.sizes[clients].tolist()):
+        largest = max(largest, records)
+        if largest not in fits:
+            fits[largest] = min(cap, fleet.piece_size(largest, formed=formed))
+        if place - begin >= fits[largest]:
+            cuts.append(place)
+            begin, largest = place, records
+    return np.split(clients, cuts)
 
 
 def train_piece(fleet: Fleet, request: TrainRequest, clients: Ids) -> Part:

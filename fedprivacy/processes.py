@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 
@@ -24,7 +26,7 @@ def pool(workers: int, begin: Callable[..., object] | None = None, *given: objec
 
 def end_at_once(running: ProcessPoolExecutor) -> None:
     """Ends a pool whose results nobody wants any more, in the middle of what it does."""
-    for process in multiprocessing.active_children():
+    for process in dict(running._processes or {}).values():
         process.terminate()
     running.shutdown(wait=True, cancel_futures=True)
 
@@ -32,8 +34,17 @@ def end_at_once(running: ProcessPoolExecutor) -> None:
 def _begin(begin: Callable[..., object] | None, given: tuple[object, ...]) -> None:
     import torch
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides what becomes of it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     if begin is not None:
         begin(*given)
+
+
+def _end_with_parent() -> None:
+    """A process whose parent was killed has nobody to work for."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -63,19 +63,26 @@ def way_of(module: nn.Module, batches: Batches, records: int) -> str:
     return f"layer by layer ({', '.join(f'{name} {kind}' for name, kind in kinds.items())})"
 
 
-def numbers_held(module: nn.Module, features: Sequence[int], records: int, batch: float) -> int:
+def numbers_held(module: nn.Module, features: Sequence[int], records: int, steps: int, batch: float) -> int:
     """About how many numbers the training of one client holds.
 
     Args:
         module: The model.
         features: The shape of a record.
         records: Records of a client.
+        steps: Of a client in a round.
         batch: Records of a step.
     """
     own = 3 * math.prod(features) * records
     if not is_layerwise(module):
         return own + 3 * sum(p.numel() for p in module.parameters())
     made, weights = numbers_of_convolutions(module, features)
+    kinds = kinds_of(module, records, steps, math.ceil(batch))
+    for name, layer in module.named_children():
+        if isinstance(layer, nn.Linear) and kinds[name] == "formed":
+            weights += layer.weight.numel()
+        elif isinstance(layer, nn.Linear) and name != next(iter(kinds)):
+            own += 3 * steps * math.ceil(batch) * (layer.in_features + layer.out_features)
     return own + 3 * weights + math.ceil(2 * batch * made)  # forward and back
 
 

@@ -76,6 +76,7 @@ class Scale:
 
 
 Place = slice | Tensor
+_UNIT = 2.0**-53  # of rounding in float64
 
 
 def rows_at(values: Tensor, place: Place) -> Tensor:
@@ -104,13 +105,10 @@ class Layer(Protocol):
         """Makes a step along the gradient of the last `forward`, of what came back to its outputs."""
 
     def squares(self) -> Tensor:
-        """The squared norm of each client's update, float64, shape (clients,)."""
-
-    def length(self) -> Tensor:
-        """The norms of the parts of each client's update, summed up: float64, shape (clients,)."""
+        """The squared norm of each client's update, or a little more than it; float64, shape (clients,)."""
 
     def total(self, shares: Tensor) -> list[Tensor]:
-        """The sum of all updates times shares, shape (clients,), by parameter.
+        """The sum of all updates times shares, float64, shape (clients,), by parameter, in float64.
 
         A share of 0 leaves out an update that is not finite.
         """
@@ -186,33 +184,26 @@ class FactoredLinear:
     def squares(self) -> Tensor:
         """As `Layer` has it: by the products of rows with rows, and of factors with factors.
 
-        In float64, in which rows of float32 cancel to the last bit that an update has.
+        More by what rounding may have taken from them: where parts cancel, not much of the products is left.
         """
         factors = self._factors.double()
         found = (self._gram * torch.bmm(factors, factors.mT)).sum(dim=(1, 2))
+        norms = self._gram.diagonal(dim1=1, dim2=2).sqrt() * torch.linalg.vector_norm(factors, dim=2)
+        length = norms.sum(dim=1)
         if self._scale.weight is not None:
             way = self._scale.weight.double().flatten() - 1.0
-            sent = nn.functional.linear(
-                self._rows.double(),
-                self._weight.double(),
-                None if self._bias is None else self._bias.double(),
-            )
-            found = found - 2.0 * way * (sent * factors).sum(dim=(1, 2))
-            found = found + way.square() * self._sent_length() ** 2
-        return found.clamp_min(0.0)  # NaN stays
-
-    def length(self) -> Tensor:
-        """As `Layer` has it."""
-        factors = torch.linalg.vector_norm(self._factors, dim=2, dtype=torch.float64)
-        found = (self._gram.diagonal(dim1=1, dim2=2).sqrt() * factors).sum(dim=1)
-        if self._scale.weight is not None:
-            found = found + (self._scale.weight.double().flatten() - 1.0).abs() * self._sent_length()
-        return found
+            weight, bias = self._weight.double(), None if self._bias is None else self._bias.double()
+            sent = nn.functional.linear(self._exact, weight, bias)
+            squares = weight.square().sum() + (0.0 if bias is None else bias.square().sum())
+            found = found - 2.0 * way * (sent * factors).sum(dim=(1, 2)) + way.square() * squares
+            length = length + way.abs() * squares.sqrt()
+        terms = sum(self._weight.shape) + self._rows.shape[1] ** 2
+        return found.clamp_min(0.0) + terms * _UNIT * length.square()  # NaN stays
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it: one product of all factors with all rows."""
-        rows, factors = self._rows, self._factors * -shares[:, None, None]
         out = (shares == 0)[:, None, None]
+        rows, factors = self._exact, self._factors.double() * -shares[:, None, None]
         if out.any():  # 0 * NaN would be NaN
             rows, factors = rows.masked_fill(out, 0.0), factors.masked_fill(out, 0.0)
         factors = factors.flatten(0, 1)
@@ -220,10 +211,11 @@ class FactoredLinear:
         if self._bias is not None:
             found.append(factors.sum(dim=0))
         if self._scale.weight is not None:
-            way = ((self._scale.weight.flatten() - 1.0) * shares).sum()
-            found[0] += way * self._weight
+            ways = (self._scale.weight.double() - 1.0).masked_fill(out, 0.0).flatten()
+            way = (ways * shares).sum()
+            found[0] += way * self._weight.double()
             if self._bias is not None:
-                found[1] += way * self._bias
+                found[1] += way * self._bias.double()
         return found
 
     def stack(self) -> list[Tensor]:
@@ -239,10 +231,6 @@ class FactoredLinear:
 
     def _sent(self, inputs: Tensor) -> Tensor:
         return nn.functional.linear(inputs, self._weight, self._bias)
-
-    def _sent_length(self) -> float:
-        sent = [self._weight, *([] if self._bias is None else [self._bias])]
-        return float(torch.cat([part.flatten() for part in sent]).double().norm())
 
     def _add(self, to: Tensor, back: Tensor, alpha: float) -> None:
         """Adds what came back to the rows of the batch; where places are named, padding names one twice."""
@@ -262,10 +250,14 @@ class FactoredLinear:
         return self._gram.to(self._rows.dtype)
 
     @cached_property
+    def _exact(self) -> Tensor:
+        """All rows in float64, when they are there."""
+        return self._rows.double()
+
+    @cached_property
     def _gram(self) -> Tensor:
         """The same in float64."""
-        rows = self._rows.double()
-        found = torch.bmm(rows, rows.mT)
+        found = torch.bmm(self._exact, self._exact.mT)
         return found if self._bias is None else found.add_(1.0)
 
 
@@ -320,28 +312,19 @@ class FormedLayer:
 
     def squares(self) -> Tensor:
         """As `Layer` has it."""
-        return self._norms.square()
-
-    def length(self) -> Tensor:
-        """As `Layer` has it: updates are formed."""
-        return self._norms
+        parts = [torch.linalg.vector_norm(way.flatten(1), dim=1, dtype=torch.float64) for way in self._ways]
+        return torch.stack(parts).square().sum(dim=0)
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it."""
         out, ways = shares == 0, self._ways
         if out.any():  # 0 * NaN would be NaN
             ways = [way.masked_fill(out.view(-1, *(1,) * (way.ndim - 1)), 0.0) for way in ways]
-        return [(shares @ way.flatten(1)).view(way.shape[1:]) for way in ways]
+        return [(shares @ way.flatten(1).double()).view(way.shape[1:]) for way in ways]
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
         return self._ways
-
-    @cached_property
-    def _norms(self) -> Tensor:
-        """When all steps are made."""
-        parts = [torch.linalg.vector_norm(way.flatten(1), dim=1, dtype=torch.float64) for way in self._ways]
-        return torch.linalg.vector_norm(torch.stack(parts), dim=0)
 
 
 class FormedLinear(FormedLayer):

@@ -25,8 +25,6 @@ from fedprivacy.training.linear import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
 from fedprivacy.training.unfolding import output_size
 
-# What rounding in float32 may add to an update, relative to the lengths of its parts; measured: 2e-8.
-_ROUNDING = 1e-6
 # Per second and core: floating-point operations of one large product and of many small ones, and bytes moved.
 _SHARED_RATE, _OWN_RATE, _BYTES_RATE = 70e9, 12e9, 15e9
 
@@ -44,13 +42,13 @@ class LayerwiseUpdates:
     def clipped_total(self, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
         """As `fedprivacy.training.updates.Updates` has it.
 
-        A norm counts as longer by what rounding may add to the sum, so that what a client adds stays below C.
+        Norms and sums are reckoned in float64: what a client trained to is float32, and in float32 much of
+        what cancels in its norm would not cancel in the sum.
         """
         norms = torch.stack([layer.squares() for layer in self.layers]).sum(dim=0).sqrt()
-        rounded = _ROUNDING * torch.stack([layer.length() for layer in self.layers]).sum(dim=0)
-        shares, broken = shares_of_norms(norms + rounded, clipping_norm)
-        parts = [part for layer in self.layers for part in layer.total(shares.float())]
-        return torch.cat([part.flatten() for part in parts]).double().cpu(), broken.cpu()
+        shares, broken = shares_of_norms(norms, clipping_norm)
+        parts = [part for layer in self.layers for part in layer.total(shares)]
+        return torch.cat([part.flatten() for part in parts]).cpu(), broken.cpu()
 
     def stack(self) -> Tensor:
         """As `fedprivacy.training.updates.Updates` has it."""
@@ -244,8 +242,8 @@ def _rows(records: Index, positions: Index) -> tuple[Index, list[slice | Index]]
         Numbers, shape (clients, rows); and for each step columns of them, or places in all of it.
     """
     clients, steps, batch = positions.shape
-    if batch == records.shape[1]:
-        return records, [slice(0, batch)] * steps
+    if batch == records.shape[1] and (positions == positions[:, :1]).all():
+        return np.take_along_axis(records, positions[:, 0], axis=1), [slice(0, batch)] * steps
     if steps * batch < records.shape[1] + batch:
         ordered = np.take_along_axis(records, positions.reshape(clients, -1), axis=1)
         return ordered, [slice(begin, begin + batch) for begin in range(0, steps * batch, batch)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,7 +68,7 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eleven clients at most, so that there are more pieces than slots."""
-    monkeypatch.setattr(Fleet, "piece_size", lambda self, *, formed=False: 7 if formed else 11)
+    monkeypatch.setattr(Fleet, "piece_size", lambda self, records=None, *, formed=False: 7 if formed else 11)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,6 +116,39 @@ def test_how_clients_are_cut_depends_on_them_alone(make_scenario) -> None:
         0, 1, 1, 2, 4, 4, 28,
     ]  # fmt: skip
     assert cut._SHARED == 4
+
+
+def test_a_large_client_stands_with_few_others(make_scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a piece are padded to it."""
+    monkeypatch.undo()
+    fleet = Fleet.of(make_scenario(text=SCENARIO))
+    sizes = fleet.people.partition.sizes
+    fits = {int(records): fleet.piece_size(int(records)) for records in np.unique(sizes)}
+    monkeypatch.setattr(
+        Fleet, "piece_size", lambda self, records=None, *, formed=False: 50 if records == 3 else 40
+    )
+    for piece in pieces(fleet, np.arange(300), "sum"):
+        assert len(piece) <= (50 if sizes[piece].max() == 3 else 40)
+    assert np.array_equal(np.concatenate(pieces(fleet, np.arange(300), "sum")), np.arange(300))
+    assert fleet.people.partition.sizes.sum() == 900
+    assert all(fits[a] >= fits[b] for a in fits for b in fits if a <= b)
+
+
+def test_a_worker_ends_with_its_parent() -> None:
+    """Even where that was killed: nobody would want its work, and it holds the data."""
+    code = (
+        "import time; from fedprivacy.processes import pool; p = pool(2); "
+        "print([p.submit(time.sleep, 0.5).result() for _ in range(2)], list(p._processes), flush=True); "
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = json.loads(parent.stdout.readline().split("] ", 1)[1])
+        parent.kill()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in workers):
+        time.sleep(0.1)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
 def test_a_client_that_fails_fails_alone_in_any_process(make_scenario) -> None:

@@ -125,6 +125,45 @@ def test_what_a_client_adds_stays_within_the_clipping_norm_whatever_cancels(kept
             assert norm / 2 < np.linalg.norm(total) <= norm
 
 
+@pytest.mark.parametrize("rows", [64, 384])
+def test_rows_that_swallow_one_another_in_float32_add_no_more_than_the_clipping_norm(rows: int) -> None:
+    """Large, small, large turned round, small turned round: their sum is nothing, but not in float32."""
+    large, half = 2.0**10, rows // 2 - 1
+    small = 0.4 * large * 2**-23
+    signs = np.array([large, *[small] * half, -large, *[-small] * half], dtype=np.float32)
+    x = torch.from_numpy(np.repeat(signs[:, None], 400, axis=1))
+    module = nn.Sequential(nn.Linear(400, 500, bias=False))
+    task = Task(
+        module, np.zeros(200_000, np.float32), x, torch.zeros(rows, dtype=torch.int64), [np.arange(rows)],
+        np.arange(1), LocalTraining(ShuffledBatches(1), 1.0), STREAMS, 0,
+    )  # fmt: skip
+    total, _ = train_layerwise(task).clipped_total(1e-4)
+    assert float(total.norm()) <= 1e-4
+
+
+@pytest.mark.parametrize("shape", [(784, 2, 1), (784, 1000, 40), (3000, 2, 50)])
+@pytest.mark.parametrize("norm", [1e-4, 1e-2])
+def test_huge_records_add_no_more_than_the_clipping_norm(kept: str, shape, norm: float) -> None:
+    """Their shares are so small that float32 would round them up."""
+    features, classes, rows = shape
+    x = torch.from_numpy(np.random.default_rng(0).uniform(1e38, 3.4e38, (rows, features)).astype(np.float32))
+    module = nn.Sequential(nn.Linear(features, classes))
+    task = Task(
+        module, np.zeros(classes * (features + 1), np.float32), x, torch.zeros(rows, dtype=torch.int64),
+        [np.arange(rows)], np.arange(1), LocalTraining(ShuffledBatches(1), 1.0), STREAMS, 0,
+    )  # fmt: skip
+    total, _ = train_layerwise(task).clipped_total(norm)
+    assert float(total.norm()) <= norm * (1 + 1e-12)
+
+
+def test_a_client_that_diverges_by_weight_decay_breaks_alone(kept: str) -> None:
+    options = LocalTraining(ShuffledBatches(1, 2), 1.0, weight_decay=1000.0)
+    task = task_of(chain([20, 20, 20], nn.ReLU, bias=True), 20, 20, [3, 57], options)
+    total, broken = train_layerwise(task).clipped_total(1.0)
+    assert broken.tolist() == [False, True]
+    assert 0 < float(total.norm()) <= 1.0 + 1e-12
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e30])
 def test_a_broken_record_breaks_its_own_client_alone(kept: str, bad: float) -> None:
     options = LocalTraining(ShuffledBatches(2, 2), 0.1)
