@@ -60,7 +60,8 @@ def way_of(module: nn.Module, batches: Batches, records: int) -> str:
         return "as any module, vectorised over clients (torch.func.vmap)"
     positions, _, _ = padded(batches, np.array([records]), np.array([records]), iter([_NOTHING]))
     kinds = kinds_of(module, records, *positions.shape[1:])
-    return f"layer by layer ({', '.join(f'{name} {kind}' for name, kind in kinds.items())})"
+    kept = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    return f"layer by layer (with {records} record{'' if records == 1 else 's'}: {kept})"
 
 
 def numbers_held(module: nn.Module, features: Sequence[int], records: int, steps: int, batch: float) -> int:
