@@ -154,12 +154,8 @@ def test_at_epsilon_one_all_attacks_are_within_the_bound_and_a_canary_proves_hal
 
 def test_with_half_the_noise_the_canary_proves_more_than_is_claimed(monkeypatch) -> None:
     """The claim says nothing of it. mu is .536, of 800 scores with error .05; it misses in 0.1 % of cases."""
-    honest = Gaussian.draw
-
-    def draw(self, dimension, stream, *, shares=1):
-        return honest(self, dimension, stream, shares=shares) / 2
-
-    monkeypatch.setattr(Gaussian, "draw", draw)
+    half = property(lambda self: self.noise_multiplier * self.clipping_norm / 2)
+    monkeypatch.setattr(Gaussian, "standard_deviation", half)
     runs = play(canaries=800)
     assert 0.99 < runs.claimed <= 1.0
     assert runs.proved > runs.claimed
