@@ -28,7 +28,7 @@ from fedprivacy.training.trainers import Trainer, trainer_of
 
 Ids = NDArray[np.int64]
 
-_CACHE = 16 * 2**20  # bytes of what a core works on at once; measured: half or twice as many are slower
+_CACHE = 16 * 2**20  # bytes of what a core works on at once; measured: a quarter or four times are slower
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,21 @@ class Fleet:
             formed: Whether each update is formed, as it is too where each gets noise of its own.
         """
         records, batches = records or self._records, self.training.batches
-        batch = max(1.0, batches.mean_size(records))
-        steps = batches.epochs * math.ceil(records / batch) if isinstance(batches, ShuffledBatches) else 1
+        batch, examples = max(1.0, batches.mean_size(records)), self.plan.unit == "example"
+        if isinstance(batches, ShuffledBatches):
+            steps = batches.epochs * math.ceil(records / batch)
+        else:
+            steps = batches.steps
         held = numbers_held(self.module, self.people.features, records, steps, batch)
-        if formed or self.plan.noise_draw == "client":
+        held += math.ceil(3 * steps * batch)  # all batches of a round are drawn at once
+        if formed or examples or self.plan.noise_draw == "client":
             held += 4 * sum(p.numel() for p in self.module.parameters())
         return int(np.clip(_CACHE // (4 * held), 1, 1024))
 
     @property
     def _records(self) -> int:
-        """How many records a client has in the mean."""
-        return max(1, round(self.people.partition.sizes.mean()))
+        """How many records a client is agreed to have in the mean."""
+        return max(1, round(self.sizes.mean()))
 
     def weights(self, clients: Ids) -> torch.Tensor:
         """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""

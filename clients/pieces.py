@@ -54,10 +54,11 @@ def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
     worthwhile = len(clients) // max(1, most // 4)
     shared = max(1, min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1)
     cap = -(-len(clients) // max(-(-len(clients) // most), shared))
-    # All of a piece are padded to its largest client, so that one of those stands with few others.
+    # All of a piece are padded to its largest client, so that one of those stands with few others. By agreed
+    # sizes: a record that comes or goes moves nobody.
     fits: dict[int, int] = {}
     cuts, begin, largest = [], 0, 0
-    for place, records in enumerate(fleet.people.partition.sizes[clients].tolist()):
+    for place, records in enumerate(fleet.sizes[clients].tolist()):
         largest = max(largest, records)
         if largest not in fits:
             fits[largest] = min(cap, fleet.piece_size(largest, formed=formed))

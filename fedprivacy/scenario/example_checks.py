@@ -33,14 +33,13 @@ def poisson_has_one_rate(v: Values) -> Iterator[Finding]:
 
 
 def batches_fit_memory(v: Values) -> Iterator[Finding]:
-    """All batches of a round are drawn at once, some nine bytes for each place in them."""
-    steps, clients = v["training.steps"], min(v["federation.chunk_size"] or 1, v.population or 1)
-    if steps and v.population and steps * max(1, v.batch) * clients > MAX_PLACES:
+    """All batches of a client's round are drawn at once, some nine bytes for each place in them."""
+    steps = v["training.steps"]
+    if steps and v.population and steps * max(1, v.batch) > MAX_PLACES:
         yield Finding(
             ("training", "steps"),
-            f"the batches of a round of {clients} client{'' if clients == 1 else 's'} take "
-            f"{9e-9 * steps * max(1, v.batch) * clients:.0f} GB",
-            "Set steps lower, with more server.rounds, or federation.chunk_size lower.",
+            f"the batches of a client's round take {9e-9 * steps * max(1, v.batch):.0f} GB",
+            "Set steps lower, with more server.rounds.",
             literal(steps),
         )
 

@@ -108,9 +108,10 @@ class Layer(Protocol):
         """The squared norm of each client's update, or a little more than it; float64, shape (clients,)."""
 
     def total(self, shares: Tensor) -> list[Tensor]:
-        """The sum of all updates times shares, float64, shape (clients,), by parameter, in float64.
+        """The sum of all updates times shares, float64, by parameter.
 
-        A share of 0 leaves out an update that is not finite.
+        Args:
+            shares: Float64, shape (clients,). One of 0 leaves out an update that is not finite.
         """
 
     def stack(self) -> list[Tensor]:

@@ -26,7 +26,10 @@ def test_dp_sgd_is_computed_on_the_cpu(make_scenario) -> None:
     ("words", "way"),
     [
         ((), "layer by layer (with 5 records: 1 formed), pieces of 1024 clients at most, on cpu"),
-        (('model={name="mlp", hidden=[500]}', "data.features=900"), "layer by layer (with 5 records: 1 factored, 3 "),
+        (
+            ('model={name="mlp", hidden=[500]}', "data.features=900"),
+            "layer by layer (with 5 records: 1 factored, 3 ",
+        ),
     ],
 )
 def test_a_run_says_how_its_clients_are_trained(make_scenario, words, way: str) -> None:

@@ -294,7 +294,7 @@ def test_under_central_trust_clients_of_other_sizes_have_other_epsilons(
 
 
 def test_more_batches_than_memory_holds_are_refused(make_scenario) -> None:
-    with pytest.raises(InputError, match="the batches of a round of 5 clients take 11 GB"):
+    with pytest.raises(InputError, match="the batches of a client's round take 2 GB"):
         make_scenario(*INSIDE, "data.records=6000", "privacy.delta=1e-5", "training.steps=1000000")
 
 

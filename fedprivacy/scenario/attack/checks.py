@@ -47,6 +47,9 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
             "Set chunk_size = 1.",
             str(run.federation.chunk_size),
         )
+    if run.training.device != "cpu":
+        what = "an attack is played on the CPU"
+        yield Finding(("training", "device"), what, 'Set device = "cpu".', literal(run.training.device))
     if run.privacy.noise_draw == "sum":
         what = "the noise is drawn for sums, and no single update could be seen or sent"
         yield Finding(("privacy", "noise_draw"), what, 'Set noise_draw = "client".', literal("sum"))

@@ -141,6 +141,10 @@ ONE_MISTAKE = {
             "update could be seen or sent. Set chunk_size = 1."
         ],
     ),
+    "a GPU": (
+        [("[server]", '[training]\ndevice = "cuda"\n[server]')],
+        ['my.toml:12: training.device = "cuda": an attack is played on the CPU. Set device = "cpu".'],
+    ),
     "noise for sums": (
         [
             ('trust = "none"', LOCAL + '\nnoise_draw = "sum"'),

@@ -23,34 +23,6 @@ from fedprivacy.training.task import LocalTraining, Task
 STREAMS = Streams(5)
 
 
-def plain_loop(task: Task) -> np.ndarray:
-    """What any PyTorch user would write, client by client, on the same batches; shape (clients, parameters)."""
-    index, used, _ = task.batches(secret=False)
-    options, found = task.options, []
-    for rows, counted in zip(index, used, strict=True):
-        nn.utils.vector_to_parameters(torch.from_numpy(task.weights.copy()), task.module.parameters())
-        sent = [p.detach().clone() for p in task.module.parameters()]
-        optimizer = torch.optim.SGD(
-            task.module.parameters(),
-            options.learning_rate,
-            momentum=options.momentum,
-            weight_decay=options.weight_decay,
-        )
-        for part, mask in zip(rows, counted, strict=True):
-            batch = part[mask]
-            if not len(batch):
-                continue
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(task.module(task.x[batch]), task.y[batch])
-            ways = [
-                (p - start).square().sum() for p, start in zip(task.module.parameters(), sent, strict=True)
-            ]
-            (loss + options.proximal / 2 * sum(ways)).backward()
-            optimizer.step()
-        found.append(flat_weights(task.module) - task.weights)
-    return np.stack(found)
-
-
 def chain(widths: list[int], activation: type[nn.Module], *, bias: bool) -> nn.Sequential:
     parts: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in pairwise(widths):
@@ -91,7 +63,18 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     seed=some.integers(0, 10**6),
 )
 def test_every_client_ends_where_the_plain_loop_ends(
-    kept: str, widths, activation, bias, sizes, epochs, batch, momentum, weight_decay, proximal, seed
+    kept: str,
+    plain_loop,
+    widths,
+    activation,
+    bias,
+    sizes,
+    epochs,
+    batch,
+    momentum,
+    weight_decay,
+    proximal,
+    seed,
 ) -> None:
     """Within 1e-5 relative, over shapes, steps, ragged sizes and all options; sums of clipped updates too."""
     options = LocalTraining(
