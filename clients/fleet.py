@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
@@ -76,8 +74,10 @@ class Fleet:
             InputError: if there is no such device, the scenario's model cannot be made, or not for this data,
                 or not trained as asked, or the plan is made for other clients.
         """
-        if scenario.training.device == "cuda" and not torch.cuda.is_available():
-            raise InputError('training.device = "cuda": torch finds no GPU here. Set device = "cpu".')
+        if scenario.training.device == "cuda":
+            if not torch.cuda.is_available():
+                raise InputError('training.device = "cuda": torch finds no GPU here. Set device = "cpu".')
+            torch.backends.cudnn.allow_tf32 = False  # ten bits of a product are not a plain loop's
         people = people or population(scenario.data)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
@@ -134,14 +134,8 @@ class Fleet:
             formed: Whether each update is formed, as it is too where each gets noise of its own.
         """
         records, batches = records or self._records, self.training.batches
-        batch, examples = max(1.0, batches.mean_size(records)), self.plan.unit == "example"
-        if isinstance(batches, ShuffledBatches):
-            steps = batches.epochs * math.ceil(records / batch)
-        else:
-            steps = batches.steps
-        held = numbers_held(self.module, self.people.features, records, steps, batch)
-        held += math.ceil(3 * steps * batch)  # all batches of a round are drawn at once
-        if formed or examples or self.plan.noise_draw == "client":
+        held = numbers_held(self.module, self.people.features, batches, records)
+        if formed or self.plan.unit == "example" or self.plan.noise_draw == "client":
             held += 4 * sum(p.numel() for p in self.module.parameters())
         return int(np.clip(_CACHE // (4 * held), 1, 1024))
 

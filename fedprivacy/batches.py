@@ -34,6 +34,10 @@ class PoissonBatches:
     name: ClassVar[str] = "poisson"
     random: ClassVar[bool] = True
 
+    def steps_in(self, records: int) -> int:
+        """The number of batches in a round."""
+        return self.steps
+
     def rate_of(self, records: int) -> float:
         """The probability that one of `records` records joins a batch."""
         if self.batch_size is not None:
@@ -88,6 +92,10 @@ class ShuffledBatches:
     def random(self) -> bool:
         """Whether anything is drawn at all."""
         return self.batch_size is not None
+
+    def steps_in(self, records: int) -> int:
+        """The number of batches in a round of a client with so many records."""
+        return self.epochs * (1 if self.batch_size is None else -(-records // self.batch_size))
 
     def at(self, agreed: int) -> ShuffledBatches:
         """The same for a client of so many records."""
@@ -146,6 +154,10 @@ class ReplacementBatches:
     batch_size: int
     name: ClassVar[str] = "with-replacement"
     random: ClassVar[bool] = True
+
+    def steps_in(self, records: int) -> int:
+        """The number of batches in a round."""
+        return self.steps
 
     def at(self, agreed: int) -> ReplacementBatches:
         """The same for a client of so many records."""

@@ -17,7 +17,7 @@ _WITHOUT_EFFECT = (
 )
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
-    ("device", "cpu"),
+    *(("device", "cpu"), ("kernel_size", 3)),
 )
 
 
@@ -38,8 +38,9 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     if code:
         settings["code"] = code
     # What says the same as before there was a choice keeps the noise that was drawn then.
-    chosen = settings["training"]
-    settings["training"] = {key: value for key, value in chosen.items() if (key, value) not in _AS_EVER}
+    for section in ("training", "model"):
+        chosen = settings[section]
+        settings[section] = {key: value for key, value in chosen.items() if (key, value) not in _AS_EVER}
     # How a cohort is cut has no effect but where one draw stands for a chunk; who then looks at each
     # update instead of their sum looks at the same run.
     federation = settings.pop("federation")

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
 
 MAX_PARAMETERS = 10**9
-MAX_CHUNK_NUMBERS = 25 * 10**7  # of a message's answers, or of one client: 7.5 GB, at some 30 bytes each
+MAX_CHUNK_NUMBERS = 25 * 10**7  # of one client: 7.5 GB, at some 30 bytes each
+MAX_MESSAGE_NUMBERS = 10**8  # of a message's answers
 MIN_RATE = 1e-12
 
 
@@ -192,12 +193,12 @@ def model_fits_memory(v: Values) -> Iterator[Finding]:
             "Take smaller batches or layers.",
             literal(v["training.batch_size"]),
         )
-    elif each and chunk > 1 and not any(data_fits_memory(v)) and parameters * chunk > MAX_CHUNK_NUMBERS:
+    elif each and chunk > 1 and not any(data_fits_memory(v)) and parameters * chunk > MAX_MESSAGE_NUMBERS:
         yield Finding(
             ("federation", "chunk_size"),
             f"a message with the answers of {chunk} clients, of {parameters:,} parameters each, takes about "
             f"{30e-9 * chunk * parameters:.0f} GB",
-            f"At most {max(1, MAX_CHUNK_NUMBERS // parameters)}.",
+            f"At most {max(1, MAX_MESSAGE_NUMBERS // parameters)}.",
             literal(v["federation.chunk_size"]),
         )
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from fedprivacy.batches import Batches, padded
+from fedprivacy.batches import Batches
 from fedprivacy.models import unflatten
 from fedprivacy.training.layerwise import (
     is_layerwise,
@@ -31,7 +30,6 @@ from fedprivacy.training.updates import Stack, Updates
 
 Weights = dict[str, Tensor]
 Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
-_NOTHING = np.random.Generator(np.random.Philox(0))  # for the shape of batches, which no order changes
 
 
 def train_cohort(task: Task, *, alone: bool = False) -> Updates:
@@ -58,32 +56,35 @@ def way_of(module: nn.Module, batches: Batches, records: int) -> str:
     """
     if not is_layerwise(module):
         return "as any module, vectorised over clients (torch.func.vmap)"
-    positions, _, _ = padded(batches, np.array([records]), np.array([records]), iter([_NOTHING]))
-    kinds = kinds_of(module, records, *positions.shape[1:])
+    kinds = kinds_of(module, batches, records)
     kept = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return f"layer by layer (with {records} record{'' if records == 1 else 's'}: {kept})"
 
 
-def numbers_held(module: nn.Module, features: Sequence[int], records: int, steps: int, batch: float) -> int:
+def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, records: int) -> int:
     """About how many numbers the training of one client holds.
 
     Args:
         module: The model.
         features: The shape of a record.
+        batches: Draws its batches, all of a round at once.
         records: Records of a client.
-        steps: Of a client in a round.
-        batch: Records of a step.
     """
-    own = 3 * math.prod(features) * records
+    batch, steps = max(1.0, batches.mean_size(records)), batches.steps_in(records)
+    own = 3 * math.prod(features) * records + math.ceil(3 * steps * batch)
     if not is_layerwise(module):
         return own + 3 * sum(p.numel() for p in module.parameters())
     made, weights = numbers_of_convolutions(module, features)
-    kinds = kinds_of(module, records, steps, math.ceil(batch))
+    kinds = kinds_of(module, batches, records)
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear) and kinds[name] == "formed":
             weights += layer.weight.numel()
-        elif isinstance(layer, nn.Linear) and name != next(iter(kinds)):
-            own += 3 * steps * math.ceil(batch) * (layer.in_features + layer.out_features)
+        elif isinstance(layer, nn.Linear):
+            first = name == next(iter(kinds))
+            rows = records if first else steps * math.ceil(batch)
+            own += 3 * rows**2  # the products of rows with rows, in float64 and as they are used
+            own += rows * (2 * layer.in_features + layer.out_features)  # in float64 too
+            own += 0 if first else rows * layer.in_features
     return own + 3 * weights + math.ceil(2 * batch * made)  # forward and back
 
 

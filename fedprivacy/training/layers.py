@@ -211,7 +211,7 @@ class FactoredLinear:
         found = [factors.T @ rows.flatten(0, 1)]
         if self._bias is not None:
             found.append(factors.sum(dim=0))
-        if self._scale.weight is not None:
+        if self._scale.weight is not None and not out.all():  # what was sent may not be finite
             ways = (self._scale.weight.double() - 1.0).masked_fill(out, 0.0).flatten()
             way = (ways * shares).sum()
             found[0] += way * self._weight.double()

@@ -7,6 +7,7 @@ loop client by client, up to rounding. For other models see `fedprivacy.training
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedprivacy.batches import Batches
 from fedprivacy.mechanisms.clipping import shares_of_norms
 from fedprivacy.models import unflatten
 from fedprivacy.training.between import through
@@ -27,6 +29,7 @@ from fedprivacy.training.unfolding import output_size
 
 # Per second and core: floating-point operations of one large product and of many small ones, and bytes moved.
 _SHARED_RATE, _OWN_RATE, _BYTES_RATE = 70e9, 12e9, 15e9
+_LOT = 64  # columns that every kernel of torch adds up alike
 
 
 @dataclass(frozen=True)
@@ -68,16 +71,16 @@ def is_layerwise(module: nn.Module) -> TypeGuard[nn.Sequential]:
     return images and (flat == len(kinds) or is_linear(module[flat:]))
 
 
-def kinds_of(module: nn.Sequential, records: int, steps: int, batch: int) -> dict[str, str]:
+def kinds_of(module: nn.Sequential, batches: Batches, records: int) -> dict[str, str]:
     """How the weights of each layer are kept, "factored" or "formed", by its name.
 
     Args:
         module: A model that can be trained so.
-        records: Of a client, at most.
-        steps: Of a client in a round.
-        batch: The records of a step.
+        batches: Draws the batches of a client.
+        records: Of the largest client, as agreed: one more or less changes nobody's rounding.
     """
     _, layers, _ = _parts(module)
+    steps, batch = batches.steps_in(records), max(1, math.ceil(batches.mean_size(records)))
     kinds: dict[str, str] = {}
     for name, layer in layers.items():
         rows = records if not kinds else None
@@ -160,7 +163,7 @@ class _Chunk:
         x = x.unflatten(0, rows.shape)
         sent = unflatten(task.module, torch.from_numpy(task.weights).to(device))
         assert isinstance(task.module, nn.Sequential)
-        kinds = kinds_of(task.module, rows.shape[1], *positions.shape[1:])
+        kinds = kinds_of(task.module, task.options.batches, int(task.agreed.max()))
         layers: list[Layer] = []
         for name, layer in weighted.items():
             own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
@@ -219,11 +222,15 @@ def _loss_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:
     """The gradient of each record's cross-entropy by its logits, times its share, shape (records, classes).
 
     As `cross_entropy_gradient` within a rounding, with the classes in front: few of them make short rows,
-    which torch's own kernels take four times as long for.
+    which torch's own kernels take four times as long for. Columns come in whole lots: torch adds up those of
+    a rest in another order, and a record's gradient would tell how many others there are.
     """
-    columns = logits.T.contiguous()
-    found = (columns - columns.amax(dim=0)).exp_()
-    found *= shares / found.sum(dim=0)
+    records = len(logits)
+    columns = logits.new_zeros(logits.shape[1], -(-records // _LOT) * _LOT)
+    columns[:, :records] = logits.T
+    columns.sub_(columns.amax(dim=0)).exp_()
+    found = columns[:, :records]
+    found *= shares / columns.sum(dim=0)[:records]
     found.scatter_add_(0, labels[None], -shares[None])
     return found.T.contiguous()
 

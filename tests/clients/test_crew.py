@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clients import pieces as cut
 from clients.crew import Crew
 from clients.fleet import Fleet
 from clients.pieces import pieces, train_piece
@@ -115,23 +114,25 @@ def test_how_clients_are_cut_depends_on_them_alone(make_scenario) -> None:
     assert [len(pieces(fleet, np.arange(size), "sum")) for size in (0, 1, 3, 4, 8, 44, 300)] == [
         0, 1, 1, 2, 4, 4, 28,
     ]  # fmt: skip
-    assert cut._SHARED == 4
 
 
 def test_a_large_client_stands_with_few_others(make_scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a piece are padded to it."""
-    monkeypatch.undo()
     fleet = Fleet.of(make_scenario(text=SCENARIO))
     sizes = fleet.people.partition.sizes
-    fits = {int(records): fleet.piece_size(int(records)) for records in np.unique(sizes)}
     monkeypatch.setattr(
         Fleet, "piece_size", lambda self, records=None, *, formed=False: 50 if records == 3 else 40
     )
     for piece in pieces(fleet, np.arange(300), "sum"):
         assert len(piece) <= (50 if sizes[piece].max() == 3 else 40)
     assert np.array_equal(np.concatenate(pieces(fleet, np.arange(300), "sum")), np.arange(300))
-    assert fleet.people.partition.sizes.sum() == 900
-    assert all(fits[a] >= fits[b] for a in fits for b in fits if a <= b)
+
+
+def test_larger_clients_come_in_smaller_pieces(make_scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    fleet = Fleet.of(make_scenario("model={name='mlp', hidden=[500]}", text=SCENARIO))
+    fits = [fleet.piece_size(records) for records in (1, 10, 100, 1000)]
+    assert fits == sorted(set(fits), reverse=True)
 
 
 def test_a_worker_ends_with_its_parent() -> None:

@@ -261,7 +261,7 @@ ONE_MISTAKE = {
         'name = "digits"\n[federation]\nobserve = "each"\n[model]\nname = "mlp"\nhidden = [10_000]',
         [
             "my.toml:5: federation.chunk_size = 1024: a message with the answers of 1024 clients, of 750,010 "
-            "parameters each, takes about 23 GB. At most 333."
+            "parameters each, takes about 23 GB. At most 133."
         ],
     ),
     "code without a factory": (

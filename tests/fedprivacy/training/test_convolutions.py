@@ -87,7 +87,12 @@ def test_equal_to_a_plain_loop(plain_loop, name: str, options: LocalTraining, si
 
 def test_linear_layers_after_convolutions_are_factored_where_that_is_cheaper() -> None:
     module = build(Cnn(name="cnn", channels=(16, 32), kernel_size=5, hidden=(56,)), (784,), 10, seed=1)
-    assert kinds_of(module, 20, 2, 10) == {"1": "formed", "4": "formed", "8": "factored", "10": "formed"}
+    assert kinds_of(module, ShuffledBatches(1, 10), 20) == {
+        "1": "formed",
+        "4": "formed",
+        "8": "factored",
+        "10": "formed",
+    }
 
 
 @pytest.mark.parametrize("name", CHAINS)

@@ -163,9 +163,45 @@ def test_a_broken_record_breaks_its_own_client_alone(kept: str, bad: float) -> N
 
 def test_many_records_and_few_weights_are_formed_and_the_other_way_round_factored() -> None:
     wide, narrow = chain([784, 200, 10], nn.ReLU, bias=True), chain([64, 10], nn.ReLU, bias=True)
-    assert kinds_of(wide, 20, 2, 10) == {"1": "factored", "3": "formed"}
-    assert kinds_of(narrow, 20, 2, 10) == {"1": "formed"}
-    assert kinds_of(wide, 5000, 10, 500)["1"] == "formed"
+    assert kinds_of(wide, ShuffledBatches(1, 10), 20) == {"1": "factored", "3": "formed"}
+    assert kinds_of(narrow, ShuffledBatches(1, 10), 20) == {"1": "formed"}
+    assert kinds_of(wide, ShuffledBatches(1, 500), 5000)["1"] == "formed"
+
+
+@pytest.mark.parametrize("left", [slice(1, None), slice(None, -1), slice(0, None, 2), slice(7, 8)])
+def test_who_else_is_there_changes_no_bit_of_a_client(kept: str, left: slice) -> None:
+    """Else a client that comes or goes would move all that stand behind it, and training may amplify a bit."""
+    for module in (chain([6, 10], nn.ReLU, bias=True), chain([6, 30, 10], nn.ReLU, bias=True)):
+        task = task_of(module, 6, 10, [10] * 31, LocalTraining(ShuffledBatches(20, 5), 3.0), seed=4)
+        fewer = replace(task, records=task.records[left], clients=task.clients[left])
+        assert torch.equal(train_layerwise(task).stack()[left], train_layerwise(fewer).stack())
+
+
+def test_one_record_more_changes_nobody_elses_way_of_training() -> None:
+    """Which layers are factored goes by agreed sizes."""
+    module = chain([784, 200, 10], nn.ReLU, bias=True)
+    options, sizes = LocalTraining(ShuffledBatches(1, 10), 0.1), np.array([20, 200, 20])
+    kinds = {kinds_of(module, options.batches, records)["1"] for records in (200, 210)}
+    assert kinds == {"factored", "formed"}
+    dealt = task_of(module, 784, 10, [20, 210, 20], options)
+    fewer = replace(dealt, records=[dealt.records[0], dealt.records[1][:200], dealt.records[2]])
+    more, less = (train_layerwise(replace(task, sizes=sizes)) for task in (dealt, fewer))
+    assert [type(layer) for layer in more.layers] == [type(layer) for layer in less.layers]
+
+
+def test_weights_that_are_not_finite_add_nothing(kept: str) -> None:
+    """Every update is broken, and a broken one counts as zero."""
+    task = task_of(
+        chain([3, 2], nn.ReLU, bias=True),
+        3,
+        2,
+        [2, 2],
+        LocalTraining(ShuffledBatches(1), 0.1, weight_decay=0.1),
+    )
+    task.weights[0] = np.inf
+    total, broken = train_layerwise(task).clipped_total(1.0)
+    assert broken.all()
+    assert not total.any()
 
 
 def test_no_tensor_of_all_clients_weights_is_made() -> None:
