@@ -21,7 +21,7 @@ BROKEN = 'import sys\nsys.exit("the peer fell over")\n'
 
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
-    """An interpreter that has both peers' modules, with a torchrun beside it."""
+    """An interpreter that has both peers' modules and nothing else installed, with a torchrun beside it."""
     folder = tmp_path / "bin"
     (tmp_path / "modules").mkdir()
     folder.mkdir()
@@ -29,7 +29,7 @@ def python(tmp_path: Path) -> Path:
         (tmp_path / "modules" / f"{module}.py").touch()
     begin = f'#!/bin/sh\nexport PYTHONPATH="{tmp_path / "modules"}"\n'
     for name, skip in (("python", ""), ("torchrun", "shift 2\n")):
-        (folder / name).write_text(f'{begin}{skip}exec "{sys.executable}" "$@"\n')
+        (folder / name).write_text(f'{begin}{skip}exec "{sys.executable}" -S "$@"\n')
         (folder / name).chmod(0o755)
     return folder / "python"
 
