@@ -1,0 +1,412 @@
+"""A federation on this machine, for trying: a SuperLink and SuperNodes on loopback, all state in one folder.
+
+federation.json   address, certificates, processes; there while the federation is up, with mode 0600
+keys/             the authority's certificate, the SuperLink's, node keys (with TLS)
+flower/           Flower's own home of each process
+homes/            what each node keeps: the budgets of its clients, which outlive the federation
+logs/             what each process said
+runs/             the record of each run, as the SuperLink's side wrote it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.errors import FedPrivacyError, InputError, RunError
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.statistics import Statistics
+from scenarios.engines.control import Control, Link, environment, program
+from scenarios.federation_keys import make_certificates, make_node_key
+from scenarios.federation_processes import MARK, Started, end, living, start, tail
+
+FOLDER = Path("federation")
+HOST = "127.0.0.1"
+PORT = 18000
+MOST_NODES = 64
+_WAIT = 180.0
+_SIGN = "README.txt"
+_ABOUT = """This folder belongs to a federation for trying, made by `fedprivacy federation up`.
+End it with `fedprivacy federation down`; then the folder may be removed. What clients have left of their
+budgets is in homes/: without it their nodes start anew.
+"""
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A federation that was started here, as federation.json keeps it.
+
+    Args:
+        address: Of the SuperLink, host:port.
+        root_certificates: The authority's file; None: without TLS.
+        nodes: How many nodes there are.
+        noise: "system", or "seeded" for tests.
+        scenario: The plan that every node holds for itself, a file; None: each follows who submits.
+        mark: What every process has in its environment.
+        processes: Those that were started.
+    """
+
+    address: str
+    root_certificates: str | None
+    nodes: int
+    noise: str
+    scenario: str | None
+    mark: str
+    processes: tuple[Started, ...] = ()
+
+    @property
+    def link(self) -> Link:
+        """How it is reached."""
+        return Link(self.address, None if self.root_certificates is None else Path(self.root_certificates))
+
+    def alive(self) -> bool:
+        """Whether every process that was started is there."""
+        return bool(self.processes) and all(process.runs() for process in self.processes)
+
+    def write(self, folder: Path) -> None:
+        """Writes federation.json."""
+        part = folder / "federation.json.part"
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+            json.dump({"schema": 1, **asdict(self)}, stream, indent=2)
+        os.replace(part, folder / "federation.json")
+
+
+def read(folder: Path) -> Federation | None:
+    """The federation of a folder; None where there is none.
+
+    Raises:
+        InputError: if its federation.json is damaged.
+    """
+    path = folder / "federation.json"
+    try:
+        document = json.loads(path.read_text())
+        processes = tuple(
+            Started(str(one["name"]), int(one["pid"]), None if one["began"] is None else int(one["began"]))
+            for one in document["processes"]
+        )
+        certificates, scenario = document["root_certificates"], document["scenario"]
+        return Federation(
+            address=_text(document["address"]),
+            root_certificates=None if certificates is None else _text(certificates),
+            nodes=int(document["nodes"]),
+            noise={"system": "system", "seeded": "seeded"}[document["noise"]],
+            scenario=None if scenario is None else _text(scenario),
+            mark=_mark(document["mark"]),
+            processes=processes,
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: damaged, so which processes belong to it is not known. End those by hand (`ps -ef | grep "
+            f"flower` names them), then remove the file."
+        ) from error
+
+
+def up(
+    folder: Path,
+    nodes: int,
+    *,
+    tls: bool = False,
+    scenario: Scenario | Statistics | None = None,
+    seeded: bool = False,
+    port: int = PORT,
+    wait: float = _WAIT,
+    say: Callable[[str], None] = lambda line: None,
+) -> Federation:
+    """Starts a SuperLink and its nodes, and returns when all nodes are online.
+
+    What was begun is ended again if that fails, or is interrupted.
+
+    Args:
+        folder: Where all its state goes; it is made, and for its owner alone.
+        nodes: How many nodes.
+        tls: Whether all connections are encrypted, and only nodes with registered keys may join.
+        scenario: The plan that every node holds for itself, whoever submits a run.
+        seeded: Whether noise comes from the scenario's seed: for tests alone.
+        port: Of the SuperLink; each node listens on one of the next, on loopback.
+        wait: Seconds that the nodes have to come online.
+        say: Told what goes on.
+
+    Raises:
+        InputError: if there is one in the folder, a port is taken, or the folder cannot be used.
+        RunError: if the nodes do not come online.
+    """
+    if not 1 <= nodes <= MOST_NODES:
+        raise InputError(f"--nodes {nodes}: must be from 1 to {MOST_NODES}.")
+    if not 1024 <= port <= 65535 - nodes:
+        raise InputError(f"--port {port}: must be from 1024 to {65535 - nodes}.")
+    folder = folder.absolute()
+    if re.search(r"[\x00-\x1f']", str(folder)):
+        raise InputError(f"--dir {folder}: has a quote or a control character in it. Choose another folder.")
+    _prepare(folder)
+    for number in range(port, port + nodes + 1):
+        _check_port(number)
+    federation = Federation(
+        address=f"{HOST}:{port}",
+        root_certificates=str(folder / "keys" / "ca.crt") if tls else None,
+        nodes=nodes,
+        noise="seeded" if seeded else "system",
+        scenario=None if scenario is None else str(folder / "scenario.toml"),
+        mark=secrets.token_hex(16),
+    )
+    _claim(folder)
+    try:
+        federation.write(folder)
+        return _start(folder, federation, port, scenario, wait, say)
+    except BaseException:
+        with _undisturbed():
+            end(federation.mark, (read(folder) or federation).processes)
+            _clear(folder)
+        raise
+
+
+def down(folder: Path) -> int:
+    """Ends a federation: all its processes, and its keys; budgets, logs and records stay.
+
+    Returns:
+        How many processes were ended; 0 also where there was no federation.
+
+    Raises:
+        InputError: if federation.json is damaged.
+        RunError: if a process is left.
+    """
+    federation = read(folder)
+    if federation is None:
+        return 0
+    with _undisturbed():
+        ended = end(federation.mark, federation.processes)
+        _clear(folder)
+    return ended
+
+
+def status(folder: Path) -> dict[str, Any]:
+    """What there is of a federation: its processes, and which nodes the SuperLink sees.
+
+    Raises:
+        InputError: if federation.json is damaged.
+        RunError: if there is none.
+    """
+    federation = read(folder)
+    if federation is None:
+        raise RunError(f"{folder}: no federation is up here. Start one: fedprivacy federation up --nodes 3")
+    processes = {process.name: process.runs() for process in federation.processes}
+    online, problem = 0, None
+    try:
+        online = len(_online(_control(folder.absolute(), federation)))
+    except FedPrivacyError as error:
+        problem = str(error)
+    return {
+        "schema": 1,
+        "kind": "federation",
+        "path": str(folder),
+        "address": federation.address,
+        "root_certificates": federation.root_certificates,
+        "noise": federation.noise,
+        "scenario": federation.scenario,
+        "nodes": federation.nodes,
+        "online": online,
+        "processes": processes,
+        "problem": problem,
+        "whole": all(processes.values()) and online >= federation.nodes,
+    }
+
+
+def _start(
+    folder: Path,
+    federation: Federation,
+    port: int,
+    scenario: Scenario | Statistics | None,
+    wait: float,
+    say: Callable[[str], None],
+) -> Federation:
+    for name in ("keys", "logs", "flower", "homes", "runs"):
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+    tls = federation.root_certificates is not None
+    names = [f"node-{number}" for number in range(federation.nodes)]
+    if scenario is not None:
+        (folder / "scenario.toml").write_text(scenario.to_toml(), encoding="utf-8")
+    if tls:
+        make_certificates(folder / "keys")
+    keys, control = folder / "keys", _control(folder, federation)
+    served = ["--ssl-ca-certfile", str(keys / "ca.crt"), "--ssl-certfile", str(keys / "server.crt")]
+    served += ["--ssl-keyfile", str(keys / "server.key"), "--enable-supernode-auth"]
+    say(f"starting the SuperLink on {federation.address}")
+    deadline = time.monotonic() + wait
+    command = [program("flower-superlink"), "--host", HOST, "--port", str(port)]
+    command += ["--disable-runtime-dependency-installation", *(served if tls else ["--insecure"])]
+    federation = _begin(folder, federation, "superlink", command)
+    _wait_for_port(folder, federation, port, deadline)
+    if tls:
+        for name in names:
+            control.register(make_node_key(keys, name))
+    say(f"starting {federation.nodes} node{'' if federation.nodes == 1 else 's'}")
+    for number, name in enumerate(names):
+        (folder / "homes" / name).mkdir(mode=0o700, exist_ok=True)
+        known = ["--root-certificates", str(keys / "ca.crt"), "--auth-supernode-private-key"]
+        known += [str(keys / name)]
+        command = [program("flower-supernode"), "--superlink", federation.address, "--host", HOST]
+        command += ["--port", str(port + 1 + number), "--node-config", _node_config(folder, federation, number)]
+        federation = _begin(folder, federation, name, [*command, *(known if tls else ["--insecure"])])
+    _wait_for_nodes(folder, federation, control, deadline)
+    return federation
+
+
+def _node_config(folder: Path, federation: Federation, number: int) -> str:
+    """What a node is started with; paths have no quote in them (`up` refuses those)."""
+    config = f"partition-id={number} num-partitions={federation.nodes} noise='{federation.noise}'"
+    if federation.scenario is not None:
+        config += f" scenario='{federation.scenario}' home='{folder / 'homes' / f'node-{number}'}'"
+    return config
+
+
+def _begin(folder: Path, federation: Federation, name: str, command: list[str]) -> Federation:
+    """Starts one process and notes it, so that `down` knows it whatever happens next."""
+    home = folder / "flower" / name
+    home.mkdir(mode=0o700, exist_ok=True)
+    # One thread each: they share this machine, and the numbers are those of an embedded run, bit for bit.
+    own = {"OMP_NUM_THREADS": "1", **environment(home), MARK: federation.mark}
+    one, _ = start(name, command, log=folder / "logs" / f"{name}.log", cwd=folder, environment=own)
+    federation = replace(federation, processes=(*federation.processes, one))
+    federation.write(folder)
+    return federation
+
+
+def _wait_for_port(folder: Path, federation: Federation, port: int, deadline: float) -> None:
+    while True:
+        _check_alive(folder, federation)
+        with socket.socket() as tried:
+            tried.settimeout(1.0)
+            if tried.connect_ex((HOST, port)) == 0:
+                return
+        if time.monotonic() > deadline:
+            raise RunError(f"the SuperLink does not listen on port {port}.\n{_said(folder, 'superlink')}")
+        time.sleep(0.2)
+
+
+def _wait_for_nodes(folder: Path, federation: Federation, control: Control, deadline: float) -> None:
+    while True:
+        _check_alive(folder, federation)
+        online = len(_online(control))
+        if online >= federation.nodes:
+            return
+        if time.monotonic() > deadline:
+            raise RunError(
+                f"{online} of {federation.nodes} nodes are online. The last of their logs:\n"
+                + "\n".join(_said(folder, one.name) for one in federation.processes[1:])
+            )
+        time.sleep(0.5)
+
+
+def _check_alive(folder: Path, federation: Federation) -> None:
+    for process in federation.processes:
+        if not process.runs():
+            raise RunError(f"{process.name} ended at once.\n{_said(folder, process.name)}")
+
+
+def _said(folder: Path, name: str) -> str:
+    log = folder / "logs" / f"{name}.log"
+    return f"{log}:\n{tail(log)}"
+
+
+def _online(control: Control) -> list[dict[str, Any]]:
+    return [node for node in control.nodes(30.0) if node.get("status") == "online"]
+
+
+def _control(folder: Path, federation: Federation) -> Control:
+    return Control(federation.link, folder / "flower" / "control")
+
+
+def _prepare(folder: Path) -> None:
+    """Makes the folder, or sees that it is ours and none is up in it.
+
+    Raises:
+        InputError: if not.
+    """
+    if read(folder) is not None:
+        raise InputError(
+            f"--dir {folder}: there is a federation here. End it first (fedprivacy federation down --dir "
+            f"{folder}), or choose another folder."
+        )
+    try:
+        if folder.exists() and any(folder.iterdir()) and not (folder / _SIGN).is_file():
+            raise InputError(
+                f"--dir {folder}: holds other files. Choose an empty folder, or one that is not there."
+            )
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        (folder / _SIGN).write_text(_ABOUT)
+    except OSError as error:
+        raise InputError(
+            f"--dir {folder}: {error.strerror}. Choose a folder that you may write to."
+        ) from error
+
+
+def _claim(folder: Path) -> None:
+    """Takes the folder for this start alone: of two at once one is refused."""
+    try:
+        os.close(os.open(folder / "federation.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError as error:
+        raise InputError(f"--dir {folder}: another federation is being started here.") from error
+
+
+def _clear(folder: Path) -> None:
+    for name in ("keys", "flower"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("scenario.toml", "federation.json.part", "federation.json"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((HOST, port))
+        except OSError as error:
+            raise InputError(
+                f"port {port} of {HOST}: {error.strerror}. Choose others with --port (the SuperLink takes it, "
+                "each node one of the next)."
+            ) from error
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until nothing is half ended."""
+    try:
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread, which no signal reaches
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _mark(value: object) -> str:
+    if not re.fullmatch(r"[0-9a-f]{32}", _text(value)):
+        raise ValueError(value)
+    return str(value)
+
+
+__all__ = ["FOLDER", "Federation", "down", "living", "read", "status", "up"]
