@@ -17,6 +17,7 @@ import typer
 
 from fedprivacy.errors import FedPrivacyError
 from scenarios.budget_cli import app as budget_app
+from scenarios.federation_cli import app as federation_app
 from scenarios.printing import Json, print_result
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(budget_app, name="budget")
+app.add_typer(federation_app, name="federation")
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -92,6 +94,22 @@ def run(
         str | None,
         typer.Option(metavar="HOST:PORT|auto", help="With --engine ray: a cluster that is up already."),
     ] = None,
+    superlink: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="With --engine superlink: where the SuperLink is."),
+    ] = None,
+    root_certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --superlink: the authority that signed its certificate."),
+    ] = None,
+    federation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="With --engine superlink: that of `fedprivacy federation up`.",
+            show_default="federation",
+        ),
+    ] = None,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
@@ -108,7 +126,8 @@ def run(
     from scenarios.display import show_run, watching
     from scenarios.launch import engine_of, only_embedded
 
-    where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address), seed_of(seed)
+    places = (superlink, root_certificates, federation)
+    where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places), seed_of(seed)
     if (scenario is None) == (resume is None):
         raise InputError(
             "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
@@ -117,6 +136,11 @@ def run(
     if resume is not None and (set_ or seed is not None or out is not None):
         raise InputError(
             "--resume: a run goes on with its own scenario, where it is; leave out --set, --seed and --out."
+        )
+    if resume is not None and where.name == "superlink":
+        raise InputError(
+            "--resume with --engine superlink: a run on a federation is not gone on with, since its nodes "
+            "keep their own state. Start a new one."
         )
     # The scenario is read before torch is, and the folder tried: a mistake is answered at once.
     if resume is not None:
@@ -128,6 +152,9 @@ def run(
     else:
         assert scenario is not None
         asked = read_asked(scenario, set_, chosen)
+        if where.name == "superlink":
+            _run_elsewhere(asked, out or RUNS, places, allow_code, _command(chosen), json_)
+            return
         if isinstance(asked, Statistics):
             only_embedded(engine, "statistics run")
         check_out(out or RUNS)
@@ -335,6 +362,35 @@ def _words(error: click.ClickException) -> str:
 def _interrupt(number: int, frame: object) -> None:
     """Who ends a run kindly (a job scheduler, say) leaves the same record as Ctrl-C."""
     raise KeyboardInterrupt
+
+
+def _run_elsewhere(
+    asked: Any,
+    out: Path,
+    places: tuple[str | None, Path | None, Path | None],
+    allow: bool,
+    said: str,
+    json_: bool,
+) -> None:
+    """Runs a scenario on a federation, and shows its record."""
+    from fedprivacy.runs import check_out
+    from fedprivacy.scenario.model import permit
+    from fedprivacy.scenario.statistics import Statistics
+    from scenarios.display import show_run, watching
+    from scenarios.display_statistics import asking_queries, show_statistics
+    from scenarios.federation_state import target_of
+
+    many = isinstance(asked, Statistics)
+    if not many:
+        permit(asked.model, allow)
+    target = target_of(*places)
+    check_out(out)
+    from scenarios.engines import superlink as engine
+
+    progress = asking_queries(len(asked.queries)) if many else watching(asked.server.rounds)
+    with progress as on_event:
+        document = engine.run(asked, out, target, allow_code=allow, command=said, on_event=on_event)
+    print_result(document, json_, show_statistics if many else show_run)
 
 
 def _rounds_of(path: Path) -> int:

@@ -10,28 +10,26 @@ runs/             the record of each run, as the SuperLink's side wrote it
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
 import shutil
-import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
-from scenarios.engines.control import Control, Link, environment, program
+from scenarios.engines.control import Control, environment, program
 from scenarios.federation_keys import make_certificates, make_node_key
-from scenarios.federation_processes import MARK, Started, end, living, start, tail
+from scenarios.federation_processes import MARK, end, start, tail
+from scenarios.federation_state import Federation, read
+from scenarios.interrupts import undisturbed
 
-FOLDER = Path("federation")
 HOST = "127.0.0.1"
 PORT = 18000
 MOST_NODES = 64
@@ -41,79 +39,6 @@ _ABOUT = """This folder belongs to a federation for trying, made by `fedprivacy 
 End it with `fedprivacy federation down`; then the folder may be removed. What clients have left of their
 budgets is in homes/: without it their nodes start anew.
 """
-
-
-@dataclass(frozen=True)
-class Federation:
-    """A federation that was started here, as federation.json keeps it.
-
-    Args:
-        address: Of the SuperLink, host:port.
-        root_certificates: The authority's file; None: without TLS.
-        nodes: How many nodes there are.
-        noise: "system", or "seeded" for tests.
-        scenario: The plan that every node holds for itself, a file; None: each follows who submits.
-        mark: What every process has in its environment.
-        processes: Those that were started.
-    """
-
-    address: str
-    root_certificates: str | None
-    nodes: int
-    noise: str
-    scenario: str | None
-    mark: str
-    processes: tuple[Started, ...] = ()
-
-    @property
-    def link(self) -> Link:
-        """How it is reached."""
-        return Link(self.address, None if self.root_certificates is None else Path(self.root_certificates))
-
-    def alive(self) -> bool:
-        """Whether every process that was started is there."""
-        return bool(self.processes) and all(process.runs() for process in self.processes)
-
-    def write(self, folder: Path) -> None:
-        """Writes federation.json."""
-        part = folder / "federation.json.part"
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
-            json.dump({"schema": 1, **asdict(self)}, stream, indent=2)
-        os.replace(part, folder / "federation.json")
-
-
-def read(folder: Path) -> Federation | None:
-    """The federation of a folder; None where there is none.
-
-    Raises:
-        InputError: if its federation.json is damaged.
-    """
-    path = folder / "federation.json"
-    try:
-        document = json.loads(path.read_text())
-        processes = tuple(
-            Started(str(one["name"]), int(one["pid"]), None if one["began"] is None else int(one["began"]))
-            for one in document["processes"]
-        )
-        certificates, scenario = document["root_certificates"], document["scenario"]
-        return Federation(
-            address=_text(document["address"]),
-            root_certificates=None if certificates is None else _text(certificates),
-            nodes=int(document["nodes"]),
-            noise={"system": "system", "seeded": "seeded"}[document["noise"]],
-            scenario=None if scenario is None else _text(scenario),
-            mark=_mark(document["mark"]),
-            processes=processes,
-        )
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: damaged, so which processes belong to it is not known. End those by hand (`ps -ef | grep "
-            f"flower` names them), then remove the file."
-        ) from error
 
 
 def up(
@@ -168,7 +93,7 @@ def up(
         federation.write(folder)
         return _start(folder, federation, port, scenario, wait, say)
     except BaseException:
-        with _undisturbed():
+        with undisturbed():
             end(federation.mark, (read(folder) or federation).processes)
             _clear(folder)
         raise
@@ -187,7 +112,7 @@ def down(folder: Path) -> int:
     federation = read(folder)
     if federation is None:
         return 0
-    with _undisturbed():
+    with undisturbed():
         ended = end(federation.mark, federation.processes)
         _clear(folder)
     return ended
@@ -259,7 +184,12 @@ def _start(
         known = ["--root-certificates", str(keys / "ca.crt"), "--auth-supernode-private-key"]
         known += [str(keys / name)]
         command = [program("flower-supernode"), "--superlink", federation.address, "--host", HOST]
-        command += ["--port", str(port + 1 + number), "--node-config", _node_config(folder, federation, number)]
+        command += [
+            "--port",
+            str(port + 1 + number),
+            "--node-config",
+            _node_config(folder, federation, number),
+        ]
         federation = _begin(folder, federation, name, [*command, *(known if tls else ["--insecure"])])
     _wait_for_nodes(folder, federation, control, deadline)
     return federation
@@ -377,36 +307,6 @@ def _check_port(port: int) -> None:
             tried.bind((HOST, port))
         except OSError as error:
             raise InputError(
-                f"port {port} of {HOST}: {error.strerror}. Choose others with --port (the SuperLink takes it, "
-                "each node one of the next)."
+                f"port {port} of {HOST}: {error.strerror}. Choose others with --port (the SuperLink takes it, each "
+                "node one of the next)."
             ) from error
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ctrl-C waits until nothing is half ended."""
-    try:
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread, which no signal reaches
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _mark(value: object) -> str:
-    if not re.fullmatch(r"[0-9a-f]{32}", _text(value)):
-        raise ValueError(value)
-    return str(value)
-
-
-__all__ = ["FOLDER", "Federation", "down", "living", "read", "status", "up"]

@@ -20,8 +20,8 @@ Folder = Annotated[
     Path, typer.Option("--dir", metavar="FOLDER", help="The folder of its own that holds all its state.")
 ]
 SEEDED = (
-    "SEEDED NOISE, FOR TESTS ONLY: every node draws its noise from the scenario's seed. Who knows the seed can "
-    "take all noise away: no epsilon of a run here holds for anybody. Real data do not belong here."
+    "SEEDED NOISE, FOR TESTS ONLY: every node draws its noise from the scenario's seed. Who knows the seed "
+    "can take all noise away: no epsilon of a run here holds for anybody. Real data do not belong here."
 )
 PORT_SAYS = (
     "Its Control port has no login: every account of this machine can submit a run to it, and a run is code "
@@ -38,7 +38,8 @@ def up(
     scenario: Annotated[
         str | None,
         typer.Option(
-            metavar="SCENARIO", help="The plan that each node holds for itself; without, it follows who submits."
+            metavar="SCENARIO",
+            help="The plan that each node holds for itself; without, it follows who submits.",
         ),
     ] = None,
     seeded_noise: Annotated[
@@ -50,7 +51,8 @@ def up(
     """Start a SuperLink and SuperNodes on loopback, and return when all nodes are online."""
     from scenarios import federation
     from scenarios.asked import asked as read_asked
-    from scenarios.engines.superlink_files import with_absolute_paths
+    from scenarios.engines.bundle import with_absolute_paths
+    from scenarios.federation_state import FOLDER
 
     pinned = None if scenario is None else with_absolute_paths(read_asked(scenario, None, None))
     if seeded_noise:
@@ -64,8 +66,8 @@ def up(
         port=port,
         say=lambda line: print(line, file=sys.stderr),
     )
-    where = "" if folder == federation.FOLDER else f" --federation {shlex.quote(str(folder))}"
-    which = "" if folder == federation.FOLDER else f" --dir {shlex.quote(str(folder))}"
+    where = "" if folder == FOLDER else f" --federation {shlex.quote(str(folder))}"
+    which = "" if folder == FOLDER else f" --dir {shlex.quote(str(folder))}"
     lock = "TLS, nodes known by their keys" if tls else "not encrypted, any node may join"
     print(f"{nodes} node{'' if nodes == 1 else 's'} online, SuperLink on {started.address} ({lock}).")
     plan = "each node holds its own plan" if scenario else "the nodes follow whoever submits a run"
@@ -91,8 +93,9 @@ def status(folder: Folder = Path("federation"), json_: Json = False) -> None:
 def down(folder: Folder = Path("federation")) -> None:
     """End the federation of a folder: no process is left. Budgets, logs and records stay."""
     from scenarios import federation
+    from scenarios.federation_state import read
 
-    there = federation.read(folder) is not None
+    there = read(folder) is not None
     ended = federation.down(folder)
     if there:
         print(f"Ended {ended} process{'' if ended == 1 else 'es'}; none is left. {folder} may be removed.")

@@ -1,4 +1,4 @@
-"""Keys and certificates of a federation on loopback: its authority, the SuperLink's certificate, node keys."""
+"""Keys and certificates of a federation on loopback: authority, SuperLink's certificate, node keys."""
 
 from __future__ import annotations
 

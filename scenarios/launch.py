@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedprivacy.errors import InputError
@@ -70,6 +71,9 @@ def engine_of(
     workers: int | None = None,
     gpus_per_worker: float | None = None,
     ray_address: str | None = None,
+    superlink: str | None = None,
+    root_certificates: Path | None = None,
+    federation: Path | None = None,
 ) -> Engine:
     """The engine that a user asks for.
 
@@ -78,13 +82,27 @@ def engine_of(
         workers: `--workers`, None for one a core.
         gpus_per_worker: `--gpus-per-worker`, for ray alone.
         ray_address: `--ray-address`, for ray alone.
+        superlink: `--superlink`, for superlink alone, as the next two (`federation_state.target_of`).
+        root_certificates: `--root-certificates`.
+        federation: `--federation`.
 
     Raises:
         InputError: if there is no such engine, or not here, or an option is out of range or not for it.
     """
-    if name not in OPENERS:
-        raise InputError(f"--engine {name}: unknown engine. This version has: {', '.join(OPENERS)}.")
+    if name not in (*OPENERS, *REMOTE):
+        known = ", ".join((*OPENERS, *REMOTE))
+        raise InputError(f"--engine {name}: unknown engine. This version has: {known}.")
     only_ray = {"--gpus-per-worker": gpus_per_worker, "--ray-address": ray_address}
+    only_remote = {
+        "--superlink": superlink,
+        "--root-certificates": root_certificates,
+        "--federation": federation,
+    }
+    if name in REMOTE and workers is not None:
+        raise InputError(f"--workers {workers}: not with --engine {name}: the nodes do the work there.")
+    for option, place in only_remote.items():
+        if name not in REMOTE and place is not None:
+            raise InputError(f"{option} {place}: only with --engine superlink; here it is {name}.")
     if name != "ray":
         for option, value in only_ray.items():
             if value is not None:
@@ -155,5 +173,7 @@ def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool
 
 Opener = Callable[["Engine", "Scenario", "Fleet", bool], AbstractContextManager[Launched]]
 
+# Engines whose ServerApp runs elsewhere too: a run is submitted, and its record brought home.
+REMOTE = ("superlink",)
 # A new engine has its place here, and its options in `Engine` and `engine_of`.
 OPENERS: dict[str, Opener] = {"embedded": _embedded}

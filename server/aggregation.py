@@ -72,9 +72,10 @@ def aggregate(
     return total
 
 
-def message_number(message: Message) -> int:
-    """The number of the request that a reply answers, from its group id `round/number`."""
-    return int(message.metadata.group_id.rpartition("/")[2])
+def message_number(message: Message) -> int | None:
+    """The number of the request that a reply answers, from its group id `round/number`; None without one."""
+    number = message.metadata.group_id.rpartition("/")[2]
+    return int(number) if number.isascii() and number.isdigit() else None
 
 
 def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
@@ -82,7 +83,10 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
     waiting: dict[int, Message] = {}
     turn = 0
     for message in replies:
-        waiting[message_number(message)] = message
+        number = message_number(message)
+        if number is None or number < turn:
+            continue  # it answers nothing that was asked, or what was answered before
+        waiting[number] = message
         while turn in waiting:
             yield turn, waiting.pop(turn)
             turn += 1

@@ -33,8 +33,10 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
 from server.aggregation import RoundTotal
+from server.home import Home, going_home
 from server.hosts import find_hosts
 from server.optimizers import server_optimizer
+from server.polling import PollingGrid
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation
 
@@ -207,26 +209,29 @@ app = ServerApp()
 @app.main()
 def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
-    scenario = scenario_of_app(str(context.run_config["scenario"]))
-    out = Path(str(context.run_config["out"])).expanduser()
-    if isinstance(scenario, Statistics):
-        directory = _ask(grid, scenario, out)
-    else:
-        directory = _train(grid, scenario, out, code_allowed(context.run_config))
+    with going_home(context.run_config) as home:
+        scenario = scenario_of_app(str(context.run_config["scenario"]))
+        out = Path(str(context.run_config["out"])).expanduser()
+        if isinstance(scenario, Statistics):
+            directory = _ask(PollingGrid(grid), scenario, out, home)
+        else:
+            directory = _train(PollingGrid(grid), scenario, out, code_allowed(context.run_config), home)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
 
-def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool) -> RunDirectory:
+def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool, home: Home) -> RunDirectory:
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+    home.begin(directory)
     # The nodes read their plan from the same run config: they would follow whoever submits another.
     record = RunRecord(
         scenario,
         plan,
         directory,
         command="flwr run .",
+        on_round=home.event,
         held=False,
         tested=people.tests_clients(scenario.evaluation.on),
         candidates=candidates_of(scenario, model),
@@ -237,11 +242,20 @@ def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool) -> RunDirec
     return directory
 
 
-def _ask(grid: Grid, scenario: Statistics, out: Path) -> RunDirectory:
+def _ask(grid: Grid, scenario: Statistics, out: Path, home: Home) -> RunDirectory:
     plan = statistics_plan_of(scenario)
     who = people_of(scenario, plan)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=False))
+    home.begin(directory)
     key = statistics_streams(scenario, who).run
-    record = StatisticsRecord(scenario, plan, directory, command="flwr run .", held=False, noise_key=key)
+    record = StatisticsRecord(
+        scenario,
+        plan,
+        directory,
+        command="flwr run .",
+        on_query=home.event,
+        held=False,
+        noise_key=key,
+    )
     serve_statistics(grid, record, who)
     return directory

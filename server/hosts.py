@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import cast
+from collections.abc import Iterable
 
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
@@ -11,6 +11,9 @@ from flwr.serverapp import Grid
 from fedprivacy.errors import RunError
 
 HOSTS_TIMEOUT = 120.0
+_ANSWER_TIMEOUT = 60.0  # a node starts a process, which imports torch, before it can answer
+# Flower's codes where a node is gone or too late, which may pass; they have no public names.
+_ABSENT = (3, 4, 5)
 
 
 def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[int, int]:
@@ -19,23 +22,52 @@ def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[i
     Nodes may register after the ServerApp has started, so it asks until every host has a node.
 
     Raises:
-        RunError: if hosts have no node after `timeout` seconds, or a node cannot answer.
+        RunError: if hosts have no node after `timeout` seconds, or a node cannot answer, or answers what no
+            node can.
     """
     deadline = time.monotonic() + timeout
     while True:
-        served: dict[int, int] = {}
+        nodes = sorted(grid.get_node_ids(), reverse=True)
         questions = [
             Message(RecordDict({"ask": ConfigRecord()}), dst_node_id=node, message_type="query")
-            for node in sorted(grid.get_node_ids(), reverse=True)
+            for node in nodes
         ]
-        for reply in sorted(grid.send_and_receive(questions), key=lambda m: -m.metadata.src_node_id):
-            if reply.has_error():
-                raise RunError(f"a node cannot say which clients live there: {reply.error.reason}")
-            hosts_here = cast("list[int]", reply.content.config_records["hosts"]["hosts"])
-            served |= dict.fromkeys(hosts_here, reply.metadata.src_node_id)
+        left = max(1.0, deadline - time.monotonic())
+        served = _served(grid.send_and_receive(questions, timeout=min(_ANSWER_TIMEOUT, left)), nodes, hosts)
         missing = sorted(set(range(hosts)) - set(served))
         if not missing:
             return {host: served[host] for host in range(hosts)}
         if time.monotonic() > deadline:
-            raise RunError(f"no node serves the logical hosts {missing} after {timeout:.0f} s")
+            raise RunError(
+                f"no node serves the logical hosts {missing} after {timeout:.0f} s; {len(nodes)} "
+                f"node{' is' if len(nodes) == 1 else 's are'} online."
+            )
         time.sleep(0.5)
+
+
+def _served(replies: Iterable[Message], nodes: list[int], hosts: int) -> dict[int, int]:
+    served: dict[int, int] = {}
+    for reply in sorted(replies, key=lambda m: -m.metadata.src_node_id):
+        if reply.has_error():
+            if reply.error.code in _ABSENT:
+                continue
+            raise RunError(f"a node cannot say which clients live there: {reply.error.reason}")
+        here = _hosts_of(reply)
+        if here is None or not set(here) <= set(range(hosts)) or reply.metadata.src_node_id not in nodes:
+            raise RunError(
+                f"node {reply.metadata.src_node_id} says that it serves the logical hosts {here}, of a "
+                f"scenario with {hosts}. It was started for another one, or runs another version."
+            )
+        served |= dict.fromkeys(here, reply.metadata.src_node_id)
+    return served
+
+
+def _hosts_of(reply: Message) -> list[int] | None:
+    """The hosts that a node names; None if its answer is none."""
+    try:
+        here = reply.content.config_records["hosts"]["hosts"]
+    except KeyError:
+        return None
+    if not isinstance(here, list) or not all(type(host) is int for host in here):
+        return None
+    return [host for host in here if isinstance(host, int)]

@@ -54,8 +54,8 @@ class Link:
             check_certificate(link.root_certificates)
         elif not link.loopback:
             raise InputError(
-                f"--superlink {address}: another machine is spoken to through TLS only. Give the certificate of "
-                "the authority that signed the SuperLink's: --root-certificates FILE"
+                f"--superlink {address}: another machine is spoken to through TLS only. Give the certificate "
+                "of the authority that signed the SuperLink's: --root-certificates FILE"
             )
         return link
 
@@ -78,8 +78,8 @@ def check_certificate(path: Path) -> None:
         x509.load_pem_x509_certificates(path.read_bytes())
     except OSError as error:
         raise InputError(
-            f"--root-certificates {path}: {error.strerror}. Give the file of the authority (ca.crt) that signed "
-            "the SuperLink's certificate."
+            f"--root-certificates {path}: {error.strerror}. Give the file of the authority (ca.crt) that "
+            "signed the SuperLink's certificate."
         ) from error
     except ValueError as error:
         raise InputError(
@@ -96,7 +96,9 @@ def program(name: str) -> str:
     beside = Path(sys.executable).parent / name
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
-        raise InputError(f"the command {name} is not here. It comes with flwr: pip install 'flwr>=1.41,<1.43'")
+        raise InputError(
+            f"the command {name} is not here. It comes with flwr: pip install 'flwr>=1.41,<1.43'"
+        )
     return found
 
 
@@ -212,7 +214,9 @@ class Control:
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
-            raise RunError(f"the SuperLink {self.link.address} did not answer within {limit:.0f} s.") from error
+            raise RunError(
+                f"the SuperLink {self.link.address} did not answer within {limit:.0f} s."
+            ) from error
         answer = _json(done.stdout)
         if done.returncode == 0 and answer.get("success", True) and answer:
             return answer

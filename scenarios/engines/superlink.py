@@ -1,0 +1,196 @@
+"""The superlink engine: a run on Flower's deployment engine, submitted from here, its record brought home."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.errors import FedPrivacyError, RunError
+from fedprivacy.homecoming import Result, new_token
+from fedprivacy.rechecking import checked_document
+from fedprivacy.record import broken_off
+from fedprivacy.report import write as write_report
+from fedprivacy.runs import RunDirectory
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.statistics import Statistics
+from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
+from scenarios.engines.control import Control
+from scenarios.engines.following import Following
+from scenarios.federation_cli import SEEDED
+from scenarios.federation_state import Target
+from scenarios.interrupts import deferred, undisturbed
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+
+def run(
+    scenario: Scenario | Statistics,
+    out: Path,
+    target: Target,
+    *,
+    allow_code: bool = False,
+    command: str = "",
+    on_event: OnEvent | None = None,
+) -> dict[str, Any]:
+    """Runs a scenario on a federation; its record comes to a new directory under `out`.
+
+    Args:
+        scenario: What to run.
+        out: Where run directories go.
+        target: The federation.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+        command: The command that was given, for the record.
+        on_event: Called with each round's or query's event.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: if a file that the scenario names is not there.
+        RunError: if the run fails there, or its record does not come home whole.
+        KeyboardInterrupt: if the user ends it; the run is stopped there as well.
+    """
+    if target.on_this_machine:
+        scenario = with_absolute_paths(scenario)
+    if target.noise == "seeded":
+        print(SEEDED, file=sys.stderr)
+    arriving = _Arriving(scenario, out, command, target)
+    with tempfile.TemporaryDirectory(prefix="fedprivacy-") as name:
+        folder = Path(name)
+        control, token = Control(target.link, folder / "flower"), new_token()
+        config = write_run_config(
+            folder / "run.toml",
+            scenario=scenario.to_toml(compare=False),
+            allow_code=allow_code,
+            noise=target.noise,
+            record=token,
+        )
+        following: Following | None = None
+        try:
+            with deferred():  # a run that was submitted and not noted could not be stopped
+                following = Following(control, control.submit(make_app(folder), config), token, on_event)
+            print(f"Run {following.run} on {target.link.address}", file=sys.stderr)
+            result = following.follow()
+        except KeyboardInterrupt:
+            with undisturbed():
+                if following is not None:
+                    _stop(control, following.run)
+                    arriving.broken_off(following, "interrupted", "interrupted by the user")
+            raise
+        except RunError as error:
+            with undisturbed():
+                if following is not None:
+                    _stop(control, following.run, quietly=True)
+                    arriving.broken_off(following, "failed", str(error))
+            raise
+    return arriving.whole(result)
+
+
+class _Arriving:
+    """The record at home.
+
+    Args:
+        scenario: What was submitted.
+        out: Where run directories go.
+        command: The command that was given.
+        target: Where it ran.
+    """
+
+    def __init__(self, scenario: Scenario | Statistics, out: Path, command: str, target: Target) -> None:
+        self.scenario, self.out, self.command, self.target = scenario, out, command, target
+
+    def whole(self, result: Result) -> dict[str, Any]:
+        """The document of a record that came home, once it is written and accounted for again.
+
+        Raises:
+            RunError: if the run failed, or the record is not one of this scenario.
+        """
+        failed = None
+        if result.status != "finished":
+            failed = RunError(
+                f"the run failed on the SuperLink's side: {result.error or 'it does not say why'}"
+            )
+        if "run.json" not in result.files:
+            raise failed or RunError("the run ended without a record.")
+        document = self._write(result)
+        if result.left_out:
+            print(
+                f"{result.left_out} is too large for the way home; it is in {result.path} on the SuperLink's "
+                "machine.",
+                file=sys.stderr,
+            )
+        if failed is None and document.get("status") != "finished":
+            failed = RunError(f"the run's record says {document.get('status')}: {document.get('error')}")
+        if failed is not None:
+            raise RunError(f"{failed}\nHow far it came: {document['path']}") from None
+        return document
+
+    def broken_off(self, following: Following, status: str, error: str) -> None:
+        """Writes what is known of a run whose record did not come: all that was planned is charged."""
+        try:
+            result = following.arrivals.result()
+            if "run.json" not in result.files:
+                return
+            document = self._write(result, status, error)
+        except (FedPrivacyError, OSError) as problem:
+            print(f"Nothing of the record is here: {problem}", file=sys.stderr)
+            return
+        print(f"What is known of the run: {document['path']}", file=sys.stderr)
+
+    def _write(self, result: Result, status: str | None = None, error: str | None = None) -> dict[str, Any]:
+        text = self.scenario.to_toml(compare=False)
+        if result.files.get("scenario.toml", b"").decode(errors="replace") != text:
+            raise RunError("the record that came home is of another scenario.")
+        try:
+            document = json.loads(result.files["run.json"])
+            if status is not None:
+                known = document["kind"] == "run"
+                document = (
+                    broken_off(document, status, str(error)) if known else {**document, "status": status}
+                )
+                document["error"] = error
+            directory = RunDirectory.create(self.out, self.scenario.name, text)
+            document |= {"path": str(directory.path), "command": self.command, "engine": self._engine(result)}
+            directory.write_document(document)
+            for name, data in result.files.items():
+                if name.startswith("checkpoint/"):
+                    (directory.path / "checkpoint").mkdir(exist_ok=True)
+                    (directory.path / name).write_bytes(data)
+            lines = "".join(json.dumps(event) + "\n" for event in result.events)
+            directory.write("events.jsonl", lines)
+            document = checked_document(directory.path)
+            write_report(document, directory.path)
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise RunError(f"what came home is no record: {type(problem).__name__}: {problem}") from problem
+        except FedPrivacyError as problem:
+            raise RunError(f"what came home is no record: {problem}") from problem
+        return document
+
+    def _engine(self, result: Result) -> dict[str, Any]:
+        """Where it ran, and what the far side's own copy is called."""
+        return {
+            "engine": "superlink",
+            "address": self.target.link.address,
+            "noise": self.target.noise,
+            "path": result.path,
+        }
+
+
+def _stop(control: Control, run: int, *, quietly: bool = False) -> None:
+    """Stops a run that may have ended already."""
+    problem = ""
+    for _ in range(3):
+        try:
+            if control.status(run)[0].startswith("finished"):
+                return
+            control.stop(run)
+            print(f"Stopped run {run}.", file=sys.stderr)
+            return
+        except RunError as error:
+            problem = str(error)
+    if not quietly:
+        print(f"Run {run} may still be running: {problem}", file=sys.stderr)

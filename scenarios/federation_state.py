@@ -1,0 +1,148 @@
+"""What federation.json says of a federation on this machine, and which federation a run is for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fedprivacy.errors import InputError, RunError
+from scenarios.engines.control import Link
+from scenarios.federation_processes import Started
+
+FOLDER = Path("federation")
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A federation that was started here, as federation.json keeps it.
+
+    Args:
+        address: Of the SuperLink, host:port.
+        root_certificates: The authority's file; None: without TLS.
+        nodes: How many nodes there are.
+        noise: "system", or "seeded" for tests.
+        scenario: The plan that every node holds for itself, a file; None: each follows who submits.
+        mark: What every process has in its environment.
+        processes: Those that were started.
+    """
+
+    address: str
+    root_certificates: str | None
+    nodes: int
+    noise: str
+    scenario: str | None
+    mark: str
+    processes: tuple[Started, ...] = ()
+
+    @property
+    def link(self) -> Link:
+        """How it is reached."""
+        return Link(self.address, None if self.root_certificates is None else Path(self.root_certificates))
+
+    def alive(self) -> bool:
+        """Whether every process that was started is there."""
+        return bool(self.processes) and all(process.runs() for process in self.processes)
+
+    def write(self, folder: Path) -> None:
+        """Writes federation.json."""
+        part = folder / "federation.json.part"
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+            json.dump({"schema": 1, **asdict(self)}, stream, indent=2)
+        os.replace(part, folder / "federation.json")
+
+
+def read(folder: Path) -> Federation | None:
+    """The federation of a folder; None where there is none.
+
+    Raises:
+        InputError: if its federation.json is damaged.
+    """
+    path = folder / "federation.json"
+    try:
+        document = json.loads(path.read_text())
+        processes = tuple(
+            Started(str(one["name"]), int(one["pid"]), None if one["began"] is None else int(one["began"]))
+            for one in document["processes"]
+        )
+        certificates, scenario = document["root_certificates"], document["scenario"]
+        return Federation(
+            address=_text(document["address"]),
+            root_certificates=None if certificates is None else _text(certificates),
+            nodes=int(document["nodes"]),
+            noise={"system": "system", "seeded": "seeded"}[document["noise"]],
+            scenario=None if scenario is None else _text(scenario),
+            mark=_mark(document["mark"]),
+            processes=processes,
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: damaged, so which processes belong to it is not known. End those by hand (`ps -ef | "
+            f"grep flower` names them), then remove the file."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Target:
+    """The federation that a run is for.
+
+    Args:
+        link: Its SuperLink.
+        noise: "system", or "seeded" where its nodes were started so, for tests.
+        on_this_machine: Whether it was started here, and its processes read this machine's files.
+    """
+
+    link: Link
+    noise: str = "system"
+    on_this_machine: bool = False
+
+
+def target_of(superlink: str | None, root_certificates: Path | None, folder: Path | None) -> Target:
+    """The federation that a user names.
+
+    Args:
+        superlink: `--superlink`, the address of one that runs elsewhere.
+        root_certificates: `--root-certificates`, for it.
+        folder: `--federation`, the folder of one that was started here; None: the usual one.
+
+    Raises:
+        InputError: if the options do not go together, or there is no such federation.
+        RunError: if its processes have ended.
+    """
+    if superlink is not None:
+        if folder is not None:
+            raise InputError("--superlink and --federation: give one of them.")
+        return Target(Link.of(superlink, root_certificates))
+    if root_certificates is not None:
+        raise InputError("--root-certificates: only with --superlink ADDRESS; a folder has its own.")
+    where = folder or FOLDER
+    federation = read(where)
+    if federation is None:
+        raise InputError(
+            f"--engine superlink: no federation is up in {where}. Start one (fedprivacy federation up "
+            "--nodes 3), or name one: --superlink HOST:PORT --root-certificates FILE, or --federation FOLDER"
+        )
+    if not federation.alive():
+        raise RunError(
+            f"the federation in {where} has ended, or part of it (fedprivacy federation status says which). "
+            "End it (fedprivacy federation down), and start it again."
+        )
+    return Target(federation.link, federation.noise, on_this_machine=True)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _mark(value: object) -> str:
+    if not re.fullmatch(r"[0-9a-f]{32}", _text(value)):
+        raise ValueError(value)
+    return str(value)
