@@ -307,6 +307,6 @@ def _check_port(port: int) -> None:
             tried.bind((HOST, port))
         except OSError as error:
             raise InputError(
-                f"port {port} of {HOST}: {error.strerror}. Choose others with --port (the SuperLink takes it, each "
-                "node one of the next)."
+                f"port {port} of {HOST}: {error.strerror}. Choose others with --port (the SuperLink takes it, "
+                "nodes the next ones)."
             ) from error

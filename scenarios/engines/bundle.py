@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tomli_w
 
@@ -82,7 +82,7 @@ def with_absolute_paths(scenario: Asked) -> Asked:
         if not Path(value).exists():
             raise InputError(f"data.{key} = {value!r}: there is no such file here.")
         changed[key] = str(Path(value).absolute())
-    return scenario.model_copy(update={"data": data.model_copy(update=changed)})
+    return cast("Asked", scenario.model_copy(update={"data": data.model_copy(update=changed)}))
 
 
 def _project() -> dict[str, Any]:
