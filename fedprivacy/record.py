@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy import __version__
+from fedprivacy.accounting.deployment import SIMULATION, Stated
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
 from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
@@ -67,6 +68,7 @@ class RunRecord:
         noise_key: What tells the noise of this run from that of others (`run_streams`).
         sizes: The records of each client (`Ledger`).
         way: How clients are trained, in words.
+        stated: What whoever submitted the run states of nodes that are not our own (`Ledger`).
     """
 
     def __init__(
@@ -84,10 +86,11 @@ class RunRecord:
         noise_key: str = "",
         sizes: NDArray[np.int64] | None = None,
         way: str | None = None,
+        stated: Stated = SIMULATION,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
-        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes)
+        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes, stated=stated)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
@@ -170,6 +173,7 @@ class RunRecord:
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
             "noise_key": self.noise_key,
+            "randomness": self.ledger.stated.to_json(held=self.ledger.held),
             "plan": plan.to_json(),
             "rounds": self.rounds,
             "final": {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": self.per_class},

@@ -14,6 +14,7 @@ from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
 from torch import nn
 
+from fedprivacy.accounting.deployment import Stated
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.analytics.plan import people_of
 from fedprivacy.analytics.plan import plan_of as statistics_plan_of
@@ -21,6 +22,7 @@ from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.analytics.streams import statistics_streams
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
+from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.errors import RunError
 from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
@@ -163,10 +165,17 @@ def federation_of(
 ) -> tuple[Federation, nn.Module]:
     """The server's side of a scenario before its first round, and the model to evaluate with.
 
+    Args:
+        grid: Flower's way to the nodes.
+        scenario: What is run.
+        ledger: What will be released; it holds the plan, and says where noise and cohorts come from.
+        people: The data, or what the server knows of them.
+        model: How the scenario's model is made.
+
     Raises:
         RunError: if a host has no node.
     """
-    streams = run_streams(scenario, people, model.code)
+    streams = streams_for(ledger.stated.noise, run_streams(scenario, people, model.code))
     module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     federation = Federation(
@@ -209,14 +218,16 @@ def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
     scenario = scenario_of_app(str(context.run_config["scenario"]))
     out = Path(str(context.run_config["out"])).expanduser()
+    noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
+    stated = Stated(context.run_config.get("pinned", False) is True, noise)
     if isinstance(scenario, Statistics):
-        directory = _ask(grid, scenario, out)
+        directory = _ask(grid, scenario, out, stated)
     else:
-        directory = _train(grid, scenario, out, code_allowed(context.run_config))
+        directory = _train(grid, scenario, out, stated, code_allowed(context.run_config))
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
 
-def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool) -> RunDirectory:
+def _train(grid: Grid, scenario: Scenario, out: Path, stated: Stated, allowed: bool) -> RunDirectory:
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
@@ -232,16 +243,19 @@ def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool) -> RunDirec
         candidates=candidates_of(scenario, model),
         noise_key=run_streams(scenario, people, model.code).run,
         sizes=people.partition.sizes,
+        stated=stated,
     )
     serve(grid, record, people, model)
     return directory
 
 
-def _ask(grid: Grid, scenario: Statistics, out: Path) -> RunDirectory:
+def _ask(grid: Grid, scenario: Statistics, out: Path, stated: Stated) -> RunDirectory:
     plan = statistics_plan_of(scenario)
     who = people_of(scenario, plan)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=False))
     key = statistics_streams(scenario, who).run
-    record = StatisticsRecord(scenario, plan, directory, command="flwr run .", held=False, noise_key=key)
+    record = StatisticsRecord(
+        scenario, plan, directory, command="flwr run .", held=False, noise_key=key, stated=stated
+    )
     serve_statistics(grid, record, who)
     return directory

@@ -1,0 +1,102 @@
+"""Who lives on a node, by whose scenario, and what its owner has said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from flwr.app import Context
+
+from clients.fleet import Fleet
+from clients.kept import Account
+from clients.owner import Owner
+from clients.refusals import kind, log
+from clients.respondents import Respondents
+from fedprivacy.entropy import SEEDED, check_noise, streams_for
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.statistics import Statistics
+
+Residents = Fleet | Respondents
+NOBODY = Owner()  # has said nothing
+
+
+@dataclass(frozen=True)
+class Residence:
+    """Who lives on a node.
+
+    Args:
+        residents: The clients of the scenario, of whom those on `hosts` live here.
+        hosts: The logical hosts that the node serves.
+        owner: What its owner has said: nothing, in a simulation.
+        account: Where what they have answered is kept; None: in Flower's node state.
+    """
+
+    residents: Residents
+    hosts: list[int]
+    owner: Owner = NOBODY
+    account: Account | None = None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the node holds its plan itself."""
+        return self.owner.pinned
+
+    def greet(self) -> None:
+        """Says in the node's log what its owner has to know when a run begins."""
+        for warning in self.owner.warnings(self.hosts):
+            log(warning)
+        if self.account is not None:
+            answers = self.account.read()
+            log(
+                f"account {self.account.file}: {len(answers)} clients have answered before"
+                if answers
+                else f"account {self.account.file}: begins, nobody has answered yet"
+            )
+
+
+def residence(context: Context) -> Residence:
+    """Who lives on the node of a Flower run: by its own scenario, or else by that of the run.
+
+    Raises:
+        Refusal: if the owner's configuration, scenario, data or account cannot be used.
+        InputError: if the run's scenario cannot be, on a node without one.
+    """
+    owner = Owner.of(context.node_config)
+    if owner.scenario is None:
+        noise = owner.noise or check_noise(context.run_config.get("noise", SEEDED), "run config")
+        source, allowed = str(context.run_config["scenario"]), code_allowed(context.run_config)
+        residents = _of_run(source, allowed, noise)
+        return Residence(residents, residents.hosts_of(context.node_config), owner)
+    assert owner.noise is not None  # of a pinned node it is known
+    with kind("scenario"):
+        scenario = own_scenario(owner.scenario, owner.named)
+        residents = _own(owner.scenario, owner.allow_code, owner.noise)
+    account = None if owner.home is None else Account.open(owner.home, scenario)
+    with kind("node-config"):
+        hosts = residents.hosts_of(context.node_config)
+    return Residence(residents, hosts, owner, account)
+
+
+@lru_cache(maxsize=2)
+def _of_run(source: str, allow_code: bool, noise: str) -> Residents:
+    return _residents(scenario_of_app(source), allow_code, noise)
+
+
+@lru_cache(maxsize=4)
+def _own(text: str, allow_code: bool, noise: str) -> Residents:
+    return _residents(own_scenario(text), allow_code, noise)
+
+
+def _residents(scenario: AnyScenario, allow_code: bool, noise: str) -> Residents:
+    if isinstance(scenario, Statistics):
+        respondents = Respondents.of(scenario)
+        return replace(respondents, streams=streams_for(noise, respondents.streams))
+    if noise != SEEDED and scenario.training.trainer == "opacus":
+        raise InputError(
+            'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
+            'system. Set trainer = "fedprivacy".'
+        )
+    fleet = Fleet.of(scenario, allow_code=allow_code)
+    return replace(fleet, streams=streams_for(noise, fleet.streams))
