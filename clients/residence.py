@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
 from flwr.app import Context
 
-from clients.fleet import Fleet
+from clients.fleet import Fleet, hosts_here
 from clients.kept import Account
 from clients.owner import Owner
 from clients.refusals import kind, log
 from clients.respondents import Respondents
+from fedprivacy.data import npz
+from fedprivacy.data.on_nodes import agreed_sizes, of_node
+from fedprivacy.data.population import Population
 from fedprivacy.entropy import SEEDED, check_noise, streams_for
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, Refusal
+from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
@@ -66,16 +71,16 @@ def residence(context: Context) -> Residence:
     owner = Owner.of(context.node_config)
     if owner.scenario is None:
         noise = owner.noise or check_noise(context.run_config.get("noise", SEEDED), "run config")
-        source, allowed = str(context.run_config["scenario"]), code_allowed(context.run_config)
-        residents = _of_run(source, allowed, noise)
+        residents = _of_run(str(context.run_config["scenario"]), code_allowed(context.run_config), noise)
         return Residence(residents, residents.hosts_of(context.node_config), owner)
-    assert owner.noise is not None  # of a pinned node it is known
     with kind("scenario"):
         scenario = own_scenario(owner.scenario, owner.named)
-        residents = _own(owner.scenario, owner.allow_code, owner.noise)
-    account = None if owner.home is None else Account.open(owner.home, scenario)
     with kind("node-config"):
-        hosts = residents.hosts_of(context.node_config)
+        hosts = hosts_here(scenario.federation.hosts, context.node_config)
+    with kind("data"):
+        stamp = None if owner.data is None else npz.stamp(owner.data)
+    residents = _of_owner(owner, tuple(hosts), stamp)
+    account = None if owner.home is None else Account.open(owner.home, scenario)
     return Residence(residents, hosts, owner, account)
 
 
@@ -85,11 +90,38 @@ def _of_run(source: str, allow_code: bool, noise: str) -> Residents:
 
 
 @lru_cache(maxsize=4)
-def _own(text: str, allow_code: bool, noise: str) -> Residents:
-    return _residents(own_scenario(text), allow_code, noise)
+def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] | None) -> Residents:
+    """The clients of a pinned node; `stamp` changes when its records do."""
+    assert owner.scenario is not None  # it is pinned,
+    assert owner.noise is not None  # so that this is known
+    scenario = own_scenario(owner.scenario, owner.named)
+    if not isinstance(scenario, Scenario) or not isinstance(scenario.data, OnNodes):
+        if owner.data is not None:
+            raise Refusal(
+                f"node config: data = {owner.data}: the node's scenario has data of its own. Leave it out, "
+                'or pin a scenario with data.name = "on-nodes".',
+                "node-config",
+            )
+        with kind("scenario"):
+            return _residents(scenario, owner.allow_code, owner.noise)
+    if owner.data is None:
+        raise Refusal(
+            "node config: the node's scenario says that records are on nodes, and this one was given none. "
+            "Add data = PATH.",
+            "node-config",
+        )
+    exact = scenario.privacy.unit == "example" and scenario.privacy.adjacency != "add-remove"
+    clients = np.arange(scenario.population)
+    with kind("data"):
+        here = clients[np.isin(clients % scenario.federation.hosts, hosts)]
+        people = of_node(scenario.data, owner.data, here, exact=exact)
+    with kind("scenario"):
+        return _residents(scenario, owner.allow_code, owner.noise, people)
 
 
-def _residents(scenario: AnyScenario, allow_code: bool, noise: str) -> Residents:
+def _residents(
+    scenario: AnyScenario, allow_code: bool, noise: str, people: Population | None = None
+) -> Residents:
     if isinstance(scenario, Statistics):
         respondents = Respondents.of(scenario)
         return replace(respondents, streams=streams_for(noise, respondents.streams))
@@ -98,5 +130,8 @@ def _residents(scenario: AnyScenario, allow_code: bool, noise: str) -> Residents
             'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
             'system. Set trainer = "fedprivacy".'
         )
-    fleet = Fleet.of(scenario, allow_code=allow_code)
+    # Of records what is reckoned with is what was agreed, and not what a node happens to have.
+    agreed = isinstance(scenario.data, OnNodes) and scenario.privacy.unit == "example"
+    sizes = agreed_sizes(scenario.data) if agreed and isinstance(scenario.data, OnNodes) else None
+    fleet = Fleet.of(scenario, people, sizes=sizes, allow_code=allow_code)
     return replace(fleet, streams=streams_for(noise, fleet.streams))

@@ -24,7 +24,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.models import Evaluation
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import OnNodes, Scenario
 
 # Who knows the seed knows the noise of a simulation.
 # Who can guess the seed, or the data, can try a guess against a digest.
@@ -47,6 +47,10 @@ TUNING_UNSTATED = (
 TESTED_NOTE = (
     "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
     "guarantee here holds against those who see them."
+)
+UNTESTED_NOTE = (
+    "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
+    "here of how good the model is."
 )
 _LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 OnRound = Callable[[dict[str, Any]], None]
@@ -193,7 +197,11 @@ class RunRecord:
             },
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
-            "notes": [scenario.tuning or TUNING_UNSTATED, *[TESTED_NOTE] * self.ledger.tested],
+            "notes": [
+                scenario.tuning or TUNING_UNSTATED,
+                *[TESTED_NOTE] * self.ledger.tested,
+                *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
+            ],
             "performance": {
                 "seconds": round(seconds, 3),
                 "clients_per_second": round(trained / training, 1) if training else None,
