@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -14,15 +13,17 @@ from numpy.typing import NDArray
 
 from clients.crew import Crew
 from clients.fleet import Budgets, Fleet
+from clients.kept import KeptBudgets, answered, keep_answered
 from clients.messages import parts_of, reply_to
+from clients.owner import is_pinned
+from clients.refusals import kind, kinds_only
+from clients.residence import Residence, Residents, residence
 from clients.respondents import Answered, Respondents
 from clients.training import answer
+from clients.vetting import vet, vet_query
 from fedprivacy.errors import Refusal
-from fedprivacy.protocol import AskRequest, Faults, TrainRequest
-from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
-from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.protocol import AskReply, AskRequest, Faults, TrainRequest
 
-Residents = Fleet | Respondents
 Kind = TypeVar("Kind", Fleet, Respondents)
 
 
@@ -34,41 +35,51 @@ def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None =
         mods: Flower mods around every handler; a malicious participant is one.
         crew: Who trains them; None: this process.
     """
-    return _app(lambda context: residents, mods, crew)
+    return _app(lambda context: Residence(residents, residents.hosts_of(context.node_config)), mods, crew)
 
 
 def _app(
-    residents_of: Callable[[Context], Residents], mods: Sequence[Mod] = (), crew: Crew | None = None
+    residence_of: Callable[[Context], Residence], mods: Sequence[Mod] = (), crew: Crew | None = None
 ) -> ClientApp:
     client_app = ClientApp(mods=list(mods))
 
     @client_app.query()
     def query(message: Message, context: Context) -> Message:
         """Says which logical hosts live here."""
-        hosts = residents_of(context).hosts_of(context.node_config)
-        return Message(RecordDict({"hosts": ConfigRecord({"hosts": hosts})}), reply_to=message)
+        with kinds_only(is_pinned(context.node_config)):
+            here = residence_of(context)
+            here.greet()
+            return Message(RecordDict({"hosts": ConfigRecord({"hosts": here.hosts})}), reply_to=message)
 
     @client_app.train()
     def train(message: Message, context: Context) -> Message:
         """Trains a chunk of clients and replies with what privacy lets out."""
-        fleet = _of_kind(residents_of(context), Fleet)
-        request = TrainRequest.of(*parts_of(message))
-        budgets = _load(context.state, fleet)
-        reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config), crew)
-        _store(context.state, budgets)
-        if reply.faults != faults:
-            _keep(context, request.round, faults)
-        return reply_to(message, *reply.parts())
+        with kinds_only(is_pinned(context.node_config)):
+            here = residence_of(context)
+            fleet = _of_kind(here.residents, Fleet)
+            with kind("request"):
+                request = TrainRequest.of(*parts_of(message))
+            if here.pinned:
+                vet(fleet, request, here.hosts)
+            budgets = _budgets(context.state, here, fleet)
+            reply, faults = answer(fleet, budgets, request, here.hosts, crew)
+            _store(context.state, budgets)
+            if reply.faults != faults:
+                _keep(context, request.round, faults)
+            return reply_to(message, *reply.parts())
 
     @client_app.query("statistic")
     def statistic(message: Message, context: Context) -> Message:
         """Asks a chunk of clients one query and replies with what privacy lets out."""
-        respondents = _of_kind(residents_of(context), Respondents)
-        answered = _answered(context, respondents)
-        hosts = respondents.hosts_of(context.node_config)
-        reply = respondents.answer(AskRequest.of(*parts_of(message)), answered, hosts)
-        context.state["answered"] = ArrayRecord({"answered": Array(answered)})
-        return reply_to(message, *reply.parts())
+        with kinds_only(is_pinned(context.node_config)):
+            here = residence_of(context)
+            respondents = _of_kind(here.residents, Respondents)
+            with kind("request"):
+                request = AskRequest.of(*parts_of(message))
+            if here.pinned:
+                vet_query(respondents, request, here.hosts)
+            reply = _asked(context.state, here, respondents, request)
+            return reply_to(message, *reply.parts())
 
     return client_app
 
@@ -80,11 +91,24 @@ def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
     return residents
 
 
-def _answered(context: Context, respondents: Respondents) -> Answered:
-    """Which clients have answered which query, as Flower's node state keeps it over all messages."""
-    if "answered" not in context.state:
+def _asked(state: RecordDict, here: Residence, who: Respondents, request: AskRequest) -> AskReply:
+    """The reply to a query; which client has answered which is kept over all messages."""
+    account = here.account
+    if account is None:
+        marks = _answered(state, who)
+        reply = who.answer(request, marks, here.hosts)
+        state["answered"] = ArrayRecord({"answered": Array(marks)})
+        return reply
+    with account.locked():
+        marks = answered(account, who.fresh().shape)
+        return who.answer(request, marks, here.hosts, keep=lambda: keep_answered(account, marks))
+
+
+def _answered(state: RecordDict, respondents: Respondents) -> Answered:
+    """Which clients have answered which query, as Flower's node state keeps it."""
+    if "answered" not in state:
         return respondents.fresh()
-    return context.state.array_records["answered"]["answered"].numpy()
+    return state.array_records["answered"]["answered"].numpy()
 
 
 def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
@@ -101,9 +125,16 @@ def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
         _store(state, Budgets(counts, budgets.last, budgets.cap))
 
 
-def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
+def _budgets(state: RecordDict, here: Residence, fleet: Fleet) -> Budgets | None:
+    """What the clients have left: by the node's account, or else in this Flower run."""
+    if here.account is not None:
+        return KeptBudgets(here.account, fleet.plan.population, fleet.plan.answers)
+    return _load(state, fleet, always=here.pinned)
+
+
+def _load(state: RecordDict, fleet: Fleet, *, always: bool = False) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    if fleet.plan.trust != "local":
+    if fleet.plan.trust != "local" and not always:
         return None
     # What the noise was made for, even where the scenario allows more answers than it has rounds.
     cap = fleet.plan.answers
@@ -114,7 +145,7 @@ def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
 
 
 def _store(state: RecordDict, budgets: Budgets | None) -> None:
-    if budgets is not None:
+    if budgets is not None and not isinstance(budgets, KeptBudgets):
         state["budgets"] = ArrayRecord(
             {"counts": Array(budgets.counts), "last": Array(np.asarray(budgets.last))}
         )
@@ -136,19 +167,4 @@ def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
     return sum((_faults(state, round) for state in states), Faults())
 
 
-@lru_cache(maxsize=2)
-def _residents(source: str, allow_code: bool) -> Residents:
-    scenario = scenario_of_app(source)
-    if isinstance(scenario, Statistics):
-        return Respondents.of(scenario)
-    return Fleet.of(scenario, allow_code=allow_code)
-
-
-def _residents_of_run(context: Context) -> Residents:
-    # A node that was started with a scenario of its own serves no other plan, whoever submits the run. Its
-    # budgets are those of one Flower run: who submits another begins anew.
-    own = context.node_config.get("scenario")
-    return _residents(str(own or context.run_config["scenario"]), code_allowed(context.run_config))
-
-
-app = _app(_residents_of_run)
+app = _app(residence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,13 +56,20 @@ class Respondents:
         """Nobody has answered yet: shape (queries, population), 1 where a client has answered a query."""
         return np.zeros((len(self.plan.asks), self.plan.population), dtype=np.uint8)
 
-    def answer(self, request: AskRequest, answered: Answered, hosts: list[int]) -> AskReply:
+    def answer(
+        self,
+        request: AskRequest,
+        answered: Answered,
+        hosts: list[int],
+        keep: Callable[[], None] = lambda: None,
+    ) -> AskReply:
         """Serves a request as the clients' own plan allows: each client answers each query once.
 
         Args:
             request: What the server asks for.
             answered: As `fresh`; the clients that answer now are marked.
             hosts: The logical hosts that live on this node.
+            keep: Called once they are marked, before anything is told.
 
         Raises:
             Refusal: if the server asks for another plan than the clients agreed to.
@@ -77,6 +84,8 @@ class Respondents:
         ask, done = self.plan.asks[request.query], answered[request.query]
         willing: Ids = request.clients[done[request.clients] == 0]
         done[willing] = 1
+        if len(willing):
+            keep()
         # A client answers a query once, so the first of those that answer keys a draw of their own.
         first = int(willing[0]) if len(willing) else 0
         stream = self.streams.noise(f"answers/{ask.question.name}", member=first)

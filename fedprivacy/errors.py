@@ -60,4 +60,14 @@ class RunError(FedPrivacyError):
 
 
 class Refusal(FedPrivacyError):
-    """A client will not do what a server asks, since its own plan forbids it."""
+    """A client will not do what a server asks, since its own plan forbids it.
+
+    Args:
+        text: What is refused and why, for the owner of the data.
+        kind: Which kind of refusal it is, which depends on no data: all that a server hears of a node that
+            holds its plan itself (`clients.refusals`).
+    """
+
+    def __init__(self, text: str, kind: str = "plan") -> None:
+        self.kind = kind
+        super().__init__(text)

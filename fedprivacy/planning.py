@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate, best, calibrated, described, unscaled
-from fedprivacy.data.population import population
+from fedprivacy.data.on_nodes import known
+from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
-from fedprivacy.scenario import PoissonTraining, ReplacementTraining, Scenario
+from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
 
 
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
@@ -35,7 +36,7 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     privacy = scenario.privacy
     plan = _without_noise(scenario, model)
     if plan.unit == "example":
-        check_sizes(plan, population(scenario.data).partition.sizes)
+        check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
         return plan
     if privacy.mechanism == "auto":
@@ -91,9 +92,14 @@ def batches_of(scenario: Scenario) -> Batches:
 def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
     """The number of coordinates of an update: the model's parameters."""
     if model is None:
-        people = population(scenario.data)
+        people = _people(scenario)
         model = blueprint(scenario.model, people.features, people.dataset.classes)
     return len(flat_weights(model.build(0)))
+
+
+def _people(scenario: Scenario) -> Population:
+    """The data, or of those on nodes what everybody knows: the same plan for the server and for each node."""
+    return known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
 
 def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
@@ -113,7 +119,7 @@ def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
         max_participations=privacy.max_participations,
         noise_draw=privacy.noise_draw,
         batches=batches,
-        least_records=int(population(scenario.data).partition.sizes.min()) if by_size else None,
+        least_records=int(_people(scenario).partition.sizes.min()) if by_size else None,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy import __version__
+from fedprivacy.accounting.deployment import SIMULATION, Stated
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
 from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
@@ -23,7 +24,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.models import Evaluation
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import OnNodes, Scenario
 
 # Who knows the seed knows the noise of a simulation.
 # Who can guess the seed, or the data, can try a guess against a digest.
@@ -47,6 +48,10 @@ TESTED_NOTE = (
     "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
     "guarantee here holds against those who see them."
 )
+UNTESTED_NOTE = (
+    "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
+    "here of how good the model is."
+)
 _LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 OnRound = Callable[[dict[str, Any]], None]
 
@@ -67,6 +72,7 @@ class RunRecord:
         noise_key: What tells the noise of this run from that of others (`run_streams`).
         sizes: The records of each client (`Ledger`).
         way: How clients are trained, in words.
+        stated: What whoever submitted the run states of nodes that are not our own (`Ledger`).
     """
 
     def __init__(
@@ -84,10 +90,11 @@ class RunRecord:
         noise_key: str = "",
         sizes: NDArray[np.int64] | None = None,
         way: str | None = None,
+        stated: Stated = SIMULATION,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
-        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes)
+        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes, stated=stated)
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
@@ -170,6 +177,7 @@ class RunRecord:
             "scenario": scenario.tables(),
             "scenario_digest": self._digest,
             "noise_key": self.noise_key,
+            "randomness": self.ledger.stated.to_json(held=self.ledger.held),
             "plan": plan.to_json(),
             "rounds": self.rounds,
             "final": {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": self.per_class},
@@ -189,7 +197,11 @@ class RunRecord:
             },
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
-            "notes": [scenario.tuning or TUNING_UNSTATED, *[TESTED_NOTE] * self.ledger.tested],
+            "notes": [
+                scenario.tuning or TUNING_UNSTATED,
+                *[TESTED_NOTE] * self.ledger.tested,
+                *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
+            ],
             "performance": {
                 "seconds": round(seconds, 3),
                 "clients_per_second": round(trained / training, 1) if training else None,

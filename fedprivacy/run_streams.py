@@ -34,7 +34,8 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     if isinstance(scenario.model, Code) and not code:
         raise ValueError("a model by code needs what tells it from other code of the same name")
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
-    settings["data"].pop("path", None)  # the digest says what the data are, wherever they lie
+    for place in ("path", "test"):  # the digest says what the data are, wherever they lie
+        settings["data"].pop(place, None)
     if code:
         settings["code"] = code
     # What says the same as before there was a choice keeps the noise that was drawn then.

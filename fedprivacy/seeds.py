@@ -9,7 +9,8 @@ and the purpose, the upper half of the counter is (round, member). Two streams n
 (each may draw 2^128 blocks), and none depends on the order in which streams are made, so a run
 gives the same numbers on any engine and any number of workers.
 
-Simulation-grade randomness: who knows the seed knows the noise. A deployment must not use it.
+Simulation-grade randomness: who knows the seed knows the noise. A deployment must not use it, and has
+`entropy.SystemStreams` instead.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ class Streams:
     ) -> Iterator[np.random.Generator]:
         """As `streams`, for noise and what is as secret: no other run has the same."""
         return self.streams(self._of_noise(purpose), members, round=round)
+
+    def cohort(self, round: int) -> np.random.Generator:
+        """The generator that draws who is asked in a round: two runs with one seed ask the same."""
+        return self.stream("cohort", round=round)
 
     def stream(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
         """The generator of one purpose, round and member (a client, or a chunk of clients)."""

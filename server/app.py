@@ -14,13 +14,16 @@ from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
 from torch import nn
 
+from fedprivacy.accounting.deployment import Stated
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.analytics.plan import people_of
 from fedprivacy.analytics.plan import plan_of as statistics_plan_of
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.analytics.streams import statistics_streams
 from fedprivacy.blueprint import Blueprint, blueprint
+from fedprivacy.data.on_nodes import for_server
 from fedprivacy.data.population import Population, population
+from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.errors import RunError
 from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
@@ -29,7 +32,7 @@ from fedprivacy.protocol import Faults
 from fedprivacy.record import RunRecord, round_event
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
 from server.aggregation import RoundTotal
@@ -126,6 +129,7 @@ def _play(
         if record.plan.trust == "local":
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
+        due = due and len(y) > 0  # of records on nodes there may be none to measure on
         quality = evaluate(module, federation.model, x, y, people.dataset.class_names) if due else None
         event = round_event(
             number,
@@ -165,10 +169,17 @@ def federation_of(
 ) -> tuple[Federation, nn.Module]:
     """The server's side of a scenario before its first round, and the model to evaluate with.
 
+    Args:
+        grid: Flower's way to the nodes.
+        scenario: What is run.
+        ledger: What will be released; it holds the plan, and says where noise and cohorts come from.
+        people: The data, or what the server knows of them.
+        model: How the scenario's model is made.
+
     Raises:
         RunError: if a host has no node.
     """
-    streams = run_streams(scenario, people, model.code)
+    streams = streams_for(ledger.stated.noise, run_streams(scenario, people, model.code))
     module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     federation = Federation(
@@ -212,15 +223,20 @@ def _main(grid: Grid, context: Context) -> None:
     with going_home(context.run_config) as home:
         scenario = scenario_of_app(str(context.run_config["scenario"]))
         out = Path(str(context.run_config["out"])).expanduser()
+        noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
+        stated = Stated(context.run_config.get("pinned", False) is True, noise)
         if isinstance(scenario, Statistics):
-            directory = _ask(PollingGrid(grid), scenario, out, home)
+            directory = _ask(PollingGrid(grid), scenario, out, stated, home)
         else:
-            directory = _train(PollingGrid(grid), scenario, out, code_allowed(context.run_config), home)
+            allowed = code_allowed(context.run_config)
+            directory = _train(PollingGrid(grid), scenario, out, stated, allowed, home)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
 
-def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool, home: Home) -> RunDirectory:
-    people = population(scenario.data)
+def _train(
+    grid: Grid, scenario: Scenario, out: Path, stated: Stated, allowed: bool, home: Home
+) -> RunDirectory:
+    people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
@@ -237,12 +253,13 @@ def _train(grid: Grid, scenario: Scenario, out: Path, allowed: bool, home: Home)
         candidates=candidates_of(scenario, model),
         noise_key=run_streams(scenario, people, model.code).run,
         sizes=people.partition.sizes,
+        stated=stated,
     )
     serve(grid, record, people, model)
     return directory
 
 
-def _ask(grid: Grid, scenario: Statistics, out: Path, home: Home) -> RunDirectory:
+def _ask(grid: Grid, scenario: Statistics, out: Path, stated: Stated, home: Home) -> RunDirectory:
     plan = statistics_plan_of(scenario)
     who = people_of(scenario, plan)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=False))
@@ -256,6 +273,7 @@ def _ask(grid: Grid, scenario: Statistics, out: Path, home: Home) -> RunDirector
         on_query=home.event,
         held=False,
         noise_key=key,
+        stated=stated,
     )
     serve_statistics(grid, record, who)
     return directory

@@ -32,7 +32,7 @@ class Chunk:
 
 def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids:
     """The ids of a round's cohort, sorted; clients without participations left are not drawn."""
-    stream = streams.stream("cohort", round=round)
+    stream = streams.cohort(round)
     eligible = ledger.eligible()
     if eligible is None:
         return plan.sampler.draw(plan.population, stream)

@@ -18,6 +18,7 @@ from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.analytics.releasing import release
 from fedprivacy.analytics.results import result, truth
 from fedprivacy.analytics.streams import statistics_streams
+from fedprivacy.entropy import streams_for
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.protocol import AskReply, AskRequest
@@ -79,7 +80,8 @@ def serve(grid: Grid, record: StatisticsRecord, people: People) -> None:
 def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
     plan, federation = record.plan, record.scenario.federation
     hosts = find_hosts(grid, federation.hosts)
-    streams, everybody = statistics_streams(record.scenario, people), np.arange(plan.population)
+    streams = streams_for(record.stated.noise, statistics_streams(record.scenario, people))
+    everybody = np.arange(plan.population)
     asked = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
     for number, ask in enumerate(plan.asks):
         began = time.perf_counter()

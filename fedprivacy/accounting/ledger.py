@@ -9,6 +9,7 @@ import dp_accounting
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.accounting.deployment import PINNED, SIMULATION, STEPS_PINNED, Stated
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.per_client import client_events
 from fedprivacy.mechanisms.catalogue import Local
@@ -17,12 +18,6 @@ from fedprivacy.plan import Plan
 
 OBSERVERS = ("server", "participant", "outsider")
 
-SIMULATED = (
-    "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that the "
-    "observer does not know; it sees this run alone, and each round once (what is played again, after a "
-    "break, from the start or by another version, has the same noise); and it does not measure when messages "
-    "arrive"
-)
 PUBLIC_SHAPE = (
     "the number of clients, the columns, and the classes with their names are public knowledge, even where "
     "they were read off the data"
@@ -75,6 +70,7 @@ class Ledger:
         tested: Whether held-out records belong to clients (`Population.tests_clients`).
         sizes: The records of each client, shape (population,): with unit "example" what each of them has cost
             can then be told, and not the most alone.
+        stated: What whoever submitted the run states of nodes that are not our own.
     """
 
     def __init__(
@@ -84,8 +80,10 @@ class Ledger:
         held: bool = True,
         tested: bool = False,
         sizes: NDArray[np.int64] | None = None,
+        stated: Stated = SIMULATION,
     ) -> None:
         self.plan, self.held, self.tested, self.sizes = plan, held, tested, sizes
+        self.stated = stated
         self.rounds = 0
         self.broken_off = False
         self._in_advance = False
@@ -98,7 +96,7 @@ class Ledger:
 
     def in_advance(self) -> Ledger:
         """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
-        whole = Ledger(self.plan, held=self.held, tested=self.tested, sizes=self.sizes)
+        whole = Ledger(self.plan, held=self.held, tested=self.tested, sizes=self.sizes, stated=self.stated)
         whole._in_advance, whole.rounds, whole.broken_off = True, self.plan.rounds, self.broken_off
         if whole.participations is not None:
             whole.participations += self.plan.answers
@@ -208,14 +206,14 @@ class Ledger:
         if plan.step_noise is not None:
             # Whoever looks sees no more than the models that clients answer with: each step is noisy.
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
-            enforced = STEPS_ENFORCED if self.held else STEPS_HANDED
+            enforced = self._by_whom(STEPS_ENFORCED, STEPS_PINNED, STEPS_HANDED)
             return [_claim(observer, event, [enforced, HIDDEN, *self._common])]
         assert plan.randomiser is not None
         return self._local_claims(observer, plan.randomiser)
 
     def _local_claims(self, observer: str, mechanism: Local) -> list[dict[str, Any]]:
         assert self.participations is not None
-        most, enforced = self._most, ENFORCED if self.held else HANDED
+        most, enforced = self._most, self._by_whom(ENFORCED, PINNED, HANDED)
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
         claims = [_claim(observer, event, [enforced, HIDDEN, *self._common])]
         # An outsider sees only what became of the sums, with the noise of all who answered in them, of
@@ -228,11 +226,18 @@ class Ledger:
             claims.append(_claim(observer, summed, assumptions))
         return claims
 
+    def _by_whom(self, held: str, pinned: str, handed: str) -> str:
+        """Who keeps the clients to the plan: they themselves, as is known or stated, or whoever hands it."""
+        return held if self.held else pinned if self.stated.pinned else handed
+
     @property
     def _common(self) -> list[str]:
         """What every claim rests on."""
         sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
-        return [*sometimes, *[SIZES_PUBLIC] * (self.plan.unit == "example"), PUBLIC_SHAPE, SIMULATED]
+        # Of records the batches, which clients draw, amplify under central trust too.
+        nodes = self.plan.trust == "local" or self.plan.unit == "example"
+        randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=nodes)
+        return [*sometimes, *[SIZES_PUBLIC] * (self.plan.unit == "example"), PUBLIC_SHAPE, randomness]
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import dp_accounting
 
+from fedprivacy.accounting.deployment import ANSWERS_PINNED, SIMULATION, Stated
 from fedprivacy.accounting.events import to_json
-from fedprivacy.accounting.ledger import OBSERVERS, SIMULATED
+from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.analytics.plan import StatisticsPlan
 
 PUBLIC = "the queries with their bounds, grids and categories are public knowledge"
@@ -29,13 +30,14 @@ TRUTH_HIDDEN = (
 SAMPLING = "every client asked each query once"
 
 
-def ledger(plan: StatisticsPlan, asked: int, *, held: bool) -> dict[str, Any]:
+def ledger(plan: StatisticsPlan, asked: int, *, held: bool, stated: Stated = SIMULATION) -> dict[str, Any]:
     """The ledger of a run as a JSON object; `statement.guarantees` accounts for it.
 
     Args:
         plan: What the run follows.
         asked: How many of its queries have been asked, in their order.
         held: Whether the clients hold a plan of their own, and not the one that came with the run.
+        stated: What whoever submitted the run states of nodes that are not our own.
     """
     event = dp_accounting.ComposedDpEvent([ask.event(plan.adjacency) for ask in plan.asks[:asked]])
     return {
@@ -48,18 +50,22 @@ def ledger(plan: StatisticsPlan, asked: int, *, held: bool) -> dict[str, Any]:
         "sampling": SAMPLING,
         "rounds": asked,
         "held": held,
-        "claims": [_claim(plan, observer, event, held) for observer in OBSERVERS],
+        "claims": [_claim(plan, observer, event, held, stated) for observer in OBSERVERS],
     }
 
 
-def _claim(plan: StatisticsPlan, observer: str, event: dp_accounting.DpEvent, held: bool) -> dict[str, Any]:
+def _claim(
+    plan: StatisticsPlan, observer: str, event: dp_accounting.DpEvent, held: bool, stated: Stated
+) -> dict[str, Any]:
     if plan.trust == "none":
         return {"observer": observer, "event": None, "assumptions": ["nobody adds noise"]}
     if plan.trust == "central" and observer == "server":
         reason = "the server is trusted: it sees exact totals"
         return {"observer": observer, "event": None, "assumptions": [reason]}
-    by_whom = TRUSTED if plan.trust == "central" else ENFORCED if held else HANDED
+    told = ENFORCED if held else ANSWERS_PINNED if stated.pinned else HANDED
+    by_whom = TRUSTED if plan.trust == "central" else told
+    randomness = stated.randomness(server=plan.trust == "central", nodes=plan.trust == "local")
     known = PUBLIC_ANSWERS if plan.trust == "local" else PUBLIC_SIZE
     size = [f"{PUBLIC}, {known}"] if plan.adjacency == "replace-one" else [PUBLIC, PRIVATE_SIZE]
-    assumptions = [by_whom, *size, TRUTH_HIDDEN, SIMULATED]
+    assumptions = [by_whom, *size, TRUTH_HIDDEN, randomness]
     return {"observer": observer, "event": to_json(event), "assumptions": assumptions}

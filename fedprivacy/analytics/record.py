@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from fedprivacy.accounting.deployment import SIMULATION, Stated
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import StatisticsPlan
@@ -49,6 +50,7 @@ class StatisticsRecord:
         on_query: Called with each query's result, for progress displays.
         held: Whether the clients hold a plan of their own (`ledger`).
         noise_key: What tells the noise of this run from that of others (`statistics_streams`).
+        stated: What whoever submitted the run states of nodes that are not our own.
     """
 
     def __init__(
@@ -61,9 +63,11 @@ class StatisticsRecord:
         on_query: OnQuery | None = None,
         held: bool = True,
         noise_key: str = "",
+        stated: Stated = SIMULATION,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.command, self.on_query, self.held, self.noise_key = command, on_query, held, noise_key
+        self.stated = stated
         self.queries: list[dict[str, Any]] = []
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._clock = time.perf_counter()
@@ -90,7 +94,7 @@ class StatisticsRecord:
             self.directory.write_document(document)
 
     def _document(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
-        plan, charged = self.plan, ledger(self.plan, asked, held=self.held)
+        plan, charged = self.plan, ledger(self.plan, asked, held=self.held, stated=self.stated)
         private_size = SIZES if plan.adjacency != "replace-one" else ()
         return {
             "schema": SCHEMA,
@@ -105,6 +109,7 @@ class StatisticsRecord:
             "versions": versions(),
             "scenario": self.scenario.tables(),
             "noise_key": self.noise_key,
+            "randomness": self.stated.to_json(held=self.held),
             "plan": plan.to_json(),
             "queries": self.queries,
             "privacy": {

@@ -130,8 +130,17 @@ def header_of(path: str, name: str) -> Header:
     Raises:
         NpzError: if it cannot be read.
     """
+    return headers(path)[name]
+
+
+def headers(path: str) -> dict[str, Header]:
+    """The headers of those arrays whose names mean something here.
+
+    Raises:
+        NpzError: if they cannot be read.
+    """
     with _explained(path), zipfile.ZipFile(path) as archive:
-        return _headers(archive)[name]
+        return _headers(archive)
 
 
 def unusable_columns(path: str) -> tuple[int, ...]:
@@ -239,14 +248,14 @@ def _exactly(member: IO[bytes], size: int) -> bytes:
 @lru_cache(maxsize=16)
 def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
     with _explained(path), zipfile.ZipFile(path) as archive:
-        headers = _headers(archive)
+        found = _headers(archive)
         there = [info.filename.removesuffix(".npy") for info in archive.infolist()]
-    absent = [name for name in NEEDED if name not in headers]
+    absent = [name for name in NEEDED if name not in found]
     if absent:
         has = f"It has {', '.join(there[:20])}" if there else "It is empty"
         lacks = f"the file has no {' and no '.join(absent)}"
         raise NpzError(path, [(lacks, f"{has}; records and labels are {', '.join(NEEDED)}.")])
-    wrongs = list(_misfits(headers))
+    wrongs = list(_misfits(found))
     if wrongs:
         raise NpzError(path, wrongs)
     tops = []
@@ -255,7 +264,7 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
         wrongs += _wrong_labels(name, labels)
         tops.append(0 if wrongs else int(labels.max()))
     names, classes = (
-        tuple(map(_word, array(path, name).tolist())) if name in headers else ()
+        tuple(map(_word, array(path, name).tolist())) if name in found else ()
         for name in ("feature_names", "classes")
     )
     for listed, given, what in (("feature_names", names, "column"), ("classes", classes, "class")):
@@ -263,10 +272,10 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
             wrongs.append((f"{listed} has a name twice", f"Give each {what} a name of its own."))
     if wrongs:
         raise NpzError(path, wrongs)
-    x = headers["x_train"].shape
-    users = len(np.unique(array(path, "user_train"))) if "user_train" in headers else None
+    x = found["x_train"].shape
+    users = len(np.unique(array(path, "user_train"))) if "user_train" in found else None
     named = names if len(x) == 2 else ()
-    tests, named_tests = headers["x_test"].shape[0], "user_test" in headers
+    tests, named_tests = found["x_test"].shape[0], "user_test" in found
     return Facts(x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests)
 
 

@@ -18,6 +18,7 @@ from fedprivacy.data.partition import Partition, by_user, dirichlet, fixed_recor
 from fedprivacy.data.scaling import Scaling, moments
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.on_nodes import OnNodes
 
 Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets
 
@@ -59,12 +60,17 @@ class Population:
         return self.dataset.x[self.partition.public], self.dataset.y[self.partition.public]
 
 
-def population(options: Options) -> Population:
+def population(options: Options | OnNodes) -> Population:
     """Loads and deals the data of a scenario; the runs of a comparison share one copy.
 
     Raises:
-        InputError: if a file is not what the scenario says of it.
+        InputError: if a file is not what the scenario says of it, or the records are not here.
     """
+    if isinstance(options, OnNodes):
+        raise InputError(
+            'data.name = "on-nodes": the records of this scenario are on nodes, and not here. It runs over '
+            "SuperNodes that were given them (docs/nodes.md): fedprivacy run SCENARIO --engine superlink"
+        )
     return _population(options, npz.stamp(options.file) if isinstance(options, Npz | FlwrDatasets) else None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
+from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.sections import (
@@ -41,6 +42,7 @@ __all__ = [
     "MomentumServer",
     "NoPrivacy",
     "Npz",
+    "OnNodes",
     "PoissonSampling",
     "PoissonTraining",
     "PurchaseLike",

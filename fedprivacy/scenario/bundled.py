@@ -1,4 +1,4 @@
-"""The scenario that `flwr run` carries in its run config, as one string, and whether it may run code."""
+"""The scenarios of a Flower run: that of its run config, as one string, and those that nodes hold."""
 
 from __future__ import annotations
 
@@ -20,11 +20,26 @@ def scenario_of_app(value: str) -> Scenario | Statistics:
         ScenarioError: if the text or the file is not a scenario.
         InputError: if it has attacks, which would be left out without a word.
     """
-    scenario = _read(value)
+    return _without_attacks(_read(value), "run config: scenario")
+
+
+def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | Statistics:
+    """The scenario that a node was started with.
+
+    Args:
+        text: TOML.
+        named: What it is called in messages.
+
+    Raises:
+        ScenarioError: if the text is not a scenario.
+        InputError: if it has attacks.
+    """
+    return _without_attacks(loads(text, named), named)
+
+
+def _without_attacks(scenario: Scenario | Statistics, named: str) -> Scenario | Statistics:
     if isinstance(scenario, AttackScenario):
-        raise InputError(
-            "run config: scenario: has attacks, which `fedprivacy replay` plays, and not `flwr run`."
-        )
+        raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
     return scenario
 
 

@@ -23,6 +23,7 @@ from fedprivacy.scenario.data_checks import (
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
+from fedprivacy.scenario.on_nodes import NODE_CHECKS, ON_NODES, shape_of
 
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
@@ -74,8 +75,17 @@ class Values:
         """All training records."""
         if self["data.name"] == "digits":
             return Digits.train_records
+        if self["data.name"] == ON_NODES:
+            return self._agreed
         records: int | None = self.facts.records if self.facts else self["data.records"]
         return records
+
+    @property
+    def _agreed(self) -> int | None:
+        """All records that clients on nodes are agreed to have; None where nothing is agreed."""
+        sizes, clients = self["data.records_per_client"], self["data.clients"]
+        each = sizes is not None and clients is not None
+        return (sum(sizes) if isinstance(sizes, tuple) else sizes * clients) if each else None
 
     @property
     def features(self) -> tuple[int, ...] | None:
@@ -83,7 +93,7 @@ class Values:
         if self["data.name"] == "digits":
             return (64,)
         if self.facts is None:
-            return (self["data.features"],) if self["data.features"] else None
+            return shape_of(self["data.features"]) if self["data.features"] else None
         return self.facts.features if len(self.facts.features) > 1 else (len(used_columns(self)),)
 
     @property
@@ -95,6 +105,8 @@ class Values:
     def classes(self) -> int | None:
         """The number of classes."""
         known = {"digits": 10, "synthetic": 2}.get(self["data.name"], self["data.classes"])
+        if isinstance(known, tuple):
+            return len(known)
         return self.facts.classes(self["data.classes"]) if self.facts else known
 
     @property
@@ -112,6 +124,9 @@ class Values:
     @property
     def population(self) -> int | None:
         """The number of clients, as far as it can be known and makes sense."""
+        if self["data.name"] == ON_NODES:
+            clients: int | None = self["data.clients"]
+            return clients
         records, fraction, partition = self.records, self["data.public_fraction"], self["data.partition"]
         if records is None or fraction is None or partition is None:
             return None
@@ -144,6 +159,8 @@ class Values:
         if "example" not in (self["privacy.unit"], *(self["compare.units"] or ())):
             return self.population, "clients"
         records, fraction = self.records, self["data.public_fraction"]
+        if self["data.name"] == ON_NODES:
+            return records, "records"
         known = records is not None and fraction is not None
         return (records - round(records * fraction) if records and known else None), "records"
 
@@ -366,6 +383,7 @@ def local_mechanism_fits(v: Values) -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     *DATA_CHECKS,
+    *NODE_CHECKS,
     cnn_needs_images,
     model_fits_memory,
     one_budget,

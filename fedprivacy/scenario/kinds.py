@@ -14,6 +14,7 @@ from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
+from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining, ShuffledTraining
 
@@ -62,6 +63,7 @@ KINDS: dict[str, Kind] = {
             "purchase-like": PurchaseLike,
             "npz": Npz,
             "flwr-datasets": FlwrDatasets,
+            "on-nodes": OnNodes,
         },
         "name",
         "data set",

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy, Unit
 
 Trust = Literal["none", "central", "local"]
@@ -187,7 +188,9 @@ class Compare(Section):
     )
 
 
-Data = Annotated[Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets, Field(discriminator="name")]
+Data = Annotated[
+    Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | OnNodes, Field(discriminator="name")
+]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[PoissonSampling | FixedSampling | AllSampling, Field(discriminator="name")]
 Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]

@@ -9,12 +9,17 @@ from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.findings import Finding, literal
+from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining
 
 
 def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) -> Iterator[Finding]:
     """All that does not hold, where each part is valid by itself."""
+    if isinstance(run.data, OnNodes):
+        what = "members and non-members are drawn from records that are here, and these are on nodes"
+        yield Finding(("data", "name"), what, 'Take another data set, such as "npz".', literal(run.data.name))
+        return
     if run.data.partition not in ("iid", "fixed-records"):
         yield Finding(
             ("data", "partition"),
@@ -79,6 +84,8 @@ def _fixed_draws(run: Scenario) -> Iterator[Finding]:
 def _enough_records(run: Scenario, game: GameSettings) -> Iterator[Finding]:
     """Refuses more targets than fair coins can be expected to give; the draw itself counts them."""
     data = run.data
+    if isinstance(data, OnNodes):
+        return  # which is told above
     records = data.facts.records if isinstance(data, Npz | FlwrDatasets) else data.train_records
     public = round(records * data.public_fraction)
     own = math.ceil((records - public) / run.population)

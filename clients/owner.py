@@ -1,0 +1,113 @@
+"""What the owner of a node's data has said to it: the node config that its SuperNode was started with.
+
+partition-id    which of the nodes this is, from 0
+num-partitions  how many nodes there are
+scenario        a scenario of its own, as a path or as TOML text: the node is pinned, and serves no other plan
+data            the path of its own records, where the scenario says that data are on nodes
+home            a folder for its account of what was answered, which outlives every run
+noise           "system" (the operating system's entropy) or "seeded" (a simulation that repeats)
+allow-code      whether its own scenario may run code
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedprivacy.entropy import SEEDED, SYSTEM, check_noise
+from fedprivacy.errors import InputError, Refusal
+from fedprivacy.scenario.reading import read_text
+
+
+def is_pinned(node_config: Mapping[str, object]) -> bool:
+    """Whether a node was started with a scenario of its own."""
+    return "scenario" in node_config
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What an owner has said.
+
+    Args:
+        scenario: The text of its own scenario; None: the node follows the run.
+        named: What that text is called in messages.
+        data: The path of its own records.
+        home: Where its account is kept; None: nowhere, and budgets are those of one Flower run.
+        noise: Where its noise comes from; None: nothing was said, on a node that follows the run.
+        allow_code: Whether its own scenario may run code.
+    """
+
+    scenario: str | None = None
+    named: str = ""
+    data: str | None = None
+    home: Path | None = None
+    noise: str | None = None
+    allow_code: bool = False
+
+    @classmethod
+    def of(cls, node_config: Mapping[str, object]) -> Owner:
+        """Reads a node config.
+
+        Raises:
+            Refusal: if it contradicts itself, or its scenario cannot be read.
+        """
+        pinned = is_pinned(node_config)
+        given = {key: str(node_config[key]) for key in ("data", "home") if node_config.get(key)}
+        if given and not pinned:
+            # Who submits a run would say what is done with the records, and reset the account at will.
+            raise Refusal(
+                f"node config: {' and '.join(given)} without a scenario of its own: the node would follow "
+                "whoever submits a run. Add scenario = PATH.",
+                "node-config",
+            )
+        text, named = _scenario(str(node_config["scenario"])) if pinned else (None, "")
+        noise = node_config.get("noise", SYSTEM if pinned else None)
+        try:
+            chosen = None if noise is None else check_noise(noise, "node config")
+        except InputError as error:
+            raise Refusal(str(error), "node-config") from error
+        return cls(
+            scenario=text,
+            named=named,
+            data=given.get("data"),
+            home=Path(given["home"]).expanduser() if "home" in given else None,
+            noise=chosen,
+            allow_code=pinned and node_config.get("allow-code", False) is True,
+        )
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the node holds its plan itself."""
+        return self.scenario is not None
+
+    def warnings(self, hosts: list[int]) -> Iterator[str]:
+        """What its owner has to know when a run begins."""
+        if not self.pinned:
+            return
+        yield f"serves hosts {hosts} by its own scenario {self.named}, whatever a run says"
+        if self.noise == SEEDED:
+            yield (
+                'WARNING: noise = "seeded": noise comes from the seed in the scenario. Whoever knows that '
+                'can take it away again, so that nothing is protected. Set noise = "system".'
+            )
+        if self.home is None:
+            yield (
+                "WARNING: no home: what was answered is counted for one Flower run alone, and whoever "
+                "submits another asks anew. Set home = FOLDER."
+            )
+
+
+def _scenario(value: str) -> tuple[str, str]:
+    """The text of a pinned scenario, and what it is called.
+
+    A path is seen from the folder where the SuperNode was started, never from the bundle of a run, which is
+    not the owner's.
+    """
+    if "=" in value or "\n" in value:
+        return value, "node config: scenario"
+    path = Path(value).expanduser()
+    try:
+        return read_text(path), str(path)
+    except InputError as error:
+        raise Refusal(str(error), "scenario") from error

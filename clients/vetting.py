@@ -1,0 +1,58 @@
+"""What a node that holds its plan itself checks of a request, before anything is spent or computed.
+
+Each check says of which kind its refusal is; none looks at data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clients.fleet import Fleet
+from clients.refusals import kind
+from clients.respondents import Respondents
+from fedprivacy.errors import Refusal
+from fedprivacy.protocol import AskRequest, TrainRequest, check_clients
+
+
+def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int]) -> None:
+    """Refuses a training request that the node's own plan does not cover.
+
+    Any model of the right size is trained, whatever it is made to do: what leaves is clipped and noised.
+
+    Raises:
+        Refusal: it asks for another plan, for single messages where noise is drawn for sums, for clients who
+            are not here, for a round beyond the plan's, or sends what is no model of the scenario.
+    """
+    plan = fleet.plan
+    reason = plan.refusal(request.plan)
+    if reason:
+        raise Refusal(reason, "plan")
+    if request.observe == "each" and plan.trust == "local" and plan.noise_draw == "sum":
+        raise Refusal("single messages are asked for, but the plan draws noise for sums only", "messages")
+    with kind("clients"):
+        check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
+    if not 0 <= request.round < plan.rounds:
+        raise Refusal(f"round {request.round} is asked for, of rounds 0 to {plan.rounds - 1}", "round")
+    parameters = sum(parameter.numel() for parameter in fleet.module.parameters())
+    if len(request.weights) != parameters:
+        raise Refusal(f"{len(request.weights)} weights, the model has {parameters}", "model")
+    if not np.isfinite(request.weights).all():
+        raise Refusal("weights that are not finite", "model")
+
+
+def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int]) -> None:
+    """Refuses a query that the node's own plan does not cover.
+
+    Raises:
+        Refusal: it asks for another plan, for clients who are not here, or for a query that there is not.
+    """
+    plan = respondents.plan
+    reason = plan.refusal(request.plan)
+    if reason:
+        raise Refusal(reason, "plan")
+    with kind("clients"):
+        check_clients(request.clients, request.host, hosts, respondents.hosts, plan.population)
+    if not 0 <= request.query < len(plan.asks):
+        raise Refusal(f"query {request.query} is asked for, of {len(plan.asks)}", "round")
