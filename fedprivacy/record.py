@@ -278,6 +278,11 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
             "scenario; start a new one from the changed file."
         )
+    if isinstance(document.get("engine"), dict) and document["engine"].get("engine") == "superlink":
+        raise InputError(
+            f"{directory.path}: made on a federation, whose nodes keep their own state; it cannot be gone on "
+            "with. Start a new one."
+        )
     if not held:
         raise InputError(
             f"{directory.path}: made by `flwr run`, whose clients kept their own state; it cannot be gone on "

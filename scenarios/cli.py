@@ -110,6 +110,12 @@ def run(
             show_default="federation",
         ),
     ] = None,
+    pinned: Annotated[
+        bool,
+        typer.Option(
+            "--pinned", help="With --superlink: you state that every node holds this very plan itself."
+        ),
+    ] = False,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
@@ -127,7 +133,7 @@ def run(
     from scenarios.launch import engine_of, only_embedded
 
     places = (superlink, root_certificates, federation)
-    where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places), seed_of(seed)
+    where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned), seed_of(seed)
     if (scenario is None) == (resume is None):
         raise InputError(
             "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
@@ -153,7 +159,7 @@ def run(
         assert scenario is not None
         asked = read_asked(scenario, set_, chosen)
         if where.name == "superlink":
-            _run_elsewhere(asked, out or RUNS, places, allow_code, _command(chosen), json_)
+            _run_elsewhere(asked, out or RUNS, places, pinned, allow_code, _command(chosen), json_)
             return
         if isinstance(asked, Statistics):
             only_embedded(engine, "statistics run")
@@ -368,6 +374,7 @@ def _run_elsewhere(
     asked: Any,
     out: Path,
     places: tuple[str | None, Path | None, Path | None],
+    pinned: bool,
     allow: bool,
     said: str,
     json_: bool,
@@ -383,7 +390,7 @@ def _run_elsewhere(
     many = isinstance(asked, Statistics)
     if not many:
         permit(asked.model, allow)
-    target = target_of(*places)
+    target = target_of(*places, pinned)
     check_out(out)
     from scenarios.engines import superlink as engine
 

@@ -16,13 +16,13 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.control import Control, environment, program
 from scenarios.federation_keys import make_certificates, make_node_key
@@ -47,6 +47,7 @@ def up(
     *,
     tls: bool = False,
     scenario: Scenario | Statistics | None = None,
+    data: Sequence[Path] = (),
     seeded: bool = False,
     port: int = PORT,
     wait: float = _WAIT,
@@ -61,6 +62,7 @@ def up(
         nodes: How many nodes.
         tls: Whether all connections are encrypted, and only nodes with registered keys may join.
         scenario: The plan that every node holds for itself, whoever submits a run.
+        data: The records of each node, where the plan says that data are on nodes.
         seeded: Whether noise comes from the scenario's seed: for tests alone.
         port: Of the SuperLink; each node listens on one of the next, on loopback.
         wait: Seconds that the nodes have to come online.
@@ -74,9 +76,11 @@ def up(
         raise InputError(f"--nodes {nodes}: must be from 1 to {MOST_NODES}.")
     if not 1024 <= port <= 65535 - nodes:
         raise InputError(f"--port {port}: must be from 1024 to {65535 - nodes}.")
-    folder = folder.absolute()
-    if re.search(r"[\x00-\x1f']", str(folder)):
-        raise InputError(f"--dir {folder}: has a quote or a control character in it. Choose another folder.")
+    folder, data = folder.absolute(), [path.absolute() for path in data]
+    for path in (folder, *data):
+        if re.search(r"[\x00-\x1f']", str(path)):
+            raise InputError(f"{path}: has a quote or a control character in its name. Choose another one.")
+    _check_data(data, nodes, scenario)
     _prepare(folder)
     for number in range(port, port + nodes + 1):
         _check_port(number)
@@ -91,7 +95,7 @@ def up(
     _claim(folder)
     try:
         federation.write(folder)
-        return _start(folder, federation, port, scenario, wait, say)
+        return _start(folder, federation, port, scenario, data, wait, say)
     except BaseException:
         with undisturbed():
             end(federation.mark, (read(folder) or federation).processes)
@@ -155,6 +159,7 @@ def _start(
     federation: Federation,
     port: int,
     scenario: Scenario | Statistics | None,
+    data: Sequence[Path],
     wait: float,
     say: Callable[[str], None],
 ) -> Federation:
@@ -195,11 +200,27 @@ def _start(
     return federation
 
 
-def _node_config(folder: Path, federation: Federation, number: int) -> str:
+def _check_data(data: Sequence[Path], nodes: int, scenario: Scenario | Statistics | None) -> None:
+    on_nodes = scenario is not None and isinstance(scenario.data, OnNodes)
+    if on_nodes != bool(data):
+        raise InputError(
+            '--data: goes with --scenario of one whose data are on nodes (data.name = "on-nodes"), and such '
+            "a one needs it, once for each node."
+        )
+    if data and len(data) != nodes:
+        raise InputError(f"--data: {len(data)} files for {nodes} nodes; give it once for each node.")
+    for path in data:
+        if not path.is_file():
+            raise InputError(f"--data {path}: no such file.")
+
+
+def _node_config(folder: Path, federation: Federation, number: int, data: Sequence[Path]) -> str:
     """What a node is started with; paths have no quote in them (`up` refuses those)."""
     config = f"partition-id={number} num-partitions={federation.nodes} noise='{federation.noise}'"
     if federation.scenario is not None:
         config += f" scenario='{federation.scenario}' home='{folder / 'homes' / f'node-{number}'}'"
+    if data:
+        config += f" data='{data[number]}'"
     return config
 
 
@@ -307,6 +328,6 @@ def _check_port(port: int) -> None:
             tried.bind((HOST, port))
         except OSError as error:
             raise InputError(
-                f"port {port} of {HOST}: {error.strerror}. Choose others with --port (the SuperLink takes it, "
-                "nodes the next ones)."
+                f"port {port} of {HOST}: {error.strerror}. Choose others with --port: the SuperLink "
+                "takes it, the nodes the next ones."
             ) from error

@@ -42,6 +42,13 @@ def up(
             help="The plan that each node holds for itself; without, it follows who submits.",
         ),
     ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A node's own records, once for each node, if the plan says data are on nodes.",
+        ),
+    ] = None,
     seeded_noise: Annotated[
         bool, typer.Option("--seeded-noise", help="Noise from the scenario's seed. For tests only.")
     ] = False,
@@ -62,6 +69,7 @@ def up(
         nodes,
         tls=tls,
         scenario=pinned,
+        data=data or [],
         seeded=seeded_noise,
         port=port,
         say=lambda line: print(line, file=sys.stderr),

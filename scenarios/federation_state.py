@@ -95,21 +95,29 @@ class Target:
     Args:
         link: Its SuperLink.
         noise: "system", or "seeded" where its nodes were started so, for tests.
+        pinned: Whether every node holds its plan itself, as is known here or stated by the user.
         on_this_machine: Whether it was started here, and its processes read this machine's files.
     """
 
     link: Link
     noise: str = "system"
+    pinned: bool = False
     on_this_machine: bool = False
 
 
-def target_of(superlink: str | None, root_certificates: Path | None, folder: Path | None) -> Target:
+def target_of(
+    superlink: str | None,
+    root_certificates: Path | None,
+    folder: Path | None,
+    pinned: bool = False,
+) -> Target:
     """The federation that a user names.
 
     Args:
         superlink: `--superlink`, the address of one that runs elsewhere.
         root_certificates: `--root-certificates`, for it.
         folder: `--federation`, the folder of one that was started here; None: the usual one.
+        pinned: `--pinned`, the user's statement of nodes elsewhere.
 
     Raises:
         InputError: if the options do not go together, or there is no such federation.
@@ -118,9 +126,11 @@ def target_of(superlink: str | None, root_certificates: Path | None, folder: Pat
     if superlink is not None:
         if folder is not None:
             raise InputError("--superlink and --federation: give one of them.")
-        return Target(Link.of(superlink, root_certificates))
+        return Target(Link.of(superlink, root_certificates), pinned=pinned)
     if root_certificates is not None:
         raise InputError("--root-certificates: only with --superlink ADDRESS; a folder has its own.")
+    if pinned:
+        raise InputError("--pinned: only with --superlink ADDRESS; of a folder's nodes it is known.")
     where = folder or FOLDER
     federation = read(where)
     if federation is None:
@@ -133,7 +143,7 @@ def target_of(superlink: str | None, root_certificates: Path | None, folder: Pat
             f"the federation in {where} has ended, or part of it (fedprivacy federation status says which). "
             "End it (fedprivacy federation down), and start it again."
         )
-    return Target(federation.link, federation.noise, on_this_machine=True)
+    return Target(federation.link, federation.noise, federation.scenario is not None, on_this_machine=True)
 
 
 def _text(value: object) -> str:

@@ -74,6 +74,7 @@ def engine_of(
     superlink: str | None = None,
     root_certificates: Path | None = None,
     federation: Path | None = None,
+    pinned: bool = False,
 ) -> Engine:
     """The engine that a user asks for.
 
@@ -85,6 +86,7 @@ def engine_of(
         superlink: `--superlink`, for superlink alone, as the next two (`federation_state.target_of`).
         root_certificates: `--root-certificates`.
         federation: `--federation`.
+        pinned: `--pinned`, for superlink alone.
 
     Raises:
         InputError: if there is no such engine, or not here, or an option is out of range or not for it.
@@ -97,12 +99,13 @@ def engine_of(
         "--superlink": superlink,
         "--root-certificates": root_certificates,
         "--federation": federation,
+        "--pinned": pinned or None,
     }
     if name in REMOTE and workers is not None:
         raise InputError(f"--workers {workers}: not with --engine {name}: the nodes do the work there.")
     for option, place in only_remote.items():
         if name not in REMOTE and place is not None:
-            raise InputError(f"{option} {place}: only with --engine superlink; here it is {name}.")
+            raise InputError(f"{option}: only with --engine superlink; here it is {name}.")
     if name != "ray":
         for option, value in only_ray.items():
             if value is not None:

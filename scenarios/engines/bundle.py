@@ -25,6 +25,7 @@ _CONFIG: dict[str, Any] = {
     "allow-code": False,
     "out": "runs",
     "noise": "system",
+    "pinned": False,
     "record": "",
 }
 
@@ -68,9 +69,6 @@ def with_absolute_paths(scenario: Asked) -> Asked:
         InputError: if such a file is not there.
     """
     data = scenario.data
-    given = getattr(data, "path", None)
-    if given is None:
-        return scenario
     keys = ["path"] if isinstance(data, FlwrDatasets) else ["path", "test"]
     changed = {}
     for key in keys:

@@ -67,6 +67,7 @@ def run(
             scenario=scenario.to_toml(compare=False),
             allow_code=allow_code,
             noise=target.noise,
+            pinned=target.pinned,
             record=token,
         )
         following: Following | None = None
@@ -176,6 +177,7 @@ class _Arriving:
             "engine": "superlink",
             "address": self.target.link.address,
             "noise": self.target.noise,
+            "pinned": self.target.pinned,
             "path": result.path,
         }
 
