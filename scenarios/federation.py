@@ -193,7 +193,7 @@ def _start(
             "--port",
             str(port + 1 + number),
             "--node-config",
-            _node_config(folder, federation, number),
+            _node_config(folder, federation, number, data),
         ]
         federation = _begin(folder, federation, name, [*command, *(known if tls else ["--insecure"])])
     _wait_for_nodes(folder, federation, control, deadline)
@@ -230,7 +230,7 @@ def _begin(folder: Path, federation: Federation, name: str, command: list[str]) 
     home.mkdir(mode=0o700, exist_ok=True)
     # One thread each: they share this machine, and the numbers are those of an embedded run, bit for bit.
     own = {"OMP_NUM_THREADS": "1", **environment(home), MARK: federation.mark}
-    one, _ = start(name, command, log=folder / "logs" / f"{name}.log", cwd=folder, environment=own)
+    one = start(name, command, log=folder / "logs" / f"{name}.log", cwd=folder, environment=own)
     federation = replace(federation, processes=(*federation.processes, one))
     federation.write(folder)
     return federation

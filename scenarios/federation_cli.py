@@ -46,7 +46,7 @@ def up(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A node's own records, once for each node, if the plan says data are on nodes.",
+            help="A node's own records, once for each, where data are on nodes.",
         ),
     ] = None,
     seeded_noise: Annotated[

@@ -44,7 +44,7 @@ class Started:
 
 def start(
     name: str, command: Sequence[str], *, log: Path, cwd: Path, environment: Mapping[str, str]
-) -> tuple[Started, subprocess.Popen[bytes]]:
+) -> Started:
     """Starts a process in a session of its own, so that Ctrl-C in a terminal does not reach it.
 
     Args:
@@ -64,7 +64,8 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return Started(name, process.pid, _began(process.pid)), process
+    process.returncode = 0  # it outlives us: nobody here waits for it
+    return Started(name, process.pid, _began(process.pid))
 
 
 def living(mark: str, started: Sequence[Started]) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,6 +156,25 @@ def people_of(x: np.ndarray, y: np.ndarray, classes: int = 2) -> Population:
 @pytest.fixture
 def make_people() -> Callable[..., Population]:
     return people_of
+
+
+@pytest.fixture(scope="session")
+def free_ports() -> Callable[[int], int]:
+    """Says the first of so many ports in a row, on loopback, on which nobody listens."""
+    following = itertools.count(20000 + os.getpid() % 2000 * 16, 8)  # another test process has others
+
+    def first(count: int) -> int:
+        for port in following:
+            try:
+                for number in range(port, port + count):
+                    with socket.socket() as tried:
+                        tried.bind(("127.0.0.1", number))
+            except OSError:
+                continue
+            return port
+        raise AssertionError
+
+    return first
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,344 @@
+"""The superlink engine: what is checked before a run leaves, what comes home, and one whole federation."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flwr.cli.build import build_fab_from_disk
+from safetensors.numpy import load_file
+from warm import COLD, ENVIRONMENT, warm
+
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.homecoming import Result
+from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
+from scenarios.engines.control import Control, Link, check_certificate
+from scenarios.engines.superlink import _Arriving
+from scenarios.federation_keys import make_certificates
+from scenarios.federation_state import Target
+from scenarios.runner import run
+
+ROOT = Path(__file__).parents[3]
+TARGET = Target(Link("127.0.0.1:1"), "system")
+
+
+def fedprivacy(*args: str, cwd: Path, cold: bool = False) -> subprocess.CompletedProcess[str]:
+    command = [*(COLD if cold else warm()), *args]
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT | {"PYTHONPATH": paths}, timeout=400, check=False
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr + done.stdout
+    return done
+
+
+# ------------------------------------------------------------------ before it leaves
+
+
+@pytest.mark.parametrize(
+    "address", ["", "host", "host:", ":80", "host:0", "host:65536", "http://h:1", "a b:1"]
+)
+def test_an_address_is_host_and_port(address: str) -> None:
+    with pytest.raises(InputError, match="not an address"):
+        Link.of(address, None)
+
+
+def test_another_machine_is_spoken_to_through_tls_alone(tmp_path: Path) -> None:
+    for address in ("127.0.0.1:18000", "localhost:18000", "[::1]:18000"):
+        assert Link.of(address, None).loopback
+    with pytest.raises(InputError, match="through TLS only"):
+        Link.of("hospital.example:18000", None)
+    make_certificates(tmp_path)
+    link = Link.of("hospital.example:18000", tmp_path / "ca.crt")
+    assert not link.loopback
+    assert link.root_certificates == tmp_path / "ca.crt"
+
+
+def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        check_certificate(tmp_path / "ca.crt")
+    with pytest.raises(InputError, match="Is a directory"):
+        check_certificate(tmp_path)
+    (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----\nnot one\n-----END CERTIFICATE-----\n")
+    with pytest.raises(InputError, match="holds no certificate"):
+        check_certificate(tmp_path / "ca.crt")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--engine", "superlink"], "no federation is up in federation. Start one"),
+        (["--engine", "superlink", "--superlink", "far.example:1"], "through TLS only"),
+        (["--engine", "superlink", "--superlink", "127.0.0.1:1", "--root-certificates", "x"], "No such file"),
+        (["--engine", "superlink", "--superlink", "x"], "not an address"),
+        (["--engine", "superlink", "--federation", "nowhere"], "no federation is up in nowhere"),
+        (["--engine", "superlink", "--workers", "2"], "the nodes do the work"),
+        (["--superlink", "127.0.0.1:1"], "--superlink: only with --engine superlink"),
+        (["--federation", "f"], "--federation: only with --engine superlink"),
+        (["--pinned"], "--pinned: only with --engine superlink"),
+    ],
+)
+def test_wrong_input_ends_with_code_2_and_writes_nothing(
+    tmp_path: Path, base_text: str, options: list[str], said: str
+) -> None:
+    (tmp_path / "small.toml").write_text(base_text)
+    done = fedprivacy("run", "small.toml", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_a_superlink_that_is_not_there_ends_with_code_1(tmp_path: Path, base_text: str) -> None:
+    (tmp_path / "small.toml").write_text(base_text)
+    done = fedprivacy(
+        "run", "small.toml", "--engine", "superlink", "--superlink", "127.0.0.1:9", cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "the SuperLink 127.0.0.1:9: " in done.stderr
+    assert "unavailable" in done.stderr
+
+
+def test_a_run_of_a_federation_is_not_resumed(tmp_path: Path, make_scenario: Callable) -> None:
+    document = run(make_scenario(), tmp_path)
+    path = Path(document["path"])
+    (path / "run.json").write_text(json.dumps(document | {"engine": {"engine": "superlink"}}))
+    done = fedprivacy("run", "--resume", str(path), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "made on a federation" in done.stderr
+    done = fedprivacy("run", "--resume", str(path), "--engine", "superlink", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--resume with --engine superlink" in done.stderr
+
+
+def test_paths_are_found_from_any_folder(tmp_path: Path, make_table, make_scenario, monkeypatch) -> None:
+    table = make_table(a=[1.0, 2.0, 3.0, 4.0])
+    monkeypatch.chdir(tmp_path)
+    asked = make_scenario(f'data={{name="npz",path="{table.name}"}}')
+    assert with_absolute_paths(asked).data.path == str(table)
+    assert with_absolute_paths(make_scenario()) == make_scenario()
+    table.unlink()
+    with pytest.raises(InputError, match="no such file here"):
+        with_absolute_paths(asked)
+
+
+@pytest.mark.filterwarnings("ignore:GitWildMatchPattern:DeprecationWarning")  # Flower's own
+def test_the_bundle_is_one_that_flower_takes_with_all_our_code(tmp_path: Path) -> None:
+    app = make_app(tmp_path)
+    bundle = build_fab_from_disk(app)
+    assert len(bundle) < 10 * 2**20
+    names = set(zipfile.ZipFile(io.BytesIO(bundle)).namelist())
+    for package in ("fedprivacy", "clients", "server"):
+        ours = {str(path.relative_to(ROOT)) for path in (ROOT / package).rglob("*.py")}
+        assert ours <= names
+    config = tomllib.loads((app / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
+    own = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
+    assert own.keys() <= config.keys()
+    with pytest.raises(KeyError):
+        write_run_config(tmp_path / "x.toml", scenery="x")
+
+
+def test_the_run_config_carries_any_scenario(tmp_path: Path, make_scenario) -> None:
+    text = make_scenario("""description='quotes " and \\\\ and\u2028 all'""").to_toml()
+    path = write_run_config(tmp_path / "run.toml", scenario=text, allow_code=True)
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {"scenario": text, "allow-code": True}
+
+
+def test_flowers_commands_know_one_superlink_and_nothing_of_the_users(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    Control(Link("127.0.0.1:1", tmp_path / "ca.crt"), tmp_path / "home")
+    config = tomllib.loads((tmp_path / "home" / "config.toml").read_text())["superlink"]
+    assert config == {
+        "default": "federation",
+        "federation": {"address": "127.0.0.1:1", "root-certificates": str(tmp_path / "ca.crt")},
+    }
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+
+
+# ------------------------------------------------------------------ what comes home
+
+
+@pytest.fixture
+def far(tmp_path: Path, make_scenario) -> tuple[_Arriving, Result, Path]:
+    """What would come home of a real run, and where it goes."""
+    asked = make_scenario("server.rounds=2")
+    path = Path(run(asked, tmp_path / "far", report=False)["path"])
+    names = ["scenario.toml", "run.json", "events.jsonl", "checkpoint/round-000002.safetensors"]
+    events = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
+    result = Result("/far", {name: (path / name).read_bytes() for name in names}, events, "finished")
+    return _Arriving(asked, tmp_path / "runs", "fedprivacy run x", TARGET), result, tmp_path / "runs"
+
+
+def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path) -> None:
+    arriving, result, _ = far
+    document = arriving.whole(result)
+    path = Path(document["path"])
+    assert sorted(item.name for item in path.iterdir()) == [
+        "checkpoint", "events.jsonl", "report.html", "run.json", "scenario.toml",
+    ]  # fmt: skip
+    assert (document["command"], document["engine"]["path"]) == ("fedprivacy run x", "/far")
+    for name in ("scenario.toml", "events.jsonl", "checkpoint/round-000002.safetensors"):
+        assert (path / name).read_bytes() == result.files[name]
+    done = fedprivacy("report", str(path), cwd=tmp_path)
+    assert done.returncode == 0
+
+
+def test_a_run_that_failed_there_fails_here_with_its_words(far) -> None:
+    arriving, result, runs = far
+    result.status, result.error = "failed", "round 1: all 12 clients failed"
+    document = json.loads(result.files["run.json"]) | {"status": "failed", "error": result.error}
+    result.files["run.json"] = json.dumps(document).encode()
+    with pytest.raises(
+        RunError, match=r"(?s)SuperLink's side: round 1: all 12 clients failed.How far it came"
+    ):
+        arriving.whole(result)
+    assert len(list(runs.iterdir())) == 1
+    result.files.clear()
+    with pytest.raises(RunError, match="SuperLink's side: round 1"):
+        arriving.whole(result)
+
+
+def test_a_record_that_does_not_say_finished_is_no_success(far) -> None:
+    arriving, result, _ = far
+    document = json.loads(result.files["run.json"]) | {"status": "running"}
+    result.files["run.json"] = json.dumps(document).encode()
+    with pytest.raises(RunError, match="the run's record says running"):
+        arriving.whole(result)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda files: files.pop("run.json"), "without a record"),
+        (lambda files: files.update({"scenario.toml": b"name = 1"}), "of another scenario"),
+        (lambda files: files.update({"run.json": b"{"}), "no record"),
+        (lambda files: files.update({"run.json": b"[]"}), "no record"),
+        (lambda files: files.update({"run.json": b'{"schema": 1, "kind": "run"}'}), "no record"),
+        (
+            lambda files: files.update(
+                {"run.json": files["run.json"].replace(b'"epsilon": ', b'"epsilon": 0')}
+            ),
+            "no record",
+        ),
+    ],
+)
+def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: str) -> None:
+    arriving, result, _ = far
+    spoil(result.files)
+    with pytest.raises(RunError, match=said):
+        arriving.whole(result)
+
+
+# ------------------------------------------------------------------ a whole one
+
+
+LOCAL = """
+name = "two-hosts"
+seed = 3
+[data]
+name = "synthetic"
+records = 120
+test_records = 50
+features = 4
+partition = "iid"
+clients = 12
+[model]
+name = "logistic"
+[training]
+learning_rate = 0.5
+[server]
+rounds = 1
+[sampling]
+name = "all"
+[privacy]
+trust = "local"
+mechanism = "gaussian"
+clipping_norm = 1.0
+noise_multiplier = 2.0
+delta = 1e-3
+[federation]
+hosts = 2
+"""
+
+
+def weights_of(folder: Path, document: dict) -> str:
+    """A digest of a run's final model."""
+    newest = sorted((folder / document["path"]).glob("checkpoint/*.safetensors"))[-1]
+    return hashlib.sha256(load_file(newest)["weights"].tobytes()).hexdigest()
+
+
+def left(folder: Path) -> list[str]:
+    """Processes that name a folder in their command line."""
+    lines = []
+    for entry in Path("/proc").iterdir():
+        try:
+            command = (entry / "cmdline").read_bytes().decode().replace("\0", " ")
+        except (OSError, ValueError):
+            continue
+        if entry.name.isdigit() and str(folder) in command and int(entry.name) != os.getpid():
+            lines.append(command)
+    return lines
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
+    tmp_path: Path, free_ports
+) -> None:
+    """Two nodes with keys; noise is seeded, which is said. Then a run that fails there, and the end."""
+    (tmp_path / "two.toml").write_text(LOCAL)
+    folder = tmp_path / "federation"
+    port = str(free_ports(3))
+    try:
+        up = fedprivacy(
+            "federation",
+            "up",
+            "--nodes",
+            "2",
+            "--tls",
+            "--seeded-noise",
+            "--port",
+            port,
+            cwd=tmp_path,
+            cold=True,
+        )
+        assert up.returncode == 0, up.stderr
+        assert "SEEDED NOISE, FOR TESTS ONLY" in up.stderr
+        assert "2 nodes online" in up.stdout
+        assert folder.stat().st_mode & 0o777 == 0o700
+        status = fedprivacy("federation", "status", "--json", cwd=tmp_path)
+        assert status.returncode == 0
+        assert (json.loads(status.stdout)["online"], json.loads(status.stdout)["whole"]) == (2, True)
+
+        done = fedprivacy("run", "two.toml", "--engine", "superlink", "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "SEEDED NOISE" in done.stderr
+        document = json.loads(done.stdout)
+        same = json.loads(fedprivacy("run", "two.toml", "--out", "here", "--json", cwd=tmp_path).stdout)
+        assert weights_of(tmp_path, document) == weights_of(tmp_path, same)
+        assert document["rounds"][0]["accuracy"] == same["rounds"][0]["accuracy"]
+        assert (document["status"], document["ledger"]["held"]) == ("finished", False)
+        assert document["randomness"]["clients"].startswith("simulation-grade")
+        assert fedprivacy("report", document["path"], cwd=tmp_path).returncode == 0
+
+        code = 'model={name="code",factory="not_there:make"}'
+        failed = fedprivacy(
+            "run", "two.toml", "--engine", "superlink", "--allow-code", "--set", code, cwd=tmp_path
+        )
+        assert failed.returncode == 1
+        assert "failed on the SuperLink's side: model.factory" in failed.stderr
+        assert "there is no module not_there" in failed.stderr
+    finally:
+        down = fedprivacy("federation", "down", cwd=tmp_path, cold=True)
+    assert down.returncode == 0, down.stderr
+    assert "none is left" in down.stdout
+    assert left(folder) == []
+    assert not (folder / "keys").exists()
+    assert fedprivacy("federation", "down", cwd=tmp_path).returncode == 0

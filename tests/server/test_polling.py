@@ -1,0 +1,148 @@
+"""Flower's grid as our rounds use one: lazy, bounded, deaf to strangers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+import server.polling
+from fedprivacy.errors import RunError
+from scenarios.engines.embedded import EmbeddedGrid
+from server.aggregation import by_turn
+from server.hosts import find_hosts
+from server.polling import AT_ONCE, PollingGrid
+
+
+class Slow(EmbeddedGrid):
+    """A grid whose replies come a while after they are asked for, in any order, and one of them never.
+
+    Like Flower's `HttpGrid` it goes over the messages of a push twice.
+    """
+
+    strangers: tuple[Message, ...] = ()
+    lost: str | None = None
+    nameless = False
+
+    def push_messages(self, messages: Iterable[Message]) -> list[str]:
+        count = sum(1 for _ in messages)
+        ids = super().push_messages(messages)
+        assert len(ids) == count
+        return ids
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        came = [
+            one for one in super().pull_messages(message_ids) if one.metadata.reply_to_message_id != self.lost
+        ]
+        if self.nameless:
+            for reply in came:
+                reply.metadata.group_id = ""
+        return [*self.strangers, *came[::-1]]
+
+
+@pytest.fixture
+def slow(monkeypatch) -> Slow:
+    monkeypatch.setattr(server.polling, "POLL", 0.01)
+    app = ClientApp()
+
+    @app.query()
+    def echo(message: Message, context) -> Message:
+        return Message(RecordDict({"node": ConfigRecord({"id": context.node_id})}), reply_to=message)
+
+    return Slow(app, [{}, {}, {}])
+
+
+def questions(count: int, taken: list[int] | None = None) -> Iterable[Message]:
+    for number in range(count):
+        if taken is not None:
+            taken.append(number)
+        yield Message(RecordDict(), number % 3 + 1, "query", group_id=f"0/{number}")
+
+
+def test_a_generator_is_sent_whole_and_every_reply_comes_once(slow: Slow) -> None:
+    replies = list(PollingGrid(slow).send_and_receive(questions(100), timeout=30))
+    assert sorted(int(one.metadata.group_id[2:]) for one in replies) == list(range(100))
+    assert [number for number, _ in by_turn(replies)] == list(range(100))
+
+
+def test_messages_are_taken_as_replies_are_used(slow: Slow) -> None:
+    taken: list[int] = []
+    replies = PollingGrid(slow).send_and_receive(questions(200, taken), timeout=30)
+    next(iter(replies))
+    assert len(taken) == AT_ONCE
+
+
+def test_what_does_not_answer_in_time_is_not_waited_for(slow: Slow) -> None:
+    slow.lost = "2"
+    began = time.monotonic()
+    replies = list(PollingGrid(slow).send_and_receive(questions(4), timeout=0.5))
+    assert 0.4 < time.monotonic() - began < 5
+    assert sorted(one.metadata.group_id for one in replies) == ["0/0", "0/2", "0/3"]
+
+
+def test_strangers_are_not_heard(slow: Slow) -> None:
+    other = next(iter(EmbeddedGrid(slow._client_app, [{}]).send_and_receive(questions(1))))
+    other.metadata.__dict__["_reply_to_message_id"] = "of another run"
+    slow.strangers = (other,)
+    replies = list(PollingGrid(slow).send_and_receive(questions(3), timeout=30))
+    assert sorted(one.metadata.group_id for one in replies) == ["0/0", "0/1", "0/2"]
+
+
+def test_an_error_of_flowers_own_belongs_to_what_it_answers(slow: Slow) -> None:
+    """Where a reply's parts are lost, Flower hands on an error without the group that it answers."""
+    slow.nameless = True
+    replies = list(PollingGrid(slow).send_and_receive(questions(3), timeout=30))
+    assert sorted(number for number, _ in by_turn(replies)) == [0, 1, 2]
+
+
+def test_replies_of_no_request_are_left_out_of_a_round(slow: Slow) -> None:
+    replies = list(PollingGrid(slow).send_and_receive(questions(3), timeout=30))
+    replies[0].metadata.group_id = "0/x"
+    again = [*replies, *replies]
+    assert len(list(by_turn(again))) == 2
+
+
+def test_the_same_model_as_without_it(trial, make_scenario) -> None:
+    asked = make_scenario("federation.chunk_size=2")
+    assert np.array_equal(trial(asked, wrap=PollingGrid).play(), trial(asked).play())
+
+
+# ------------------------------------------------------------------ which node serves which host
+
+
+def grid_that_says(*answers: object) -> PollingGrid:
+    app = ClientApp()
+
+    @app.query()
+    def query(message: Message, context) -> Message:
+        said = answers[context.node_id - 1]
+        if isinstance(said, Error):
+            return Message(said, reply_to=message)
+        content = {} if said is None else {"hosts": ConfigRecord({"hosts": said})}
+        return Message(RecordDict(content), reply_to=message)
+
+    return PollingGrid(EmbeddedGrid(app, [{}] * len(answers)))
+
+
+def test_hosts_are_found_and_the_lowest_node_serves() -> None:
+    assert find_hosts(grid_that_says([0, 1], [1]), 2) == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("said", [[2], [-1], [0.0], ["0"], 0, None, [True]])
+def test_an_answer_that_no_node_can_give_ends_the_run(said: object) -> None:
+    with pytest.raises(RunError, match="says that it serves the logical hosts"):
+        find_hosts(grid_that_says([0, 1], said), 2)
+
+
+def test_a_node_that_fails_ends_the_run_and_one_that_is_away_is_asked_again() -> None:
+    with pytest.raises(RunError, match="cannot say which clients live there: no data"):
+        find_hosts(grid_that_says([0, 1], Error(2, "no data")), 2)
+    assert find_hosts(grid_that_says([0, 1], Error(5, "away")), 2) == {0: 1, 1: 1}
+    with pytest.raises(
+        RunError, match=r"no node serves the logical hosts \[1\] after 1 s; 2 nodes are online"
+    ):
+        find_hosts(grid_that_says([0], Error(5, "away")), 2, timeout=1.0)
