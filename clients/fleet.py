@@ -155,9 +155,21 @@ class Fleet:
 
 
 def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:
-    """The logical hosts that a node serves: those h with h mod num-partitions = partition-id."""
-    nodes = int(str(node_config.get("num-partitions", 1)))
-    node = int(str(node_config.get("partition-id", 0)))
+    """The logical hosts that a node serves: those h with h mod num-partitions = partition-id.
+
+    Raises:
+        InputError: if there is no such partition: another node would serve its hosts too.
+    """
+    given = [node_config.get(key, usual) for key, usual in (("num-partitions", 1), ("partition-id", 0))]
+    try:
+        nodes, node = (int(str(value)) for value in given)
+    except ValueError:
+        nodes, node = 0, 0
+    if not 0 <= node < nodes:
+        raise InputError(
+            f"node config: num-partitions = {given[0]}, partition-id = {given[1]}: nodes are numbered from 0 "
+            "to num-partitions - 1."
+        )
     return list(range(node, hosts, nodes))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fedprivacy.errors import FedPrivacyError, Refusal
+from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 
 KINDS = {
     "node-config": "the node's own configuration cannot be used",
@@ -72,3 +73,14 @@ def kind(name: str) -> Iterator[None]:
 def log(text: str) -> None:
     """Writes to the node's log: the error output of its SuperNode."""
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
+
+
+def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults) -> None:
+    """Says in the node's log what was answered, and what went wrong here and is not told."""
+    what = "their sum" if request.observe == "sum" else "each update"
+    log(
+        f"round {request.round}: {len(reply.clients)} answered ({what}), {reply.refused} refused, "
+        f"{faults.failed} failed, {faults.zeroed} zeroed"
+    )
+    if faults.first is not None:
+        log(f"round {request.round}: {faults.first}")
