@@ -65,7 +65,7 @@ def _app(
             reply, faults = answer(fleet, budgets, request, here.hosts, crew)
             _store(context.state, budgets)
             if here.pinned:
-                log_answer(request, reply, faults)
+                log_answer(request, reply, faults, "" if budgets is None else budgets.words(request.clients))
             if reply.faults != faults:
                 _keep(context, request.round, faults)
             return reply_to(message, *reply.parts())
@@ -82,7 +82,7 @@ def _app(
                 vet_query(respondents, request, here.hosts)
             reply = _asked(context.state, here, respondents, request)
             if here.pinned:
-                log(f"query {request.query}: {reply.answered} answered, {reply.refused} refused")
+                log(f"query {request.query}: answered {reply.answered}, refused {reply.refused}")
             return reply_to(message, *reply.parts())
 
     return client_app

@@ -193,6 +193,10 @@ class Budgets:
         """Nobody has answered yet."""
         return cls(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
 
+    def words(self, clients: Ids) -> str:
+        """How many answers these clients have given at most, of how many."""
+        return f"{int(self.counts[clients].max(initial=0))} of {self.cap}"
+
     def spend(self, clients: Ids, round: int) -> Ids:
         """Charges the clients that may answer this round, and returns their ids."""
         willing = clients[(self.counts[clients] < self.cap) & (self.last[clients] < round)]

@@ -75,12 +75,18 @@ def log(text: str) -> None:
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
 
 
-def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults) -> None:
-    """Says in the node's log what was answered, and what went wrong here and is not told."""
-    what = "their sum" if request.observe == "sum" else "each update"
+def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults, most: str) -> None:
+    """Says in the node's log what was answered, and what went wrong here and is not told.
+
+    Args:
+        request: What was asked for.
+        reply: What leaves.
+        faults: What went wrong.
+        most: How many answers a client has given by now, of how many.
+    """
     log(
-        f"round {request.round}: {len(reply.clients)} answered ({what}), {reply.refused} refused, "
-        f"{faults.failed} failed, {faults.zeroed} zeroed"
+        f"round {request.round}: asked {len(request.clients)}, answered {len(reply.clients)}, "
+        f"refused {reply.refused}, failed {faults.failed}, zeroed {faults.zeroed}; answers given: {most}"
     )
     if faults.first is not None:
         log(f"round {request.round}: {faults.first}")
