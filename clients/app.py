@@ -16,7 +16,7 @@ from clients.fleet import Budgets, Fleet
 from clients.kept import KeptBudgets, answered, keep_answered
 from clients.messages import parts_of, reply_to
 from clients.owner import is_pinned
-from clients.refusals import kind, kinds_only
+from clients.refusals import kind, kinds_only, log, log_answer
 from clients.residence import Residence, Residents, residence
 from clients.respondents import Answered, Respondents
 from clients.training import answer
@@ -64,6 +64,8 @@ def _app(
             budgets = _budgets(context.state, here, fleet)
             reply, faults = answer(fleet, budgets, request, here.hosts, crew)
             _store(context.state, budgets)
+            if here.pinned:
+                log_answer(request, reply, faults, "" if budgets is None else budgets.words(request.clients))
             if reply.faults != faults:
                 _keep(context, request.round, faults)
             return reply_to(message, *reply.parts())
@@ -79,6 +81,8 @@ def _app(
             if here.pinned:
                 vet_query(respondents, request, here.hosts)
             reply = _asked(context.state, here, respondents, request)
+            if here.pinned:
+                log(f"query {request.query}: answered {reply.answered}, refused {reply.refused}")
             return reply_to(message, *reply.parts())
 
     return client_app

@@ -155,9 +155,21 @@ class Fleet:
 
 
 def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:
-    """The logical hosts that a node serves: those h with h mod num-partitions = partition-id."""
-    nodes = int(str(node_config.get("num-partitions", 1)))
-    node = int(str(node_config.get("partition-id", 0)))
+    """The logical hosts that a node serves: those h with h mod num-partitions = partition-id.
+
+    Raises:
+        InputError: if there is no such partition: another node would serve its hosts too.
+    """
+    given = [node_config.get(key, usual) for key, usual in (("num-partitions", 1), ("partition-id", 0))]
+    try:
+        nodes, node = (int(str(value)) for value in given)
+    except ValueError:
+        nodes, node = 0, 0
+    if not 0 <= node < nodes:
+        raise InputError(
+            f"node config: num-partitions = {given[0]}, partition-id = {given[1]}: nodes are numbered from 0 "
+            "to num-partitions - 1."
+        )
     return list(range(node, hosts, nodes))
 
 
@@ -180,6 +192,10 @@ class Budgets:
     def fresh(cls, population: int, cap: int) -> Budgets:
         """Nobody has answered yet."""
         return cls(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
+
+    def words(self, clients: Ids) -> str:
+        """How many answers these clients have given at most, of how many."""
+        return f"{int(self.counts[clients].max(initial=0))} of {self.cap}"
 
     def spend(self, clients: Ids, round: int) -> Ids:
         """Charges the clients that may answer this round, and returns their ids."""

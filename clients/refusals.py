@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fedprivacy.errors import FedPrivacyError, Refusal
+from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 
 KINDS = {
     "node-config": "the node's own configuration cannot be used",
@@ -72,3 +73,20 @@ def kind(name: str) -> Iterator[None]:
 def log(text: str) -> None:
     """Writes to the node's log: the error output of its SuperNode."""
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
+
+
+def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults, most: str) -> None:
+    """Says in the node's log what was answered, and what went wrong here and is not told.
+
+    Args:
+        request: What was asked for.
+        reply: What leaves.
+        faults: What went wrong.
+        most: How many answers a client has given by now, of how many.
+    """
+    log(
+        f"round {request.round}: asked {len(request.clients)}, answered {len(reply.clients)}, "
+        f"refused {reply.refused}, failed {faults.failed}, zeroed {faults.zeroed}; answers given: {most}"
+    )
+    if faults.first is not None:
+        log(f"round {request.round}: {faults.first}")

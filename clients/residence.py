@@ -53,12 +53,9 @@ class Residence:
         for warning in self.owner.warnings(self.hosts):
             log(warning)
         if self.account is not None:
-            answers = self.account.read()
-            log(
-                f"account {self.account.file}: {len(answers)} clients have answered before"
-                if answers
-                else f"account {self.account.file}: begins, nobody has answered yet"
-            )
+            answered = len(self.account.read())
+            words = f"clients who have answered before: {answered}" if answered else "begins, empty"
+            log(f"account {self.account.file}: {words}")
 
 
 def residence(context: Context) -> Residence:

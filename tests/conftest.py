@@ -188,3 +188,73 @@ def real_data() -> Callable[[str], Path]:
         return found
 
     return path
+
+
+ON_NODES = """
+name = "on-nodes"
+[data]
+name = "on-nodes"
+features = 4
+classes = 2
+clients = 3
+[model]
+name = "logistic"
+[training]
+learning_rate = 0.5
+[server]
+rounds = 3
+[sampling]
+name = "all"
+[privacy]
+trust = "local"
+clipping_norm = 1.0
+noise_multiplier = 2.0
+delta = 1e-3
+[federation]
+hosts = 3
+"""
+
+
+class Owners:
+    """Three owners of records, each with a node, a scenario, a file and a home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def config(self, node: int = 0, *overrides: str, text: str = ON_NODES, **more: object) -> dict:
+        """The node config of one of them; what is None in `more` is left out."""
+        own = self.folder / f"node-{node}"
+        if not own.exists():
+            (own / "home").mkdir(parents=True)
+            self.give(node)
+        config = {
+            "partition-id": node,
+            "num-partitions": 3,
+            "scenario": scenario(*overrides, text=text).to_toml(),
+            "data": str(own / "own.npz"),
+            "home": str(own / "home"),
+        } | {key.replace("_", "-"): value for key, value in more.items()}
+        return {key: value for key, value in config.items() if value is not None}
+
+    def give(self, node: int, **arrays: object) -> Path:
+        """Writes the records of a node."""
+        stream = np.random.default_rng(node)
+        x = stream.standard_normal((20, 4)).astype(np.float32)
+        own = {"x_train": x, "y_train": (x[:, 0] > 0).astype(np.int64)} | arrays
+        path = self.folder / f"node-{node}" / "own.npz"
+        np.savez(path, **{name: array for name, array in own.items() if array is not None})
+        return path
+
+    def account(self, node: int = 0) -> Path:
+        """The file of a node's account."""
+        return self.folder / f"node-{node}" / "home" / "answers.json"
+
+
+@pytest.fixture
+def owners(tmp_path: Path) -> Owners:
+    return Owners(tmp_path)
+
+
+@pytest.fixture
+def on_nodes_text() -> str:
+    return ON_NODES

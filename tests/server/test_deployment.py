@@ -1,0 +1,193 @@
+"""A run over nodes of owners: what its record says of what it cannot see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Context, RecordDict
+
+from clients.app import app as client_app
+from fedprivacy.accounting.deployment import SIMULATED, Stated
+from fedprivacy.errors import InputError
+from fedprivacy.rechecking import checked_document
+from fedprivacy.report import write
+from fedprivacy.runs import RunDirectory
+from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.runner import resume
+from server.app import app as server_app
+
+
+def played(out: Path, text: str, configs: list[dict[str, Any]], **run_config: Any) -> dict[str, Any]:
+    """The record of a Flower run over these nodes; node state does not outlive it."""
+    before = set(out.glob("*"))
+    config = {"scenario": text, "out": str(out), **run_config}
+    grid = EmbeddedGrid(client_app, configs, config)
+    context = Context(
+        run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config=config
+    )
+    server_app(grid, context)
+    [path] = set(out.glob("*")) - before
+    return json.loads((path / "run.json").read_text())
+
+
+def final(document: dict[str, Any]) -> np.ndarray:
+    checkpoint = RunDirectory.open(Path(document["path"])).load_checkpoint()
+    assert checkpoint is not None
+    return checkpoint.tensors["weights"]
+
+
+def assumed(document: dict[str, Any], observer: str = "server") -> str:
+    """What a guarantee against an observer rests on."""
+    [found] = [one for one in document["privacy"]["guarantees"] if one["observer"] == observer]
+    return "; ".join(found["assumptions"])
+
+
+@pytest.fixture
+def tested(tmp_path: Path) -> str:
+    """A scenario setting that names held-out records of the server."""
+    x = np.random.default_rng(9).standard_normal((50, 4))
+    np.savez(tmp_path / "public.npz", x_test=x, y_test=(x[:, 0] > 0).astype(np.int64))
+    return f"data.test={tmp_path / 'public.npz'}"
+
+
+def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_than_it_knows(
+    owners, make_scenario, on_nodes_text, tested: str, tmp_path: Path
+) -> None:
+    text = make_scenario(tested, text=on_nodes_text).to_toml()
+    configs = [owners.config(node) for node in range(3)]
+    first = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
+    assert first["status"] == "finished"
+    assert [event["refusals"] for event in first["rounds"]] == [0, 0, 0]
+    assert first["final"]["accuracy"] is not None
+    assert "as whoever submitted the run states and no message shows" in assumed(first)
+    assert "the code that came with the run to its node is this code" in assumed(first)
+    assert "seeded" not in assumed(first)
+    assert first["randomness"] == {
+        "server": "operating system's entropy",
+        "clients": "operating system's entropy, stated by whoever submitted the run",
+    }
+    # Another run of whatever kind gets no second answer to any round: its model stays where it began.
+    again = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
+    assert [event["refusals"] for event in again["rounds"]] == [3, 3, 3]
+    assert len({event["loss"] for event in again["rounds"]}) == 1
+    for document in (first, again):
+        path = Path(document["path"])
+        assert checked_document(path) == document
+        assert "comes from their operating systems" in write(document, path).read_text()
+        with pytest.raises(InputError, match="made by `flwr run`"):
+            resume(path)
+
+
+def test_of_nodes_that_are_not_pinned_their_noise_is_assumed(make_scenario, base_text, tmp_path) -> None:
+    text = make_scenario("privacy.trust=local", text=base_text).to_toml()
+    system = [played(tmp_path, text, [{}], noise="system") for _ in range(2)]
+    assert not np.allclose(final(system[0]), final(system[1]))
+    assert "by the plan that came with the run" in assumed(system[0])
+    assert "this is assumed, and no message shows it" in assumed(system[0])
+    assert system[0]["randomness"]["clients"] == "operating system's entropy, assumed"
+    seeded = [played(tmp_path, text, [{}], **config) for config in ({}, {"noise": "seeded"})]
+    assert np.array_equal(final(seeded[0]), final(seeded[1]))
+    assert SIMULATED in assumed(seeded[0])
+    assert seeded[0]["randomness"]["clients"] == "simulation-grade randomness, assumed"
+
+
+def test_central_noise_and_cohorts_come_from_the_servers_operating_system(
+    make_scenario, base_text, tmp_path
+) -> None:
+    asked = make_scenario("sampling={name='poisson', rate=0.5}", text=base_text).to_toml()
+    system = [played(tmp_path, asked, [{}], noise="system") for _ in range(4)]
+    cohorts = {tuple(event["cohort"] for event in one["rounds"]) for one in system}
+    assert len(cohorts) > 1  # all four alike: once in some 1e5 times
+    assert not np.allclose(final(system[0]), final(system[1]))
+    told = assumed(system[0], "participant")
+    assert "operating system's entropy at the server" in told
+    assert "nodes" not in told  # no noise of theirs is in it
+    assert "simulation-grade" in assumed(played(tmp_path, asked, [{}], pinned=True), "participant")
+
+
+def test_a_wrong_source_of_noise_is_refused_before_anything_is_written(
+    make_scenario, base_text, tmp_path
+) -> None:
+    with pytest.raises(InputError, match="run config: noise = 'dice': must be"):
+        played(tmp_path / "runs", make_scenario(text=base_text).to_toml(), [{}], noise="dice")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_of_records_under_central_trust_what_the_nodes_draw_is_said_too() -> None:
+    """There the batches amplify, and clients draw them."""
+    both = Stated(noise="system").randomness(server=True, nodes=True)
+    assert "at the server" in both
+    assert "this is assumed" in both
+    assert Stated(pinned=True).randomness(server=True, nodes=True) == SIMULATED
+    assert Stated(pinned=True).randomness(server=False, nodes=True) != SIMULATED
+
+
+def test_without_held_out_records_nothing_is_known_of_the_model(
+    owners, make_scenario, on_nodes_text, tmp_path: Path
+) -> None:
+    text = make_scenario(text=on_nodes_text).to_toml()
+    document = played(tmp_path / "runs", text, [owners.config(node) for node in range(3)])
+    assert document["status"] == "finished"
+    assert document["final"] == {"accuracy": None, "loss": None, "per_class": None}
+    assert any("names no held-out records" in note for note in document["notes"])
+    page = write(document, Path(document["path"])).read_text()
+    assert "no round of this run was evaluated" in page
+
+
+def test_a_node_that_has_nothing_to_give_ends_the_run_before_the_first_round(
+    owners, make_scenario, on_nodes_text, tmp_path: Path
+) -> None:
+    configs = [owners.config(node) for node in range(3)]
+    owners.give(1, y_train=np.full(20, 7))
+    with pytest.raises(Exception, match="data: its data do not fit the scenario"):
+        played(tmp_path / "runs", make_scenario(text=on_nodes_text).to_toml(), configs)
+    [path] = (tmp_path / "runs").iterdir()
+    document = json.loads((path / "run.json").read_text())
+    assert document["status"] == "failed"
+    assert "label" not in document["error"]
+    assert "own.npz" not in document["error"]
+    assert not owners.account(0).exists()
+
+
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_records_as_unit_are_reckoned_by_what_was_agreed(
+    owners, make_scenario, on_nodes_text, tmp_path: Path, trust: str
+) -> None:
+    steps = 2 if trust == "local" else 1
+    text = make_scenario(
+        *(f"privacy.trust={trust}", "privacy.unit=example", "privacy.delta=1e-4"),
+        "data.records_per_client=20",
+        f"training={{batches='poisson', rate=0.3, steps={steps}, learning_rate=0.5}}",
+        text=on_nodes_text,
+    ).to_toml()
+    configs = [owners.config(node, scenario=text) for node in range(3)]
+    document = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
+    assert document["status"] == "finished"
+    assert document["privacy"]["records_per_client"] == {"smallest": 20, "median": 20, "largest": 20}
+    observer = "server" if trust == "local" else "participant"
+    [found] = [one for one in document["privacy"]["guarantees"] if one["observer"] == observer]
+    assert found["epsilon"] is not None
+    assert "batches) comes from their operating systems' entropy" in "; ".join(found["assumptions"])
+    again = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
+    assert [event["refusals"] for event in again["rounds"]] == [3, 3, 3]
+
+
+def test_statistics_over_pinned_nodes_say_the_same(make_statistics, statistics_text, tmp_path: Path) -> None:
+    text = make_statistics("privacy.trust=local", "federation.hosts=2", text=statistics_text).to_toml()
+    configs = []
+    for node in range(2):
+        (tmp_path / f"home-{node}").mkdir()
+        config = {"partition-id": node, "num-partitions": 2, "scenario": text}
+        configs.append(config | {"home": str(tmp_path / f"home-{node}")})
+    document = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
+    assert document["status"] == "finished"
+    assert "randomises its own answers, answers each query once and counts" in assumed(document)
+    assert "as whoever submitted the run states" in assumed(document)
+    assert "seeded" not in assumed(document)
+    assert checked_document(Path(document["path"])) == document
+    with pytest.raises(Exception, match="nobody answered"):
+        played(tmp_path / "runs", text, configs, noise="system", pinned=True)
