@@ -187,8 +187,8 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
 
     if (fleet.device == "cuda") != (engine.gpus_per_worker > 0):
         raise InputError(
-            f'--gpus-per-worker {engine.gpus_per_worker:g}: a share of a GPU goes with training.device = "cuda", '
-            f'and with it alone; here it is "{fleet.device}".'
+            f"--gpus-per-worker {engine.gpus_per_worker:g}: a share of a GPU goes with training.device = "
+            f'"cuda", and with it alone; here it is "{fleet.device}".'
         )
     print(OPEN_PORTS, file=sys.stderr)
     make_app = partial(

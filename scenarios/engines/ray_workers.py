@@ -117,6 +117,8 @@ class Workers:
                 logger.warning(
                     "No worker has begun for %.0f s: has the cluster free CPUs and GPUs?", _PATIENCE
                 )
+            if ready:  # all that there are, so that calls go to whoever is free
+                ready, _ = ray.wait(pending, num_returns=len(pending), timeout=0)
             for reference in ready:
                 self._take(reference)
             self._spread()

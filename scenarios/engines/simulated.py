@@ -38,7 +38,7 @@ class SimulatedGrid(Grid):
     """
 
     merges = False
-    """Whether one node may have several messages under way at once, and their changes of its state are merged."""
+    """Whether a node may have several messages under way at once, whose changes of its state are merged."""
 
     def __init__(
         self,
