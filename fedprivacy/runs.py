@@ -91,8 +91,8 @@ class RunDirectory:
         if not (path / "scenario.toml").is_file():
             if path.is_dir() and all(file.name == LOCK or file.suffix == PART for file in path.iterdir()):
                 raise InputError(
-                    f"{path}: not a run directory: nothing was begun in it. If its process was ended before it "
-                    "came so far, start it anew."
+                    f"{path}: not a run directory: nothing was begun in it. If its process was ended before "
+                    "it came so far, start it anew."
                 )
             raise InputError(f"{path}: not a run directory (it has no scenario.toml).")
         return cls(path)

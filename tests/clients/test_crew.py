@@ -20,6 +20,7 @@ from clients.pieces import pieces, train_piece
 from fedprivacy.errors import RunError
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.runs import RunDirectory
+from scenarios.launch import Engine
 from scenarios.runner import run
 
 SCENARIO = """
@@ -74,7 +75,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_change_no_bit(make_scenario, tmp_path: Path, kind: str) -> None:
     def played(workers: int) -> tuple[dict, dict[str, np.ndarray]]:
         scenario = make_scenario(*KINDS[kind], text=SCENARIO)
-        document = run(scenario, tmp_path / str(workers), report=False, workers=workers)
+        document = run(scenario, tmp_path / str(workers), report=False, engine=Engine(workers=workers))
         checkpoint = RunDirectory.open(Path(document["path"])).load_checkpoint()
         assert checkpoint is not None
         return document, dict(checkpoint.tensors)
@@ -175,7 +176,7 @@ def test_a_run_whose_worker_is_killed_ends_with_the_reason_and_keeps_its_rounds(
 
     scenario = make_scenario("server.rounds=4", text=SCENARIO)
     with pytest.raises(RunError, match="a worker process died"):
-        run(scenario, tmp_path, report=False, workers=2, on_round=kill)
+        run(scenario, tmp_path, report=False, engine=Engine(workers=2), on_round=kill)
     [path] = tmp_path.iterdir()
     text = (path / "run.json").read_text()
     assert '"status": "failed"' in text

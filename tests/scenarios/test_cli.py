@@ -78,7 +78,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
     [
         (["run", "digitz"], "digits"),
         (["run"], "give a SCENARIO"),
-        (["run", "digits", "--engine", "ray"], "--engine ray: unknown engine"),
+        (["run", "digits", "--engine", "rey"], "--engine rey: unknown engine. This version has: embedded"),
         (["run", "digits", "--set", "server.round=3"], "Did you mean rounds?"),
         (["run", "digits", "--set", "nonsense"], "--set nonsense"),
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
