@@ -312,7 +312,7 @@ def test_a_noise_in_the_record_that_is_not_that_of_its_scenario_is_not_believed(
         resume(path)
     assert (path / "run.json").read_text() == changed
     (path / "run.json").write_text(json.dumps({**document, "plan": "none"}))
-    with pytest.raises(InputError, match="damaged|not a privacy plan"):
+    with pytest.raises(InputError, match=r"damaged|not a privacy plan"):
         resume(path)
 
 
