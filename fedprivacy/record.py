@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import resource
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -111,13 +112,23 @@ class RunRecord:
         self._digest = scenario_digest(directory)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Goes on after a checkpoint: its rounds, its ledger."""
+        """Goes on after a checkpoint: its rounds, its ledger.
+
+        Raises:
+            InputError: if it is one of another run, or its rounds are not in events.jsonl.
+        """
+        if checkpoint.facts.get("noise_key", self.noise_key) != self.noise_key:
+            raise InputError(
+                f"{self.directory.path}/checkpoint: of another run. Remove that folder, and the rounds are "
+                "played again, with the same noise."
+            )
         self.rounds = self.directory.keep_events(checkpoint.rounds)
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
         self.per_class = checkpoint.facts.get("per_class")
 
     def begin(self) -> None:
         """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
+        self.directory.drop_checkpoints(after=len(self.rounds))
         if not self.rounds:
             self.directory.keep_events(0)
         self._write("running", None, self.ledger.in_advance())
@@ -138,6 +149,7 @@ class RunRecord:
         self.directory.append_event(event)
         own, facts = self.ledger.state()
         facts["per_class"] = self.per_class  # the last evaluation may lie rounds back
+        facts["noise_key"] = self.noise_key
         self.directory.save_checkpoint(Checkpoint(event["round"] + 1, {**tensors, **own}, facts))
         if self.on_round:
             self.on_round(event)
@@ -251,15 +263,14 @@ def scenario_digest(directory: RunDirectory) -> str:
 
 
 def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
-    """The document of a run that can be gone on with, and the plan that it began with.
-
-    The plan is not calibrated again: what was released before was released under this one. A round that is
-    played again has the same noise, so all else has to be the same too.
+    """The document of a run that can be gone on with, and the plan that it says it began with.
 
     Raises:
         InputError: if the directory holds no run, or its scenario or the versions are not those that it
             began with, or its clients were elsewhere.
     """
+    if not (directory.path / "run.json").exists():
+        raise directory.nothing_begun("run")
     document = directory.document()
     if document.get("kind") != "run":
         raise InputError(
@@ -296,6 +307,31 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             "with; install those, or start a new one."
         )
     return document, plan
+
+
+def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
+    """Refuses a record that states another plan than its scenario asks for.
+
+    A round that is played again has the same noise, so that all else has to be the same too; and what was
+    released under one plan must not be accounted for under another.
+
+    Args:
+        directory: The run.
+        stored: The plan in its run.json, which may have been changed or damaged.
+        asked: That of its scenario, calibrated again.
+
+    Raises:
+        InputError: they differ.
+    """
+    difference = stored.refusal(asked)
+    if difference is not None:
+        said = difference.removeprefix("the server asks for another plan ").strip("()")
+        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
+        raise InputError(
+            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
+            f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
+            f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
+        )
 
 
 def round_event(

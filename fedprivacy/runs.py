@@ -5,6 +5,7 @@ events.jsonl    one line a round, flushed
 run.json        the versioned result document
 checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
 report.html     one offline page
+lock            who works on it, while somebody does (`lock`)
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from fedprivacy.errors import InputError
+from fedprivacy.files import PART, keep_names, replace_file
+from fedprivacy.lock import FILE as LOCK
 
 SCHEMA = 1
 KEPT_CHECKPOINTS = 2
@@ -70,6 +74,7 @@ class RunDirectory:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             path = _unused(parent, stem)
+            keep_names(parent)
             run = cls(path)
             run.write("scenario.toml", scenario)
         except OSError as error:
@@ -84,12 +89,28 @@ class RunDirectory:
             InputError: if there is no run in `path`.
         """
         if not (path / "scenario.toml").is_file():
+            if path.is_dir() and all(file.name == LOCK or file.suffix == PART for file in path.iterdir()):
+                raise InputError(
+                    f"{path}: not a run directory: nothing was begun in it. If its process was ended before "
+                    "it came so far, start it anew."
+                )
             raise InputError(f"{path}: not a run directory (it has no scenario.toml).")
         return cls(path)
 
+    def nothing_begun(self, command: str) -> InputError:
+        """What is to be said where a process was ended after it had made the directory.
+
+        Args:
+            command: That of `fedprivacy` which starts what it was to hold.
+        """
+        anew = f"fedprivacy {command} {shlex.quote(str(self.path / 'scenario.toml'))}"
+        return InputError(
+            f"{self.path}: nothing was begun in it: its process ended before. Start it anew: {anew}"
+        )
+
     def write(self, name: str, text: str) -> Path:
         """Writes a file atomically: readers see the old text or the new, never half of it."""
-        return _replace(self.path / name, text.encode())
+        return replace_file(self.path / name, text.encode())
 
     def write_document(self, document: Mapping[str, Any]) -> None:
         """Writes run.json."""
@@ -124,32 +145,52 @@ class RunDirectory:
         except (ValueError, KeyError, TypeError):
             whole = False
         if not whole:
-            raise InputError(f"{source}: damaged, it does not hold the {count} rounds of the checkpoint.")
+            anew = f"fedprivacy run {shlex.quote(str(self.path / 'scenario.toml'))}"
+            raise InputError(
+                f"{source}: damaged, it does not hold the {count} rounds of the checkpoint. Start the run "
+                f"anew, for the same numbers: {anew}"
+            )
         self.write("events.jsonl", "".join(line + "\n" for line in lines))
         return events
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint atomically and removes all but the newest two."""
         folder = self.path / "checkpoint"
-        folder.mkdir(exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir()
+            keep_names(self.path)
         tensors = {name: np.ascontiguousarray(array) for name, array in checkpoint.tensors.items()}
-        metadata = {
-            "rounds": str(checkpoint.rounds),
-            "facts": json.dumps(checkpoint.facts),
-            "digest": _digest(tensors),
-        }
-        target = folder / f"round-{checkpoint.rounds:06d}.safetensors"
-        _replace(target, save(tensors, metadata=metadata))
-        for old in sorted(folder.glob("round-*.safetensors"))[:-KEPT_CHECKPOINTS]:
+        metadata = {"rounds": str(checkpoint.rounds), "facts": json.dumps(checkpoint.facts)}
+        metadata["whole"] = _digest(tensors, metadata["rounds"], metadata["facts"])
+        replace_file(self._checkpoint(checkpoint.rounds), save(tensors, metadata=metadata))
+        for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
             old.unlink()
 
-    def load_checkpoint(self) -> Checkpoint | None:
-        """The newest checkpoint that is whole, or None where there is none."""
-        for path in sorted((self.path / "checkpoint").glob("round-*.safetensors"), reverse=True):
+    def load_checkpoint(self, on_damaged: Callable[[Path], object] | None = None) -> Checkpoint | None:
+        """The newest checkpoint that is whole, or None where there is none.
+
+        Args:
+            on_damaged: Called with each newer one that is not.
+        """
+        for path in reversed(self._checkpoints()):
             checkpoint = _load(path)
-            if checkpoint is not None:
+            if checkpoint is not None and path == self._checkpoint(checkpoint.rounds):
                 return checkpoint
+            if on_damaged:
+                on_damaged(path)
         return None
+
+    def drop_checkpoints(self, after: int) -> None:
+        """Removes checkpoints of more rounds, which are damaged: they would count as the newest two."""
+        for path in self._checkpoints():
+            if path > self._checkpoint(after):
+                path.unlink()
+
+    def _checkpoint(self, rounds: int) -> Path:
+        return self.path / "checkpoint" / f"round-{rounds:06d}.safetensors"
+
+    def _checkpoints(self) -> list[Path]:
+        return sorted((self.path / "checkpoint").glob("round-*.safetensors"))
 
 
 def check_out(parent: Path) -> None:
@@ -205,18 +246,10 @@ def _unused(parent: Path, stem: str) -> Path:
     raise InputError(f"--out {parent}: holds too many runs named {stem}. Choose another folder.")
 
 
-def _replace(target: Path, data: bytes) -> Path:
-    part = target.with_name(target.name + ".part")
-    with part.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(part, target)
-    return target
-
-
-def _digest(tensors: Tensors) -> str:
+def _digest(tensors: Tensors, *texts: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        digest.update(f"{len(text)}:{text}".encode())
     for name in sorted(tensors):
         array = tensors[name]
         digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
@@ -230,7 +263,10 @@ def _load(path: Path) -> Checkpoint | None:
         with safe_open(path, framework="numpy") as stored:
             metadata = stored.metadata() or {}
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-        if metadata["digest"] != _digest(tensors):
+        # Earlier versions had a digest of the tensors alone.
+        whole = "whole" in metadata
+        covered = (metadata["rounds"], metadata["facts"]) if whole else ()
+        if metadata["whole" if whole else "digest"] != _digest(tensors, *covered):
             return None
         return Checkpoint(int(metadata["rounds"]), tensors, json.loads(metadata["facts"]))
     except (SafetensorError, OSError, KeyError, ValueError):

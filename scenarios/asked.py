@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import load
 from fedprivacy.scenario.statistics import Statistics
+from scenarios.begun import BEGUN, begun_in
 from scenarios.ready import find
 
 # Neither how a scenario was tuned nor what it is about depends on these.
@@ -80,7 +82,12 @@ def attacked(
     Raises:
         InputError: it has no attacks, or not these, or an earlier replay is to be played otherwise.
     """
-    stored = Path(source) if (Path(source) / "run.json").is_file() else None
+    folder = Path(source)
+    if (folder / BEGUN).is_file() and not (folder / "run.json").is_file():
+        begun_in(folder, "replay")
+        again = f"fedprivacy replay --resume {shlex.quote(source)}"
+        raise InputError(f"{source}: has not finished. Go on with it by: {again}")
+    stored = folder if (folder / "run.json").is_file() else None
     if stored is not None:
         if read_document(stored / "run.json").get("kind") != "replay":
             raise InputError(f"{source}: not a replay; only attack scenarios and their replays have a game.")
@@ -101,6 +108,62 @@ def attacked(
         raise InputError(f"--attack {unknown[0]}: there is none. There are: {', '.join(scenario.attacks)}.")
     chosen = {name: one for name, one in scenario.attacks.items() if not names or name in names}
     return scenario.model_copy(update={"attacks": chosen}), stored
+
+
+def asked_again(resume: Path) -> Scenario | Statistics:
+    """The scenario of a comparison that is to be gone on with.
+
+    Args:
+        resume: Its directory.
+
+    Raises:
+        InputError: nothing was begun in it, or something else.
+    """
+    begun_in(resume, "compare", "compare-statistics")
+    return load(resume / "scenario.toml")
+
+
+def attacked_again(resume: Path) -> tuple[AttackScenario, Path | None]:
+    """The scenario of a replay that is to be gone on with, and where its trained runs lie if not in it.
+
+    Args:
+        resume: Its directory.
+
+    Raises:
+        InputError: nothing was begun in it, or something else.
+    """
+    stored = begun_in(resume, "replay").get("facts", {}).get("stored")
+    scenario = load(resume / "scenario.toml")
+    if not isinstance(scenario, AttackScenario):
+        raise InputError(
+            f"{resume / 'scenario.toml'}: has no [attacks.NAME] any more: changed since it began."
+        )
+    return scenario, None if stored is None else Path(stored)
+
+
+def one_of(command: str, scenario: str | None, resume: Path | None, beside: Mapping[str, object]) -> None:
+    """Refuses a command that is to begin something and to go on with something, or neither.
+
+    Args:
+        command: Its name: "run", "compare" or "replay".
+        scenario: What to begin.
+        resume: What to go on with.
+        beside: Options, by name, that only a beginning has; false where they were not given.
+
+    Raises:
+        InputError: both, none, or one with options of the other.
+    """
+    if (scenario is None) == (resume is None):
+        raise InputError(
+            f"fedprivacy {command}: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
+            f"or else --resume {'RUN' if command == 'run' else 'DIR'} to go on with one."
+        )
+    if resume is not None and any(beside.values()):
+        *most, last = beside
+        raise InputError(
+            f"--resume: a {'comparison' if command == 'compare' else command} goes on with its own scenario, "
+            f"where it is; leave out {', '.join(most)} and {last}."
+        )
 
 
 def seed_of(text: str | None, seeds: int = 1) -> int | None:

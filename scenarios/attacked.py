@@ -22,7 +22,8 @@ from fedprivacy.scenario.attack.sections import Passive
 from scenarios import seats
 from scenarios.arena import Arena, Tensors
 from scenarios.judging import Judged, judge
-from scenarios.spending import NOTHING, Spent, open_account, spend
+from scenarios.packing import packed, unpacked
+from scenarios.spending import NOTHING, Spent, spend
 
 SEEN = "seen"  # the folder of a run that holds its transcripts
 
@@ -87,11 +88,21 @@ class Attacked:
 
 
 def train(run: Attacked) -> None:
-    """Trains a run up to where the attack begins, and stores it."""
-    run.folder.mkdir(parents=True, exist_ok=True)
+    """Trains a run up to where the attack begins, and stores it.
+
+    Its account was opened before (`open_account`), so that training it again does not empty it.
+    """
     checkpoint = Checkpoint(run.scenario.warm_up, run.arena().warm_up(), run.facts)
     RunDirectory(run.folder).save_checkpoint(checkpoint)
-    open_account(run.folder)
+
+
+def is_trained(run: Attacked) -> bool:
+    """Whether the trained run is there, and whole."""
+    try:
+        stored_run(run)
+    except InputError:
+        return False
+    return True
 
 
 def stored_run(run: Attacked) -> Tensors:
@@ -113,8 +124,8 @@ def stored_run(run: Attacked) -> Tensors:
     return stored.tensors
 
 
-def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Judged]:
-    """One branch of one run, in any process: what each of its attacks amounts to."""
+def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Any]:
+    """One branch of one run, in any process: what each of its attacks amounts to, as JSON (`judged`)."""
     arena = run.arena()
     tensors = stored_run(run)
     judgement = Judgement(arena.probe)
@@ -138,6 +149,18 @@ def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Judged]:
             )
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
+    return {name: packed(one) for name, one in found.items()}
+
+
+def judged(played: Any) -> dict[str, Judged]:
+    """What `play` gave.
+
+    Raises:
+        InputError: it is something else.
+    """
+    found = {str(name): unpacked(one) for name, one in dict(played).items()}
+    if not all(isinstance(one, Judged) for one in found.values()):
+        raise InputError("the result of an attack is not one")
     return found
 
 

@@ -51,6 +51,9 @@ Seed = Annotated[
 ]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
+Again = Annotated[
+    Path | None, typer.Option("--resume", metavar="DIR", help="Go on with one that was broken off instead.")
+]
 RUNS = Path("runs")
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help='Let the scenario run code of its own: model.name = "code".')
@@ -123,26 +126,17 @@ def run(
 
     SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
     """
-    from fedprivacy.errors import InputError
     from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.statistics import Statistics
     from scenarios.asked import asked as read_asked
-    from scenarios.asked import seed_of
+    from scenarios.asked import one_of, seed_of
     from scenarios.display import show_run, watching
     from scenarios.launch import engine_of, only_embedded
 
     places = (superlink, root_certificates, federation)
     where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned), seed_of(seed)
-    if (scenario is None) == (resume is None):
-        raise InputError(
-            "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
-            "or else --resume RUN to go on with one."
-        )
-    if resume is not None and (set_ or seed is not None or out is not None):
-        raise InputError(
-            "--resume: a run goes on with its own scenario, where it is; leave out --set, --seed and --out."
-        )
+    one_of("run", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     if resume is not None and where.name == "superlink":
         raise InputError(
             "--resume with --engine superlink: a run on a federation is not gone on with, since its nodes "
@@ -189,7 +183,7 @@ def run(
 
 @app.command()
 def compare(
-    scenario: Source,
+    scenario: OptionalSource = None,
     set_: Set = None,
     seed: Seed = None,
     engine: Engine = "embedded",
@@ -197,6 +191,7 @@ def compare(
         int | None, typer.Option(help="Processes that run cells side by side; default: one a core.")
     ] = None,
     out: Out = None,
+    resume: Again = None,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
@@ -208,24 +203,33 @@ def compare(
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.statistics import Statistics
     from scenarios.asked import asked as read_asked
-    from scenarios.asked import seed_of
+    from scenarios.asked import asked_again, one_of, seed_of
     from scenarios.display import counting, show_comparison
     from scenarios.launch import check_workers, only_embedded
 
     only_embedded(engine, "`fedprivacy compare` runs")
-    many, asked = check_workers(workers), read_asked(scenario, set_, None)
-    seeds = asked.compare.repeats if isinstance(asked, Statistics) else len(asked.compare.seeds)
-    first = seed_of(seed, seeds)
-    if first is not None:
-        listed = [] if isinstance(asked, Statistics) else [f"compare.seeds={[*range(first, first + seeds)]}"]
-        asked = read_asked(scenario, [*(set_ or []), *listed], first)
-    check_out(out or RUNS)
+    many, first = check_workers(workers), None
+    one_of("compare", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
+    if resume is not None:
+        asked = asked_again(resume)
+    else:
+        assert scenario is not None
+        asked = read_asked(scenario, set_, None)
+        seeds = asked.compare.repeats if isinstance(asked, Statistics) else len(asked.compare.seeds)
+        first = seed_of(seed, seeds)
+        if first is not None:
+            listed = f"compare.seeds={[*range(first, first + seeds)]}"
+            more = [] if isinstance(asked, Statistics) else [listed]
+            asked = read_asked(scenario, [*(set_ or []), *more], first)
+        check_out(out or RUNS)
     if isinstance(asked, Statistics):
         from scenarios.display_statistics import show_sweep
         from scenarios.sweep import compare as sweep
 
         with counting() as on_run:
-            document = sweep(asked, out or RUNS, workers=many, command=_command(first), on_run=on_run)
+            document = sweep(
+                asked, out or RUNS, workers=many, resume=resume, command=_command(first), on_run=on_run
+            )
         print_result(document, json_, show_sweep)
         return
     permit(asked.model, allow_code)
@@ -233,7 +237,13 @@ def compare(
 
     with counting() as on_run:
         document = run_comparison(
-            asked, out or RUNS, workers=many, allow_code=allow_code, command=_command(first), on_run=on_run
+            asked,
+            out or RUNS,
+            workers=many,
+            resume=resume,
+            allow_code=allow_code,
+            command=_command(first),
+            on_run=on_run,
         )
     print_result(document, json_, show_comparison)
 
@@ -241,13 +251,13 @@ def compare(
 @app.command()
 def replay(
     scenario: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="SCENARIO|DIR",
             help="An attack scenario, or the directory of an earlier replay.",
             autocompletion=_complete,
         ),
-    ],
+    ] = None,
     set_: Set = None,
     attack: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this attack. May be repeated.")
@@ -258,6 +268,7 @@ def replay(
         int | None, typer.Option(help="Processes that attack side by side; default: one a core.")
     ] = None,
     out: Out = None,
+    resume: Again = None,
     json_: Json = False,
 ) -> None:
     """Play membership attacks against a federated run, beside the bound that its guarantee gives.
@@ -265,20 +276,32 @@ def replay(
     Of an earlier replay the trained runs are attacked again, without training.
     """
     from fedprivacy.runs import check_out
-    from scenarios.asked import attacked, seed_of
+    from scenarios.asked import attacked, attacked_again, one_of, seed_of
     from scenarios.display import counting
     from scenarios.display_attacks import show_replay
     from scenarios.launch import check_workers, only_embedded
 
     only_embedded(engine, "`fedprivacy replay` runs")
     many, first = check_workers(workers), seed_of(seed)
-    asked, stored = attacked(scenario, set_, attack, first)
-    check_out(out or RUNS)
+    only = {"--set": set_, "--attack": attack, "--seed": seed is not None, "--out": out}
+    one_of("replay", scenario, resume, only)
+    if resume is not None:
+        asked, stored = attacked_again(resume)
+    else:
+        assert scenario is not None
+        asked, stored = attacked(scenario, set_, attack, first)
+        check_out(out or RUNS)
     from scenarios.replay import replay as play
 
     with counting() as on_attack:
         document = play(
-            asked, out or RUNS, workers=many, stored=stored, command=_command(first), on_attack=on_attack
+            asked,
+            out or RUNS,
+            workers=many,
+            stored=stored,
+            resume=resume,
+            command=_command(first),
+            on_attack=on_attack,
         )
     print_result(document, json_, show_replay)
 
@@ -407,8 +430,11 @@ def _rounds_of(path: Path) -> int:
     from fedprivacy.runs import RunDirectory
     from fedprivacy.scenario.loading import load
     from fedprivacy.scenario.statistics import Statistics
+    from scenarios.begun import BEGUN, begun_in
 
     file = RunDirectory.open(path).path / "scenario.toml"
+    if (path / BEGUN).exists():
+        begun_in(path, "run")  # which says by which command it goes on
     scenario = load(file)
     if isinstance(scenario, Statistics):
         raise InputError(

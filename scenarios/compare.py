@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
+import hashlib
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
 from fedprivacy.comparison import INTERVAL, interval, mean_curve, mean_per_class, weakest
-from fedprivacy.data.population import population
+from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
 from fedprivacy.finding import finding
 from fedprivacy.plan import Plan
@@ -27,14 +28,17 @@ from fedprivacy.record import (
     versions,
 )
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.run_streams import run_streams
+from fedprivacy.runs import SCHEMA, RunDirectory, read_document
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import Corner, corners
 from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.training.trainers import trainer_of
+from scenarios.cells import Job
 from scenarios.ending import Ending
-from scenarios.pool import spread
+from scenarios.runner import resume as resume_run
 from scenarios.runner import run
+from scenarios.undertaking import Undertaking, Work, undertaking
 
 OWN_OPERATOR_ONLY = (
     "cells[].seeds",
@@ -124,6 +128,7 @@ def compare(
     out: Path,
     *,
     workers: int,
+    resume: Path | None = None,
     allow_code: bool = False,
     command: str = "",
     on_run: OnRun | None = None,
@@ -134,6 +139,7 @@ def compare(
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes; the runs go below it.
         workers: Processes that run cells side by side; the numbers do not depend on it.
+        resume: The directory of this comparison, to go on with: runs that have finished are kept.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, runs done and runs in all, after each run.
@@ -143,34 +149,57 @@ def compare(
 
     Raises:
         InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
-            be trained as asked, or `out` not be written.
+            be trained as asked, or `out` not be written, or `resume` not be gone on with.
         RunError: if a run fails; what has finished is in the report.
     """
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
-    for trainer in sorted({one.training.trainer for cell in cells for one in cell.scenarios.values()}):
+    trainers = sorted({one.training.trainer for cell in cells for one in cell.scenarios.values()})
+    for trainer in trainers:
         trainer_of(trainer, model.build(0), people.features, people.dataset.classes)
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=True))
-    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    ending = Ending(directory.path)
+    work = Work(
+        "compare",
+        scenario.name,
+        scenario.to_toml(compare=True),
+        {name: at for trainer in trainers for name, at in versions(trainer).items()},
+        data=run_streams(scenario, people, model.code).run,
+        code=bool(model.code),
+    )
+    with undertaking(work, out, resume=resume, command=command) as task:
+        if task.finished is not None:
+            return task.finished
+        return _work(task, scenario, cells, people, workers, allow_code, on_run)
+
+
+def _work(
+    task: Undertaking,
+    scenario: Scenario,
+    cells: list[Cell],
+    people: Population,
+    workers: int,
+    allow_code: bool,
+    on_run: OnRun | None,
+) -> dict[str, Any]:
+    """Runs the cells that have not finished, and closes the comparison."""
+    ending = Ending(task.path, task.again)
     try:
         with ending:
-            _run_all(cells, directory.path, workers, allow_code, on_run)
+            _run_all(cells, task, workers, allow_code, on_run)
     finally:
-        _close_broken_runs(directory.path, ending.status)
+        _close_broken_runs(task.path, ending.status)
         document = {
             "schema": SCHEMA,
             "kind": "compare",
             "name": scenario.name,
-            "path": str(directory.path),
+            "path": str(task.path),
             "status": ending.status,
             "error": ending.error,
-            "command": command,
-            "started": started,
+            "command": task.command,
+            "started": task.started,
             "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
-            **results(cells, directory.path),
+            **results(cells, task.path),
             "interval": INTERVAL,
             "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
             "notes": [
@@ -178,10 +207,10 @@ def compare(
                 ONE_RUN_ALONE,
                 *[TESTED_NOTE] * people.tests_clients(scenario.evaluation.on),
             ],
-            "performance": performance(cells, time.perf_counter() - began),
+            "performance": performance(cells, task.seconds),
         }
-        directory.write_document(document)
-        write_report(document, directory.path)
+        task.directory.write_document(document)
+        write_report(document, task.path)
     return document
 
 
@@ -189,8 +218,11 @@ def _close_broken_runs(base: Path, status: str) -> None:
     """Gives the runs whose process was ended the comparison's own status; they charged their whole plan."""
     for path in base.glob("*/*/run.json"):
         run = RunDirectory(path.parent)
-        document = run.document()
-        if document["status"] == "running":
+        try:
+            document = run.document()
+        except InputError:  # damaged: it is played again when the comparison goes on
+            continue
+        if document.get("status") == "running":
             run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 
@@ -243,18 +275,61 @@ def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
     }
 
 
-def _run_all(cells: list[Cell], base: Path, workers: int, allow_code: bool, on_run: OnRun | None) -> None:
-    """Runs every seed of every cell, `workers` at a time."""
-    jobs = [(cell, seed) for cell in cells for seed in cell.scenarios]
-    work = [(cell.scenarios[seed], cell.plan, base / cell.label, allow_code) for cell, seed in jobs]
-    finished = spread(_run, work, min(workers, len(jobs)))
-    for done, (number, document) in enumerate(finished, 1):
-        cell, seed = jobs[number]
-        cell.runs[seed] = document
+def _run_all(
+    cells: list[Cell], task: Undertaking, workers: int, allow_code: bool, on_run: OnRun | None
+) -> None:
+    """Runs every seed of every cell that has not finished, `workers` at a time."""
+    wanted = [(number, seed) for number, cell in enumerate(cells) for seed in cell.scenarios]
+    jobs: list[Job] = []
+    for number, seed in wanted:
+        cell = cells[number]
+        key = f"{cell.label}, seed {seed}, cell {number}"
+        jobs.append((key, (cell.scenarios[seed], cell.plan, task.path / cell.label, task.path, allow_code)))
+    finished = task.cells.play(_run, partial(_document_of, task.path), jobs, min(workers, len(jobs)))
+    for done, (at, document) in enumerate(finished, 1):
+        number, seed = wanted[at]
+        cells[number].runs[seed] = document
         if on_run:
-            on_run(cell.label, done, len(jobs))
+            on_run(cells[number].label, done, len(jobs))
 
 
-def _run(scenario: Scenario, plan: Plan, out: Path, allow_code: bool) -> dict[str, Any]:
-    """One run of a cell, in any process."""
-    return run(scenario, out, plan=plan, allow_code=allow_code, report=False)
+def _run(scenario: Scenario, plan: Plan, out: Path, base: Path, allow_code: bool) -> dict[str, str]:
+    """One run of a cell, in any process: where it is below the comparison, and a digest of its document."""
+    document = _gone_on_with(scenario, plan, out, allow_code)
+    if document is None:
+        document = run(scenario, out, plan=plan, allow_code=allow_code, report=False)
+    folder = Path(document["path"])
+    return {"run": str(folder.relative_to(base)), "digest": _digest(folder)}
+
+
+def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool) -> dict[str, Any] | None:
+    """A run of this cell that was broken off, played to its end; None if there is none.
+
+    What cannot be gone on with is removed, and so is one that has finished and was changed since, or whose
+    process was killed before it could say so: it is played again, to the same numbers.
+    """
+    found = None
+    for file in sorted(out.glob("*/scenario.toml")):
+        if file.read_text(encoding="utf-8") != scenario.to_toml():
+            continue
+        try:
+            if found is None and RunDirectory(file.parent).document()["status"] != "finished":
+                found = resume_run(file.parent, plan=plan, allow_code=allow_code, report=False)
+                continue
+        except (InputError, KeyError):
+            found = None
+        shutil.rmtree(file.parent)
+    return found
+
+
+def _document_of(base: Path, said: dict[str, str]) -> dict[str, Any]:
+    """The document of a finished run, if it is the one that was written then."""
+    folder = base / said["run"]
+    document = read_document(folder / "run.json")
+    if _digest(folder) != said["digest"]:
+        raise InputError(f"{folder / 'run.json'}: changed since the run has finished")
+    return {**document, "path": str(folder)}
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.blake2b((folder / "run.json").read_bytes(), digest_size=16).hexdigest()

@@ -13,10 +13,11 @@ class Ending:
 
     Args:
         path: The directory where the report will be, for the message to a user who interrupts.
+        again: The command that goes on with it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.status = path, "failed"
+    def __init__(self, path: Path, again: str) -> None:
+        self.path, self.again, self.status = path, again, "failed"
         self.error: str | None = None
 
     def __enter__(self) -> Self:
@@ -30,5 +31,6 @@ class Ending:
         elif isinstance(failure, KeyboardInterrupt):
             self.status, self.error = "interrupted", "interrupted by the user"
             print(f"Interrupted. What has finished is in {self.path}/report.html", file=sys.stderr)
+            print(f"Go on with: {self.again}", file=sys.stderr)
         elif isinstance(failure, Exception):
             self.error = f"{type(failure).__name__}: {failure}"

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.data.population import population
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import Arena
-from scenarios.attacked import Attacked, play, stored_run, train
+from scenarios.attacked import Attacked, is_trained, judged, play, stored_run, train
+from scenarios.cells import Job
 from scenarios.ending import Ending
 from scenarios.played import Played, results
 from scenarios.pool import spread
+from scenarios.spending import open_account
+from scenarios.undertaking import Undertaking, Work, undertaking
 
 OnAttack = Callable[[str, int, int], None]
 
@@ -28,6 +30,7 @@ def replay(
     *,
     workers: int,
     stored: Path | None = None,
+    resume: Path | None = None,
     command: str = "",
     on_attack: OnAttack | None = None,
 ) -> dict[str, Any]:
@@ -39,6 +42,8 @@ def replay(
         stored: The directory of an earlier replay, whose trained runs are attacked again; what passive
             attackers saw of them is scored without any training.
         workers: Processes that play side by side; the numbers do not depend on it.
+        resume: The directory of this replay, to go on with: what was trained and attacked is kept. An attack
+            that is played again asks the same and is answered with the same noise, and costs nothing more.
         command: The command that reproduces it, for the record.
         on_attack: Called with a label, attacks done and attacks in all.
 
@@ -47,8 +52,8 @@ def replay(
 
     Raises:
         InputError: before anything is written, if a game cannot be drawn, `stored` holds other runs or has no
-            rounds left for these attacks, or `out` cannot be written; later if the victim refuses so much
-            that too few targets are left.
+            rounds left for these attacks, or `out` cannot be written, or `resume` not be gone on with; later
+            if the victim refuses so much that too few targets are left.
         RunError: if a run fails.
     """
     asked = [run for variant in range(len(scenario.variants)) for run in _runs(scenario, variant, stored)]
@@ -57,48 +62,93 @@ def replay(
             stored_run(run)
         for run in asked:  # what is refused is refused before anything is written; played, it costs no more
             run.spend()
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    work = Work(
+        "replay",
+        scenario.name,
+        scenario.to_toml(),
+        versions(scenario.training.trainer),
+        data=population(scenario.data).digest,
+        facts={"stored": None if stored is None else str(stored.resolve())},
+    )
+
+    def prepare(directory: RunDirectory) -> None:
+        # Once and for all: what was trained again after a break still has answered what it has.
+        for run in asked if stored is None else ():
+            open_account(directory.path / run.folder)
+
+    with undertaking(work, out, resume=resume, command=command, prepare=prepare) as task:
+        if task.finished is not None:
+            return task.finished
+        if stored is None:
+            asked = [replace(run, folder=task.path / run.folder) for run in asked]
+        return _work(task, scenario, asked, stored is None, workers, on_attack)
+
+
+def _work(
+    task: Undertaking,
+    scenario: AttackScenario,
+    asked: list[Attacked],
+    training: bool,
+    workers: int,
+    on_attack: OnAttack | None,
+) -> dict[str, Any]:
+    """Trains and attacks what has not been, and closes the replay."""
     played: Played = {}
-    ending = Ending(directory.path)
+    ending = Ending(task.path, task.again)
     try:
         with ending:
-            if stored is None:
-                asked = [replace(run, folder=directory.path / run.folder) for run in asked]
-                for number, _ in spread(train, [(run,) for run in asked], min(workers, len(asked))):
+            if training:
+                untrained = [run for run in asked if not is_trained(run)]
+                todo = [(run,) for run in untrained]
+                for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
                     if on_attack:
-                        on_attack(f"trained {asked[number].label}", 0, len(asked))
-            jobs = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
-            # The longest first: else the last to be begun may keep one process busy alone.
-            jobs.sort(key=lambda job: -job[0].work(job[1]))
-            for done, (number, result) in enumerate(spread(play, jobs, min(workers, len(jobs))), 1):
-                run, branch, _ = jobs[number]
-                for name, judged in result.items():
-                    played[run.variant, run.scenario.seed, name] = judged
-                if on_attack:
-                    on_attack(f"{', '.join(branch.names)} ({run.label})", done, len(jobs))
+                        on_attack(f"trained {untrained[number].label}", 0, len(asked))
+            _attack_all(task, asked, workers, played, on_attack)
     finally:
         document = {
             "schema": SCHEMA,
             "kind": "replay",
             "name": scenario.name,
-            "path": str(directory.path),
+            "path": str(task.path),
             "status": ending.status,
             "error": ending.error,
-            "command": command,
-            "started": started,
+            "command": task.command,
+            "started": task.started,
             "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
-            **results(scenario, [run.plan for run in asked if run.scenario.seed == scenario.seed], played),
+            **results(
+                scenario,
+                [run.plan for run in asked if run.scenario.seed == scenario.seed],
+                dict(sorted(played.items())),
+            ),
             "operator_only": ["attacks[].seconds", "performance.seconds", "error", *SEEDS],
             "performance": {
-                "seconds": round(time.perf_counter() - began, 3),
+                "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),
             },
         }
-        directory.write_document(document)
-        write_report(document, directory.path)
+        task.directory.write_document(document)
+        write_report(document, task.path)
     return document
+
+
+def _attack_all(
+    task: Undertaking, asked: list[Attacked], workers: int, played: Played, on_attack: OnAttack | None
+) -> None:
+    """Plays every branch that has not been played, and puts what each amounts to into `played`."""
+    wanted = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
+    # The longest first: else the last to be begun may keep one process busy alone.
+    wanted.sort(key=lambda job: -job[0].work(job[1]))
+    jobs: list[Job] = [
+        (f"{', '.join(branch.names)}, {run.label}, variant {run.variant}", (run, branch, spent))
+        for run, branch, spent in wanted
+    ]
+    for done, (number, result) in enumerate(task.cells.play(play, judged, jobs, min(workers, len(jobs))), 1):
+        run, branch, _ = wanted[number]
+        for name, one in result.items():
+            played[run.variant, run.scenario.seed, name] = one
+        if on_attack:
+            on_attack(f"{', '.join(branch.names)} ({run.label})", done, len(jobs))
 
 
 def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Attacked]:

@@ -13,9 +13,11 @@ from flwr.app import Context, RecordDict
 from clients.fleet import Fleet
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
+from fedprivacy.files import sweep_parts
+from fedprivacy.lock import alone
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of
-from fedprivacy.record import OnRound, RunRecord, plan_to_resume
+from fedprivacy.record import OnRound, RunRecord, check_plan, plan_to_resume
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
@@ -57,61 +59,94 @@ def run(
     candidates = candidates_of(scenario, fleet.model) if report else None
     with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
         directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+        with alone(directory.path):
+            record = RunRecord(
+                scenario,
+                fleet.plan,
+                directory,
+                command=command,
+                on_round=on_round,
+                tested=fleet.people.tests_clients(scenario.evaluation.on),
+                candidates=candidates,
+                noise_key=fleet.streams.run,
+                sizes=fleet.people.partition.sizes,
+                way=fleet.way,
+            )
+            return _play(apps, fleet, record, None, report)
+
+
+def resume(
+    path: Path,
+    *,
+    plan: Plan | None = None,
+    allow_code: bool = False,
+    on_round: OnRound | None = None,
+    report: bool = True,
+    engine: Engine = EMBEDDED,
+) -> dict[str, Any]:
+    """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
+
+    Without any it begins again with the first round: it draws the same cohorts and the same noise. A run that
+    has finished is left as it is, but for a report that is missing.
+
+    Args:
+        path: The run's directory.
+        plan: The scenario's plan, where it has been calibrated before.
+        allow_code: As of `run`.
+        on_round: As of `run`.
+        report: As of `run`.
+        engine: As of `run`; it may be another than the run began on.
+
+    Raises:
+        InputError: if `path` holds no run, or the scenario, data, code or versions are not those that it
+            began with, or its record states another plan than its scenario, or another process works on it.
+    """
+    directory = RunDirectory.open(path)
+    with alone(path):
+        earlier, stored = plan_to_resume(directory)
+        if earlier["status"] == "finished":
+            if report and not (path / "report.html").exists():
+                write_report(earlier, path)
+            return earlier
+        scenario = Scenario.read(path / "scenario.toml")
+        fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
+        check_plan(directory, stored, fleet.plan)
+        if fleet.streams.run != earlier["noise_key"]:
+            what = "the data or the code of its model" if fleet.model.code else "the data"
+            raise InputError(
+                f"{path}: {what} changed since the run began. A run goes on with what it began with; "
+                "start a new one."
+            )
+        damaged: list[Path] = []
+        checkpoint = directory.load_checkpoint(damaged.append)
         record = RunRecord(
             scenario,
             fleet.plan,
             directory,
-            command=command,
+            earlier=earlier,
             on_round=on_round,
             tested=fleet.people.tests_clients(scenario.evaluation.on),
-            candidates=candidates,
             noise_key=fleet.streams.run,
             sizes=fleet.people.partition.sizes,
             way=fleet.way,
         )
-        return _play(apps, fleet, record, None, report)
+        with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
+            if checkpoint is not None:  # all of it is read before anything is written
+                apps.restore(checkpoint.tensors)
+                record.restore(checkpoint)
+            _tell(damaged, checkpoint)
+            sweep_parts(path)
+            sweep_parts(path / "checkpoint")
+            return _play(apps, fleet, record, checkpoint, report)
 
 
-def resume(
-    path: Path, *, allow_code: bool = False, on_round: OnRound | None = None, engine: Engine = EMBEDDED
-) -> dict[str, Any]:
-    """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
-
-    A run that has finished is left as it is. It may go on on another engine than the one it began on.
-
-    Raises:
-        InputError: if `path` holds no run, or the scenario, data, code or versions are not those that it
-            began with.
-    """
-    directory = RunDirectory.open(path)
-    earlier, plan = plan_to_resume(directory)
-    if earlier["status"] == "finished":
-        return earlier
-    scenario = Scenario.read(path / "scenario.toml")
-    fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
-    if fleet.streams.run != earlier["noise_key"]:
-        what = "the data or the code of its model" if fleet.model.code else "the data"
-        raise InputError(
-            f"{path}: {what} changed since the run began. A run goes on with what it began with; "
-            "start a new one."
-        )
-    checkpoint = directory.load_checkpoint()
-    record = RunRecord(
-        scenario,
-        fleet.plan,
-        directory,
-        earlier=earlier,
-        on_round=on_round,
-        tested=fleet.people.tests_clients(scenario.evaluation.on),
-        noise_key=fleet.streams.run,
-        sizes=fleet.people.partition.sizes,
-        way=fleet.way,
-    )
-    with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
-        if checkpoint is not None:  # all of it is read before anything is written
-            apps.restore(checkpoint.tensors)
-            record.restore(checkpoint)
-        return _play(apps, fleet, record, checkpoint, True)
+def _tell(damaged: list[Path], checkpoint: Checkpoint | None) -> None:
+    """Says on stderr what of the stored state cannot be used, and what is."""
+    if not damaged:
+        return
+    which = "the first round" if checkpoint is None else f"the checkpoint of round {checkpoint.rounds}"
+    names = ", ".join(map(str, damaged))
+    print(f"Damaged: {names}. Going on from {which}, with the same noise as before.", file=sys.stderr)
 
 
 def _play(

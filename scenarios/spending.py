@@ -36,7 +36,8 @@ NOTHING = Spent()
 
 
 def open_account(folder: Path) -> None:
-    """Begins the account of a run that was trained just now."""
+    """Begins the account of a run before it is trained."""
+    folder.mkdir(parents=True, exist_ok=True)
     RunDirectory(folder).write(FILE, "[]\n")
 
 

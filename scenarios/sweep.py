@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,13 @@ from fedprivacy.analytics.shuffled import shuffled
 from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.runs import SCHEMA
 from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.asking import play
+from scenarios.cells import Job
 from scenarios.ending import Ending
-from scenarios.pool import spread
+from scenarios.undertaking import Undertaking, Work, undertaking
 
 ONE_RUN_ALONE = (
     "Each epsilon is that of one run alone: who sees the results of several cells or repeats has seen "
@@ -91,6 +90,7 @@ def compare(
     out: Path,
     *,
     workers: int,
+    resume: Path | None = None,
     command: str = "",
     on_run: OnRun | None = None,
 ) -> dict[str, Any]:
@@ -100,6 +100,7 @@ def compare(
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes.
         workers: Processes that play side by side; the numbers do not depend on it.
+        resume: The directory of this comparison, to go on with: what has finished is kept.
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, repeats done and repeats in all.
 
@@ -107,18 +108,28 @@ def compare(
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if a cell cannot be played, or `out` not be written.
+        InputError: before anything is written, if a cell cannot be played, or `out` not be written, or
+            `resume` not be gone on with.
         RunError: if nobody answers; what has finished is in the report.
     """
     cells = list(cells_of(scenario))
-    Respondents.of(scenario)  # the data are there before a folder is made
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    key = Respondents.of(scenario).streams.run  # the data are there before a folder is made
+    work = Work("compare-statistics", scenario.name, scenario.to_toml(), versions(), data=key)
+    with undertaking(work, out, resume=resume, command=command) as task:
+        if task.finished is not None:
+            return task.finished
+        return _work(task, scenario, cells, workers, on_run)
+
+
+def _work(
+    task: Undertaking, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
+) -> dict[str, Any]:
+    """Plays what has not finished, and closes the comparison."""
     played: dict[int, dict[int, list[dict[str, Any]]]] = {}
-    ending = Ending(directory.path)
+    ending = Ending(task.path, task.again)
     try:
         with ending:
-            _play_all(cells, scenario, workers, played, on_run)
+            _play_all(cells, scenario, task, workers, played, on_run)
     finally:
         documents = [_document(cells[number], played[number]) for number in sorted(played)]
         found = slopes(documents)
@@ -127,11 +138,11 @@ def compare(
             "schema": SCHEMA,
             "kind": "compare-statistics",
             "name": scenario.name,
-            "path": str(directory.path),
+            "path": str(task.path),
             "status": ending.status,
             "error": ending.error,
-            "command": command,
-            "started": started,
+            "command": task.command,
+            "started": task.started,
             "versions": versions(),
             "scenario": scenario.tables(),
             "cells": documents,
@@ -143,33 +154,36 @@ def compare(
             "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],
             "notes": [TRUTH_NOTE, ONE_RUN_ALONE, *([SIZES_NOTE] if private_size else [])],
             "performance": {
-                "seconds": round(time.perf_counter() - began, 3),
+                "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),
             },
         }
-        directory.write_document(document)
-        write_report(document, directory.path)
+        task.directory.write_document(document)
+        write_report(document, task.path)
     return document
 
 
 def _play_all(
     cells: list[Cell],
     scenario: Statistics,
+    task: Undertaking,
     workers: int,
     played: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
 ) -> None:
     """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
     repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
-    jobs = [
+    wanted = [
         (number, batch)
         for number, cell in enumerate(cells)
         for batch in ([repeats[:1]] if cell.trust == "none" else _batches(repeats))
     ]
-    total, done = sum(len(batch) for _, batch in jobs), 0
-    work = [(cells[number], list(batch)) for number, batch in jobs]
-    for job, results in spread(_play, work, min(workers, len(jobs))):
-        number, batch = jobs[job]
+    total, done, jobs = sum(len(batch) for _, batch in wanted), 0, list[Job]()
+    for number, batch in wanted:
+        key = f"{cells[number].label}, seeds {batch[0]} to {batch[-1]}, cell {number}"
+        jobs.append((key, (cells[number], list(batch))))
+    for job, results in task.cells.play(_play, list, jobs, min(workers, len(jobs))):
+        number, batch = wanted[job]
         played.setdefault(number, {}).update(zip(batch, results, strict=True))
         done += len(batch)
         if on_run:

@@ -294,15 +294,26 @@ def test_two_runs_that_differ_release_other_noise(make_scenario, tmp_path: Path)
         assert not np.allclose(first, other, rtol=0.01)
 
 
-def test_a_resumed_run_keeps_the_plan_that_it_began_with(make_scenario, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"), [("noise_multiplier", 20.0), ("noise_multiplier", 0.2), ("clipping_norm", 0.5)]
+)
+def test_a_noise_in_the_record_that_is_not_that_of_its_scenario_is_not_believed(
+    make_scenario, tmp_path: Path, key: str, value: float
+) -> None:
     path = Path(run(make_scenario(), tmp_path, report=False)["path"])
     crash_before_last_checkpoint(path, 3)
-
-    def another(*args):
-        raise AssertionError("calibrated again")
-
-    monkeypatch.setattr("clients.fleet.plan_of", another)
-    assert resume(path)["privacy"]["noise_multiplier"] == 2.0
+    document = json.loads((path / "run.json").read_text())
+    document["plan"]["mechanism"][key] = value
+    changed = json.dumps(document)
+    (path / "run.json").write_text(changed)
+    with pytest.raises(
+        InputError, match=rf"not that of its scenario.toml .*{key}={value}.*start the run anew"
+    ):
+        resume(path)
+    assert (path / "run.json").read_text() == changed
+    (path / "run.json").write_text(json.dumps({**document, "plan": "none"}))
+    with pytest.raises(InputError, match=r"damaged|not a privacy plan"):
+        resume(path)
 
 
 @pytest.mark.parametrize("events", ["", "not JSON\n", '{"round": 0}\n{"round": 0}\n'])

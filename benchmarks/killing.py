@@ -1,0 +1,244 @@
+"""Real commands that are killed at random moments and gone on with, until they have finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+LIMIT = 600.0  # seconds that one command may take
+NOTHING = "nothing was begun in it"
+
+
+class Broken(Exception):
+    """What was killed did not go on as it has to."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is started, killed and gone on with.
+
+    Args:
+        name: For the summary.
+        command: That of `fedprivacy`.
+        text: The scenario.
+        options: More words of each command.
+    """
+
+    name: str
+    command: str
+    text: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long a task takes without a break.
+
+    Args:
+        start: Seconds until it writes something.
+        work: And from then on.
+    """
+
+    start: float
+    work: float
+
+
+@dataclass
+class Killer:
+    """Starts commands in process groups of their own, and kills them.
+
+    Args:
+        words: The first words of `fedprivacy`.
+        environment: Of the processes.
+        chance: Draws the moments.
+        groups: Whether `words` start the process that does the work: else only that one is killed, whose
+            number is in the lock.
+    """
+
+    words: Sequence[str]
+    environment: dict[str, str]
+    chance: random.Random
+    groups: bool = True
+    where: list[str] = field(default_factory=list)
+
+    def whole(self, task: Task, folder: Path) -> tuple[Path, Times]:
+        """Plays a task without a break: its directory, and how long that took."""
+        began, out = time.monotonic(), folder / "whole"
+        process = self._start(task, [str(_scenario(task, folder)), "--out", str(out)])
+        while process.poll() is None and not _written(out):
+            time.sleep(0.002)
+        start = time.monotonic()
+        said = self._end(process)
+        if process.returncode:
+            raise Broken(f"{task.name}: {said}")
+        (path,) = out.iterdir()
+        return path, Times(start - began, time.monotonic() - start)
+
+    def broken(self, task: Task, folder: Path, times: Times, most: int) -> tuple[Path, int]:
+        """Plays a task with breaks, at most so many.
+
+        Returns:
+            Its directory, and how often it was killed.
+        """
+        kills, path = 0, None
+        out = folder / f"broken-{self.chance.randrange(10**9)}"
+        while True:
+            begin = [str(_scenario(task, folder)), "--out", str(out)]
+            process = self._start(task, begin if path is None else ["--resume", str(path)])
+            killed = kills < most and self._doom(process, out if path is None else path, times)
+            said, found = self._end(process), path or _only(out)
+            if killed:
+                kills += 1
+                self.where.append(f"{task.name}: {_found(found)}")
+                path = found
+            elif process.returncode == 0 and found is not None:
+                return found, kills
+            elif path is not None and NOTHING in said and process.returncode == 2:
+                # It was killed before anything was begun, which the next one has said: start it anew.
+                path, out = None, folder / f"broken-{self.chance.randrange(10**9)}"
+            else:
+                raise Broken(f"{task.name}: {process.args} ended with {process.returncode}: {said}")
+
+    def _start(self, task: Task, given: Sequence[str]) -> subprocess.Popen[str]:
+        words = [*self.words, task.command, *given, *task.options, "--json"]
+        return subprocess.Popen(
+            words,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def _doom(self, process: subprocess.Popen[str], place: Path, times: Times) -> bool:
+        """Kills a process at a random moment: of its start, or of its work. Whether it was still there."""
+        if self.groups and self.chance.random() < 0.3:
+            return self._wait(process, self.chance.uniform(0, times.start)) and self._kill(process, None)
+        before, deadline = _written(place), time.monotonic() + LIMIT
+        while (pid := _holder(place)) is None or not _runs(pid) or _written(place) == before:
+            if process.poll() is not None:
+                return False
+            if time.monotonic() > deadline:
+                raise Broken(f"{process.args} does nothing")
+            time.sleep(0.002)
+        # Most of them early, so that one directory is killed several times.
+        wait = times.work * self.chance.random() ** 2
+        return self._wait(process, wait) and self._kill(process, pid)
+
+    def _wait(self, process: subprocess.Popen[str], seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if process.poll() is not None:
+                return False
+            time.sleep(min(0.001, max(0.0, end - time.monotonic())))
+        return process.poll() is None
+
+    def _kill(self, process: subprocess.Popen[str], pid: int | None) -> bool:
+        try:
+            if not self.groups:
+                os.kill(pid or process.pid, signal.SIGKILL)
+            elif self.chance.random() < 0.5:
+                os.kill(process.pid, signal.SIGKILL)  # its workers have to notice by themselves
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return process.wait(LIMIT) == -signal.SIGKILL
+
+    def _end(self, process: subprocess.Popen[str]) -> str:
+        try:
+            return process.communicate(timeout=LIMIT)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise Broken(f"{process.args} does not end") from None
+
+
+def _scenario(task: Task, folder: Path) -> Path:
+    file = folder / "scenario.toml"
+    file.write_text(task.text)
+    return file
+
+
+def _only(out: Path) -> Path | None:
+    """The directory that a command has made."""
+    made = sorted(out.iterdir()) if out.is_dir() else []
+    made = [path for path in made if not path.name.startswith("tmp")]  # of `check_out`
+    return made[0] if made else None
+
+
+def _holder(place: Path) -> int | None:
+    """The process that says to hold a directory, or one that is directly below."""
+    for file in (place / "lock", *place.glob("*/lock")):
+        try:
+            return int(file.read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
+
+
+def _written(place: Path) -> float:
+    """When something was written in a directory last, in nanoseconds; 0 if never."""
+    found = 0
+    for file in place.rglob("*"):
+        if file.name != "lock":
+            with suppress(OSError):  # it was a part of a file
+                found = max(found, file.stat().st_mtime_ns) if file.is_file() else found
+    return found
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+
+
+def _found(path: Path | None) -> str:
+    """In words what a killed process has left."""
+    if path is None:
+        return "no directory"
+    cells = len(list(path.glob("cells/*.json")))
+    rounds = len((path / "events.jsonl").read_text().splitlines()) if (path / "events.jsonl").exists() else 0
+    begun = (path / "run.json").exists() or (path / "begun.json").exists()
+    parts = ", a part of a file" if list(path.rglob("*.part")) else ""
+    if not begun:
+        return f"nothing begun{parts}"
+    finished = (path / "run.json").exists() and status(path) == "finished"
+    done = (
+        "finished" if finished else f"{cells} cells" if (path / "begun.json").exists() else f"{rounds} rounds"
+    )
+    return f"{done}{'' if (path / 'report.html').exists() or not finished else ' without a report'}{parts}"
+
+
+def status(path: Path) -> str:
+    """What the record of a run says of it."""
+    return str(json.loads((path / "run.json").read_text())["status"])
+
+
+def timeless(value: Any, *also: str) -> Any:
+    """A document without times, places and memory.
+
+    Args:
+        value: JSON.
+        also: More keys to leave out.
+    """
+    without = {"seconds", "started", "path", "command", "performance", "runs", "clients_per_second", *also}
+    if isinstance(value, dict):
+        return {key: timeless(one, *also) for key, one in value.items() if key not in without}
+    return [timeless(one, *also) for one in value] if isinstance(value, list) else value
+
+
+def leftovers(path: Path) -> Iterator[Path]:
+    """Files that nobody should find in a directory that has finished."""
+    for pattern in ("*.part", "lock", ".report.*"):
+        yield from path.rglob(pattern)
