@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
@@ -17,7 +17,7 @@ from clients.fleet import Budgets, Fleet
 from clients.messages import parts_of, reply_to
 from clients.respondents import Answered, Respondents
 from clients.training import answer
-from fedprivacy.errors import InputError, Refusal
+from fedprivacy.errors import Refusal
 from fedprivacy.protocol import AskRequest, Faults, TrainRequest
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
@@ -84,7 +84,7 @@ def _answered(context: Context, respondents: Respondents) -> Answered:
     """Which clients have answered which query, as Flower's node state keeps it over all messages."""
     if "answered" not in context.state:
         return respondents.fresh()
-    return _kept(context.state, "answered", "answered", respondents.shape, np.uint8)
+    return context.state.array_records["answered"]["answered"].numpy()
 
 
 def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
@@ -109,22 +109,8 @@ def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     cap = fleet.plan.answers
     if "budgets" not in state:
         return Budgets.fresh(fleet.plan.population, cap)
-    shape = (fleet.plan.population,)
-    counts, last = (_kept(state, "budgets", name, shape, np.int32) for name in ("counts", "last"))
-    return Budgets(counts, last, cap)
-
-
-def _kept(state: RecordDict, record: str, name: str, shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
-    """An array of the node's state, which may come from a checkpoint.
-
-    Raises:
-        InputError: it is not as it was kept, or gone: nobody knows then what clients have answered.
-    """
-    records = state.array_records
-    found = records[record][name].numpy() if record in records and name in records[record] else None
-    if found is None or found.shape != shape or found.dtype != dtype:
-        raise InputError(f"the state of this node is damaged: it lacks {record}, as it was kept")
-    return found
+    record = state.array_records["budgets"]
+    return Budgets(record["counts"].numpy(), record["last"].numpy(), cap)
 
 
 def _store(state: RecordDict, budgets: Budgets | None) -> None:

@@ -53,13 +53,8 @@ class Respondents:
         return hosts_here(self.hosts, node_config)
 
     def fresh(self) -> Answered:
-        """Nobody has answered yet: `shape`, 1 where a client has answered a query."""
-        return np.zeros(self.shape, dtype=np.uint8)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(queries, population)."""
-        return len(self.plan.asks), self.plan.population
+        """Nobody has answered yet: shape (queries, population), 1 where a client has answered a query."""
+        return np.zeros((len(self.plan.asks), self.plan.population), dtype=np.uint8)
 
     def answer(self, request: AskRequest, answered: Answered, hosts: list[int]) -> AskReply:
         """Serves a request as the clients' own plan allows: each client answers each query once.

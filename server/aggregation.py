@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.mechanisms.clipping import add_in_order
-from fedprivacy.protocol import REASON, TrainReply
+from fedprivacy.protocol import TrainReply
 from server.messages import parts_of
 from server.sampling import Chunk
 
@@ -40,7 +40,7 @@ class RoundTotal:
     def fail(self, count: int, reason: str) -> None:
         """Counts clients that failed."""
         self.failed += count
-        self.first_failure = self.first_failure or reason[:REASON]
+        self.first_failure = self.first_failure or reason
 
     def nobody_answered(self, round: int) -> str:
         """Why a run ends in which every client failed."""
@@ -72,10 +72,9 @@ def aggregate(
     return total
 
 
-def message_number(message: Message) -> int | None:
-    """The number of the request that a reply answers, from its group id `round/number`, if it has one."""
-    number = message.metadata.group_id.rpartition("/")[2]
-    return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None
+def message_number(message: Message) -> int:
+    """The number of the request that a reply answers, from its group id `round/number`."""
+    return int(message.metadata.group_id.rpartition("/")[2])
 
 
 def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
@@ -83,10 +82,7 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
     waiting: dict[int, Message] = {}
     turn = 0
     for message in replies:
-        number = message_number(message)
-        if number is None or number < turn:  # no answer to what was asked, or a second one
-            continue
-        waiting[number] = message
+        waiting[message_number(message)] = message
         while turn in waiting:
             yield turn, waiting.pop(turn)
             turn += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import cast
 
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
@@ -30,17 +31,11 @@ def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[i
         for reply in sorted(grid.send_and_receive(questions), key=lambda m: -m.metadata.src_node_id):
             if reply.has_error():
                 raise RunError(f"a node cannot say which clients live there: {reply.error.reason}")
-            served |= dict.fromkeys(_hosts_of(reply), reply.metadata.src_node_id)
+            hosts_here = cast("list[int]", reply.content.config_records["hosts"]["hosts"])
+            served |= dict.fromkeys(hosts_here, reply.metadata.src_node_id)
         missing = sorted(set(range(hosts)) - set(served))
         if not missing:
             return {host: served[host] for host in range(hosts)}
         if time.monotonic() > deadline:
             raise RunError(f"no node serves the logical hosts {missing} after {timeout:.0f} s")
         time.sleep(0.5)
-
-
-def _hosts_of(reply: Message) -> list[int]:
-    """The logical hosts that a node says it serves; none where it does not say so."""
-    records = reply.content.config_records
-    hosts = records["hosts"].get("hosts") if "hosts" in records else None
-    return [host for host in hosts if type(host) is int] if isinstance(hosts, list) else []

@@ -20,7 +20,7 @@ from fedprivacy.analytics.results import result, truth
 from fedprivacy.analytics.streams import statistics_streams
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.mechanisms.laplace import Laplace
-from fedprivacy.protocol import REASON, AskReply, AskRequest
+from fedprivacy.protocol import AskReply, AskRequest
 from server.aggregation import by_turn
 from server.hosts import find_hosts
 from server.messages import parts_of, request_to
@@ -50,7 +50,7 @@ class Gathered:
     def fail(self, count: int, reason: str) -> None:
         """Counts clients that did not answer."""
         self.failed += count
-        self.first_failure = self.first_failure or reason[:REASON]
+        self.first_failure = self.first_failure or reason
 
 
 def serve(grid: Grid, record: StatisticsRecord, people: People) -> None:
