@@ -117,6 +117,11 @@ class Fleet:
         """All labels, int64, shape (records,), on the CPU without a copy."""
         return torch.from_numpy(self.people.dataset.y).to(self.device)
 
+    @cached_property
+    def parameters(self) -> int:
+        """How many weights the model has."""
+        return sum(p.numel() for p in self.module.parameters())
+
     @property
     def way(self) -> str:
         """How clients are trained, in words."""

@@ -16,7 +16,7 @@ from clients.crew import Crew
 from clients.fleet import Budgets, Fleet
 from clients.pieces import pieces
 from clients.privacy import sum_noise
-from fedprivacy.errors import Refusal
+from fedprivacy.errors import InputError, Refusal
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
 
 Ids = NDArray[np.int64]
@@ -44,7 +44,7 @@ def answer(
     Raises:
         Refusal: if the server asks for another plan than the clients agreed to, or for single
             messages where the plan draws noise for sums only.
-        InputError: if the request names clients that do not exist or live elsewhere.
+        InputError: if the request names clients that do not exist or live elsewhere, or has another model.
         RunError: if a process of the crew died.
     """
     reason = fleet.plan.refusal(request.plan)
@@ -54,6 +54,8 @@ def answer(
         raise Refusal("single messages are asked for, but the plan draws noise for sums only")
     clients = request.clients
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
+    if len(request.weights) != fleet.parameters:
+        raise InputError(f"the model has {fleet.parameters} weights, {len(request.weights)} were sent")
     willing = clients if budgets is None else budgets.spend(clients, request.round)
     parameters, each = len(request.weights), request.observe == "each"
     private, row = np.zeros((len(willing), parameters) if each else parameters), 0

@@ -38,17 +38,22 @@ class Problem:
 
     def __str__(self) -> str:
         where = ":".join(str(part) for part in (self.file, self.line) if part)
-        parts = [part for part in (where, self.key) if part]
+        key = self.key if len(self.key) <= 200 else f"{self.key[:180]} ..."
+        parts = [part for part in (where, key) if part]
         sentence = self.what.rstrip(".") + "."
         return ": ".join([*parts, sentence]) + (f" {self.remedy}" if self.remedy else "")
 
 
 class ScenarioError(InputError):
-    """A scenario with mistakes, all of them, in the order of their lines."""
+    """A scenario with mistakes, all of them, in the order of their lines; beyond `SHOWN` they are counted."""
+
+    SHOWN = 100
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: problem.line or 0)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        more = len(self.problems) - self.SHOWN
+        lines = [str(problem) for problem in self.problems[: self.SHOWN]]
+        super().__init__("\n".join([*lines, f"... and {more} more mistakes."] if more > 0 else lines))
 
 
 class UnsupportedEvent(InputError):

@@ -7,8 +7,9 @@ or a sampling rate is written, so what the accountant reads is what the code dra
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, get_origin, get_type_hints
 
 import dp_accounting
 
@@ -21,6 +22,8 @@ from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechani
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.sampling import SAMPLERS, Sampler
+
+MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class Plan:
             for field in dataclasses.fields(self)
             if getattr(asked, field.name) != getattr(self, field.name)
         ]
-        return "the server asks for another plan (" + "; ".join(differences) + ")" if differences else None
+        return f"the server asks for another plan ({'; '.join(differences)[:1000]})" if differences else None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object."""
@@ -184,14 +187,32 @@ class Plan:
         """
         try:
             values = dict(data)
-            sampler = dict(values.pop("sampler"))
-            values["sampler"] = SAMPLERS[sampler.pop("name")](**sampler)
-            if values.get("batches") is not None:
-                batches = dict(values["batches"])
-                values["batches"] = BATCHES[batches.pop("name")](**batches)
-            if values["mechanism"] is not None:
-                mechanism = dict(values["mechanism"])
-                values["mechanism"] = MECHANISMS[mechanism.pop("name")](**mechanism)
+            values["sampler"] = _made(SAMPLERS, values["sampler"])
+            for key, kinds in (("batches", BATCHES), ("mechanism", MECHANISMS)):
+                if values.get(key) is not None:
+                    values[key] = _made(kinds, values[key])
+            _check_types(cls, values)
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"not a privacy plan: {type(error).__name__}: {error}") from error
+            raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
+
+
+def _made(kinds: Mapping[str, Any], data: Any) -> Any:
+    """The sampler, batches or mechanism that a table names."""
+    values = dict(data)
+    kind = kinds[str(values.pop("name"))]
+    _check_types(kind, values)
+    return kind(**values)
+
+
+def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
+    """That numbers are numbers, and of a size that scenarios have: dataclasses take anything."""
+    for name, hint in get_type_hints(kind).items():
+        if name not in values or get_origin(hint) is ClassVar:
+            continue
+        value = values[name]
+        wanted = (hint | int) if isinstance(0.0, hint) else hint
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise TypeError(f"{name} is {str(value)[:40]!r}")
+        if isinstance(value, int | float) and not 0 <= value <= MOST:
+            raise ValueError(f"{name} is {value:g}, it must be from 0 to {MOST:g}")

@@ -6,18 +6,23 @@ It knows nothing of Flower; `clients` and `server` put these parts into Flower m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy import json_text, npy
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.plan import Plan
 
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
+
+MOST = 2**31 - 1  # of what a message counts: rounds, clients, faults
+REASON = 1000  # characters of why something failed: more than that is no reason
+_DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -62,16 +67,16 @@ class TrainRequest:
         """
         try:
             request = cls(
-                round=int(values["round"]),
-                host=int(values["host"]),
-                chunk=int(values["chunk"]),
+                round=_whole(values["round"]),
+                host=_whole(values["host"]),
+                chunk=_whole(values["chunk"]),
                 clients=arrays["clients"],
                 weights=arrays["weights"],
-                plan=Plan.from_json(json.loads(values["plan"])),
-                observe=str(values["observe"]),
+                plan=Plan.from_json(json_text.loads(values["plan"])),
+                observe=str(values["observe"])[:REASON],
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"not a training request: {type(error).__name__}: {error}") from error
+        except _DAMAGE as error:
+            raise InputError(f"not a training request: {_said(error)}") from error
         _check(request.weights, np.float32, "weights")
         _check(request.clients, np.int64, "clients")
         if request.observe not in ("sum", "each"):
@@ -142,8 +147,12 @@ class TrainReply:
                 refused=int(values["refused"]),
                 faults=Faults.of(values),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise FedPrivacyError(f"not a training reply: {type(error).__name__}: {error}") from error
+        except _DAMAGE as error:
+            raise FedPrivacyError(f"not a training reply: {_said(error)}") from error
+        if reply.clients.ndim != 1 or reply.clients.dtype != np.int64:
+            raise FedPrivacyError(
+                f"not a training reply: clients are {reply.clients.dtype} of shape {reply.clients.shape}"
+            )
         expected = (parameters,) if observe == "sum" else (len(reply.clients), parameters)
         if reply.updates.shape != expected or reply.updates.dtype != np.float64:
             raise FedPrivacyError(
@@ -185,10 +194,10 @@ class AskRequest:
             InputError: if parts are missing or of the wrong kind.
         """
         try:
-            query, host, plan = int(values["query"]), int(values["host"]), json.loads(values["plan"])
-            request = cls(query, host, arrays["clients"], plan)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"not a query: {type(error).__name__}: {error}") from error
+            plan = json_text.loads(values["plan"])
+            request = cls(_whole(values["query"]), _whole(values["host"]), arrays["clients"], plan)
+        except _DAMAGE as error:
+            raise InputError(f"not a query: {_said(error)}") from error
         _check(request.clients, np.int64, "clients")
         return request
 
@@ -219,17 +228,51 @@ class AskReply:
             FedPrivacyError: if the node's answer does not have the shape that was asked for.
         """
         try:
-            reply = cls(arrays["totals"], int(values["answered"]), int(values["refused"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FedPrivacyError(f"not an answer: {type(error).__name__}: {error}") from error
+            reply = cls(arrays["totals"], _whole(values["answered"]), _whole(values["refused"]))
+        except _DAMAGE as error:
+            raise FedPrivacyError(f"not an answer: {_said(error)}") from error
         totals = reply.totals
         if totals.shape != (cells,) or totals.dtype != np.float64 or not np.isfinite(totals).all():
             raise FedPrivacyError(
                 f"not an answer: totals are {totals.dtype} {totals.shape}, expected ({cells},)"
             )
-        if min(reply.answered, reply.refused) < 0 or reply.answered + reply.refused != clients:
+        if reply.answered + reply.refused != clients:
             raise FedPrivacyError(f"not an answer: {clients} were asked, {reply.answered} answered")
         return reply
+
+
+def parts_of(
+    arrays_of: Callable[[], Mapping[str, Any]], values_of: Callable[[], Mapping[str, Any]]
+) -> tuple[Arrays, Values]:
+    """The arrays and scalars of a message, its arrays no larger than their bytes and none of them a pickle.
+
+    Args:
+        arrays_of: Gives the arrays as they travel, by name: each with `stype`, how its `data` is written.
+        values_of: Gives the scalars by name.
+
+    Raises:
+        InputError: the message has none, or they are not plain arrays in numpy's format.
+    """
+    try:
+        return {name: _array(name, one) for name, one in arrays_of().items()}, dict(values_of())
+    except _DAMAGE as error:
+        raise InputError(f"not a message of arrays and values: {_said(error)}") from error
+
+
+def _array(name: str, sent: Any) -> NDArray[Any]:
+    if sent.stype != "numpy.ndarray":
+        raise ValueError(f"{name[:60]} is written as {str(sent.stype)[:60]!r}")
+    return npy.array_of(sent.data)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
+        raise ValueError(f"{str(value)[:40]!r} is not a whole number from 0 to {MOST}")
+    return value
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:REASON]}"
 
 
 def check_clients(

@@ -16,6 +16,10 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.runs import read_document
 from fedprivacy.sameness import same
+from fedprivacy.stored import check_fields
+
+# What numbers and texts that fit their fields may still do to a formula.
+DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 
 def checked_document(folder: Path) -> dict[str, Any]:
@@ -29,6 +33,7 @@ def checked_document(folder: Path) -> dict[str, Any]:
     """
     where = folder / "run.json"
     document = read_document(where)
+    check_fields(document, str(where))
     check_record(document, str(where))
     try:
         if document["kind"] == "statistics":
@@ -40,8 +45,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
             _check_cell(cell, f"{where}: cells[{number}]")
         if document["kind"] == "replay":
             _check_attacks(document, str(where))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
+    except DAMAGE as error:
+        raise InputError(f"{where}: damaged, {type(error).__name__}: {_brief(error)}.") from error
     return document
 
 
@@ -89,6 +94,12 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
     """That each attack states what the ledger guarantees against its seat, and the bound that follows."""
     ledgers, attacks = document["ledgers"], document["attacks"]
     claims = [{one.observer: one.to_json() for one in guarantees(ledger)} for ledger in ledgers]
+    for number, attack in enumerate(attacks):
+        if attack["ledger"] >= len(ledgers) or attack["seat"] not in claims[attack["ledger"]]:
+            raise InputError(
+                f"{where}: damaged: attacks[{number}] names a ledger or a seat that is not there. "
+                "Restore the file, or attack again."
+            )
     bounds = {
         at: bound_of_ledger(ledgers[at[0]], at[1]).to_json()
         for at in {(attack["ledger"], attack["seat"]) for attack in attacks}
@@ -140,7 +151,11 @@ def _check_training_cell(cell: Mapping[str, Any], folder: Path, where: str) -> N
     """That a cell of a comparison states what its weakest run does, with the unit of its runs' ledgers."""
     runs = [read_document(folder / run / "run.json") for run in cell["runs"]]
     for run, document in zip(cell["runs"], runs, strict=True):
-        check_record(document, str(folder / run / "run.json"))
+        file = str(folder / run / "run.json")
+        check_fields(document, file)
+        if document["kind"] != "run":
+            raise InputError(f"{file}: not a run but a {document['kind']}. Restore it, or compare again.")
+        check_record(document, file)
     stated = {one["observer"]: one["epsilon"] for one in cell["guarantees"]}
     found = weakest([document["privacy"]["guarantees"] for document in runs])
     if stated != {one["observer"]: one["epsilon"] for one in found}:

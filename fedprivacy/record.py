@@ -22,10 +22,12 @@ from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
+from fedprivacy.fields import check
 from fedprivacy.models import Evaluation
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.stored import Event, Resumable
 
 # Who knows the seed knows the noise of a simulation.
 # Who can guess the seed, or the data, can try a guess against a digest.
@@ -115,15 +117,17 @@ class RunRecord:
         """Goes on after a checkpoint: its rounds, its ledger.
 
         Raises:
-            InputError: if it is one of another run, or its rounds are not in events.jsonl.
+            InputError: if it is one of another run, or its rounds are not in events.jsonl, or damaged.
         """
         if checkpoint.facts.get("noise_key", self.noise_key) != self.noise_key:
             raise InputError(
                 f"{self.directory.path}/checkpoint: of another run. Remove that folder, and the rounds are "
                 "played again, with the same noise."
             )
-        self.rounds = self.directory.keep_events(checkpoint.rounds)
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
+        self.rounds = self.directory.keep_events(checkpoint.rounds)
+        for event in self.rounds:
+            check(event, Event, str(self.directory.path / "events.jsonl"), "Start a new run.")
         self.per_class = checkpoint.facts.get("per_class")
 
     def begin(self) -> None:
@@ -276,15 +280,9 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
         raise InputError(
             f"{directory.path}: not a run but a {document.get('kind')}; only runs can be resumed."
         )
-    try:
-        changed = document["scenario_digest"] != scenario_digest(directory)
-        plan = Plan.from_json(document["plan"])
-        document["status"], document["command"], document["started"], document["performance"]["seconds"]
-        document["noise_key"], Ledger(plan).covers(document["ledger"])
-        held, began = document["ledger"]["held"], document["versions"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{directory.path}/run.json: damaged, {error} is missing.") from error
-    if changed:
+    check(document, Resumable, f"{directory.path}/run.json", "Restore the file, or start a new run.")
+    held, began = document["ledger"]["held"], document["versions"]
+    if document["scenario_digest"] != scenario_digest(directory):
         raise InputError(
             f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
             "scenario; start a new one from the changed file."
@@ -305,6 +303,13 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
         raise InputError(
             f"{directory.path}: begun with {', '.join(other)}. A run goes on with the versions that it began "
             "with; install those, or start a new one."
+        )
+    plan = Plan.from_json(document["plan"])
+    clients = Scenario.read(directory.path / "scenario.toml").population
+    if plan.population != clients:
+        raise InputError(
+            f"{directory.path}: its plan is for {plan.population} clients, and its scenario has {clients}: "
+            "the data changed since the run began, or run.json. Start a new run."
         )
     return document, plan
 

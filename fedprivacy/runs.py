@@ -27,12 +27,14 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from fedprivacy import json_text
 from fedprivacy.errors import InputError
 from fedprivacy.files import PART, keep_names, replace_file
 from fedprivacy.lock import FILE as LOCK
 
 SCHEMA = 1
 KEPT_CHECKPOINTS = 2
+MAX_ROUNDS = 10**6
 Tensors = Mapping[str, NDArray[Any]]
 
 
@@ -138,11 +140,15 @@ class RunDirectory:
             InputError: if these rounds are not in it.
         """
         source = self.path / "events.jsonl"
-        lines = source.read_text(errors="replace").splitlines()[:count] if source.exists() else []
         try:
-            events = [json.loads(line) for line in lines]
-            whole = [event["round"] for event in events] == list(range(count))
-        except (ValueError, KeyError, TypeError):
+            lines = (
+                json_text.read_bytes(source).decode(errors="replace").splitlines()[:count]
+                if source.exists()
+                else []
+            )
+            events = [json_text.loads(line) for line in lines]
+            whole = len(lines) == count and all(event["round"] == at for at, event in enumerate(events))
+        except (OSError, ValueError, LookupError, TypeError):
             whole = False
         if not whole:
             anew = f"fedprivacy run {shlex.quote(str(self.path / 'scenario.toml'))}"
@@ -193,6 +199,22 @@ class RunDirectory:
         return sorted((self.path / "checkpoint").glob("round-*.safetensors"))
 
 
+def stored_array(tensors: Tensors, name: str, like: NDArray[Any]) -> NDArray[Any]:
+    """An array of a checkpoint, of the shape and type of the one that it replaces.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = tensors.get(name)
+    if found is None or found.shape != like.shape or found.dtype != like.dtype:
+        has = "none" if found is None else f"{found.dtype} {found.shape}"
+        raise InputError(
+            f"the checkpoint is damaged: it should hold {name} as {like.dtype} {like.shape}, it holds {has}. "
+            "Remove it, or start a new run."
+        )
+    return found
+
+
 def check_out(parent: Path) -> None:
     """Tries whether run directories can be made in a folder, and leaves nothing behind.
 
@@ -225,7 +247,7 @@ def read_document(path: Path) -> dict[str, Any]:
         InputError: if it is missing, damaged or of another schema.
     """
     try:
-        document = json.loads(path.read_text())
+        document = json_text.read(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}. Is this a run directory?") from error
     except ValueError as error:
@@ -258,16 +280,22 @@ def _digest(tensors: Tensors, *texts: str) -> str:
 
 
 def _load(path: Path) -> Checkpoint | None:
-    """A checkpoint file, or None if it is damaged (cut short, bits flipped)."""
+    """A checkpoint file, or None if it is damaged (cut short, bits flipped).
+
+    safetensors takes no tensor that is not in the file as its header says, and no other types than numbers.
+    """
     try:
         with safe_open(path, framework="numpy") as stored:
             metadata = stored.metadata() or {}
+            rounds, facts = int(metadata["rounds"]), json_text.loads(metadata["facts"])
+            if not isinstance(facts, dict) or not 0 <= rounds <= MAX_ROUNDS:
+                return None
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
         # Earlier versions had a digest of the tensors alone.
         whole = "whole" in metadata
         covered = (metadata["rounds"], metadata["facts"]) if whole else ()
         if metadata["whole" if whole else "digest"] != _digest(tensors, *covered):
             return None
-        return Checkpoint(int(metadata["rounds"]), tensors, json.loads(metadata["facts"]))
-    except (SafetensorError, OSError, KeyError, ValueError):
+        return Checkpoint(rounds, tensors, facts)
+    except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError):
         return None

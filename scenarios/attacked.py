@@ -121,6 +121,11 @@ def stored_run(run: Attacked) -> Tensors:
             f"{run.folder}: another run than the scenario's: its members, training, privacy, data or warm-up "
             "differ. Only the attacks may be changed; else play the scenario anew."
         )
+    weights = stored.tensors.get("weights")
+    if weights is None or weights.ndim != 1:
+        raise InputError(
+            f"{run.folder}: its checkpoint is damaged: it holds no weights. Play the scenario anew."
+        )
     return stored.tensors
 
 
@@ -170,7 +175,7 @@ def _seen(
     """Lets the judgement see what a branch shows: from its transcript if there is one, else by playing."""
     stored = run.transcript(branch)
     if stored is not None:
-        for sight in stored.sights(branch.watched):
+        for sight in stored.sights(branch.watched, len(tensors["weights"])):
             judgement.see(sight)
         try:
             return seats.Outcome.of(stored.facts, branch.watched)

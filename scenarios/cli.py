@@ -126,6 +126,7 @@ def run(
 
     SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
     """
+    from fedprivacy.errors import InputError
     from fedprivacy.runs import check_out
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.statistics import Statistics

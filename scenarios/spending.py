@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedprivacy import json_text
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.runs import RunDirectory
@@ -112,7 +113,7 @@ def _write(folder: Path, account: Sequence[Row]) -> None:
 def _read(folder: Path) -> list[Row]:
     path = folder / FILE
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json_text.read(path)
         found = [(str(row["key"]), bool(row["isolating"]), int(row["rounds"])) for row in list(rows)]
         if not isinstance(rows, list) or any(rounds < 1 for _, _, rounds in found):
             raise ValueError("no list of branches that were played")

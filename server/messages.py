@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
+from fedprivacy import protocol
 from fedprivacy.protocol import Arrays, Values
 
 
@@ -27,6 +28,12 @@ def request_to(node: int, kind: str, group: str, arrays: Arrays, values: Values)
 
 
 def parts_of(message: Message) -> tuple[Arrays, Values]:
-    """The arrays and scalars of a reply."""
-    arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
-    return arrays, dict(message.content.config_records["values"])
+    """The arrays and scalars of a reply.
+
+    Raises:
+        InputError: it has none.
+    """
+    content = message.content
+    return protocol.parts_of(
+        lambda: content.array_records["arrays"], lambda: content.config_records["values"]
+    )

@@ -20,6 +20,7 @@ from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import RunError
 from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainRequest
+from fedprivacy.runs import stored_array
 from fedprivacy.seeds import Streams
 from server.aggregation import RoundTotal, aggregate
 from server.messages import request_to
@@ -104,9 +105,15 @@ class Federation:
         return {"weights": self.weights, **{f"optimizer/{k}": v for k, v in self.optimizer.state.items()}}
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Goes on from what `state` gave."""
-        self.weights = tensors["weights"]
-        self.optimizer.state = {name: tensors[f"optimizer/{name}"] for name in self.optimizer.state}
+        """Goes on from what `state` gave.
+
+        Raises:
+            InputError: these are arrays of another model or optimizer.
+        """
+        state = {
+            key: stored_array(tensors, f"optimizer/{key}", at) for key, at in self.optimizer.state.items()
+        }
+        self.weights, self.optimizer.state = stored_array(tensors, "weights", self.weights), state
 
     def _requests(self, number: int, asked: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
         """Numbered messages, made one at a time, so that memory does not grow with the cohort."""

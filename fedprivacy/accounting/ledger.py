@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import dp_accounting
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedprivacy.accounting.deployment import PINNED, SIMULATION, STEPS_PINNED, Stated
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.per_client import client_events
+from fedprivacy.fields import Fields, check
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
+from fedprivacy.runs import stored_array
 
 OBSERVERS = ("server", "participant", "outsider")
 
@@ -59,6 +62,13 @@ SIZES_PUBLIC = (
 OTHERS_HONEST = (
     "neither the server nor another client colludes with the observer: it sees only the final model"
 )
+
+
+class Facts(Fields):
+    """What a checkpoint holds of a ledger beside arrays."""
+
+    rounds: Annotated[int, Field(ge=0)]
+    least_shares: int | None
 
 
 class Ledger:
@@ -150,10 +160,15 @@ class Ledger:
         return arrays, {"rounds": self.rounds, "least_shares": self.least_shares}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
-        self.rounds, self.least_shares = facts["rounds"], facts["least_shares"]
+        """Goes on from what `state` gave.
+
+        Raises:
+            InputError: it is not that, or of another plan.
+        """
+        check(facts, Facts, "the checkpoint", "Remove it, or start a new run.")
         if self.participations is not None:
-            self.participations = arrays["ledger/participations"].astype(np.int32)
+            self.participations = stored_array(arrays, "ledger/participations", self.participations)
+        self.rounds, self.least_shares = facts["rounds"], facts["least_shares"]
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as stored in the run record; `statement.guarantees` accounts for it again."""

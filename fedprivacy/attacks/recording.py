@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from fedprivacy import json_text
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.errors import InputError
 
@@ -72,8 +74,12 @@ class Recording:
         """What `close` was told."""
         return self._index()[1]
 
-    def sights(self, rounds: Iterable[int]) -> Iterator[Sight]:
+    def sights(self, rounds: Iterable[int], parameters: int | None = None) -> Iterator[Sight]:
         """The observations of these rounds, in order; none of a round that the victim refused.
+
+        Args:
+            rounds: Which.
+            parameters: How many weights the model has that was observed; None: as many as stand there.
 
         Raises:
             InputError: a file is damaged, changed or missing.
@@ -88,9 +94,17 @@ class Recording:
                 if _digest(data) != index[number]:
                     raise ValueError("its content was changed")
                 arrays = load(data)
-                yield Sight(arrays["sent"], arrays["update"], arrays["others"], round=number)
-            except (SafetensorError, ValueError, KeyError, OSError) as error:
+                sight = Sight(arrays["sent"], arrays["update"], arrays["others"], round=number)
+                self._check(sight, parameters)
+                yield sight
+            except (SafetensorError, ValueError, LookupError, TypeError, OSError) as error:
                 raise self.damaged(path, error) from error
+
+    def _check(self, sight: Sight, parameters: int | None) -> None:
+        shapes = sight.sent.shape, sight.update.shape, sight.others.shape[1:]
+        expected = sight.sent.numel() if parameters is None else parameters
+        if {*shapes} != {(expected,)} or {getattr(sight, name).dtype for name in _PARTS} != {torch.float32}:
+            raise ValueError(f"it is not of a model with {expected} weights")
 
     def damaged(self, path: Path, error: Exception) -> InputError:
         """What is to be said of a file that is not what was written."""
@@ -106,7 +120,7 @@ class Recording:
         """The digest of each round that was to be observed, None where the victim refused; and the facts."""
         path = self.folder / _INDEX
         try:
-            index = json.loads(path.read_text(encoding="utf-8"))
+            index = json_text.read(path)
             if index["schema"] != SCHEMA:
                 raise ValueError(f"schema {index['schema']}")
             return {int(number): found for number, found in index["rounds"].items()}, dict(index["facts"])

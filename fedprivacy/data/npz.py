@@ -17,15 +17,17 @@ from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from fedprivacy import npy
 from fedprivacy.errors import InputError
 
 NEEDED = ("x_train", "y_train", "x_test", "y_test")
 MAX_LABEL = 10**6
 _USED = (*NEEDED, "user_train", "user_test", "feature_names", "classes")
 _BLOCK_BYTES = 2**22
+# What unpacks to more, and by more than a factor that data has, was made to fill a disk or the memory.
+LARGEST_PACKED, MAX_RATIO = 2**28, 200
 _NUMBERS, _WORDS = "biuf", "US"
 _KINDS = {"O": "objects (a pickle, never read)", "c": "complex numbers", "U": "text", "S": "text"}
 _DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
@@ -40,12 +42,9 @@ class NpzError(InputError):
 
 
 @dataclass(frozen=True)
-class Header:
-    """One array of the file: its shape, its type, whether columns come first, how it is packed."""
+class Header(npy.Header):
+    """One array of the file: what it says of itself, and how it is packed."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    fortran: bool
     packing: int
 
 
@@ -206,7 +205,12 @@ def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:
         if name in _USED and info.filename.endswith(".npy"):
             with archive.open(info) as member:
                 header = _header_of(member, info.compress_type)
-                size = member.tell() + math.prod(header.shape) * header.dtype.itemsize
+                size = member.tell() + header.size
+            if info.file_size > max(LARGEST_PACKED, MAX_RATIO * info.compress_size):
+                what = (
+                    f"{name} unpacks to {info.file_size / 1e9:.1f} GB from {info.compress_size / 1e6:.1f} MB"
+                )
+                raise ValueError(f"{what}; if that is right, save it unpacked, with numpy.savez")
             if header.dtype.kind != "O" and size != info.file_size:
                 raise ValueError(f"{name} is cut off")
             found[name] = header
@@ -214,28 +218,22 @@ def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:
 
 
 def _header_of(member: IO[bytes], packing: int) -> Header:
-    version = npy.read_magic(member)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"version {version[0]}.{version[1]} of the format is not known")
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = read(member)
-    return Header(tuple(shape), dtype, fortran, packing)
+    found = npy.header_of(member)
+    return Header(found.shape, found.dtype, found.fortran, packing)
 
 
 def _rows(member: IO[bytes], header: Header) -> Iterator[NDArray[Any]]:
-    if header.dtype.hasobject:
-        raise ValueError("an array of objects is a pickle, which is never read")
     rows, *features = header.shape
     width = math.prod(features) * header.dtype.itemsize
     step = max(1, _BLOCK_BYTES // max(width, 1))
     if header.fortran:  # column after column: no row is there before the last column is
-        whole = np.frombuffer(_exactly(member, rows * width), header.dtype).reshape(header.shape, order="F")
+        whole = npy.rows_of(_exactly(member, rows * width), header, rows)
         for start in range(0, rows, step):
             yield np.ascontiguousarray(whole[start : start + step])
         return
     for start in range(0, rows, step):
         count = min(step, rows - start)
-        yield np.frombuffer(_exactly(member, count * width), header.dtype).reshape(count, *features)
+        yield npy.rows_of(_exactly(member, count * width), header, count)
 
 
 def _exactly(member: IO[bytes], size: int) -> bytes:
@@ -252,7 +250,7 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
         there = [info.filename.removesuffix(".npy") for info in archive.infolist()]
     absent = [name for name in NEEDED if name not in found]
     if absent:
-        has = f"It has {', '.join(there[:20])}" if there else "It is empty"
+        has = f"It has {', '.join(name[:60] for name in there[:20])}" if there else "It is empty"
         lacks = f"the file has no {' and no '.join(absent)}"
         raise NpzError(path, [(lacks, f"{has}; records and labels are {', '.join(NEEDED)}.")])
     wrongs = list(_misfits(found))

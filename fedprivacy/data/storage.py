@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.lib import format as npy
+from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
+from fedprivacy import npy
 from fedprivacy.data.npz import blocks, header_of, stamp
 from fedprivacy.data.scaling import Scaling
 from fedprivacy.errors import InputError
@@ -72,16 +73,16 @@ def mapped(file: Path) -> NDArray[np.float32]:
     Pages are private: torch wants an array that could be written, but nothing reaches the file.
     """
     with open(file, "rb") as opened:
-        npy.read_magic(opened)
-        shape, _, _ = npy.read_array_header_1_0(opened)
-        offset = opened.tell()
+        header, offset = npy.header_of(opened), opened.tell()
+        if header.dtype != np.float32 or offset + header.size != os.fstat(opened.fileno()).st_size:
+            raise OSError(f"{file} is damaged; remove it")
         pages = mmap.mmap(
             opened.fileno(),
             0,
             flags=mmap.MAP_PRIVATE | _NO_RESERVE,
             prot=mmap.PROT_READ | mmap.PROT_WRITE,
         )
-    return np.frombuffer(pages, np.float32, offset=offset).reshape(shape)
+    return np.frombuffer(pages, np.float32, offset=offset).reshape(header.shape)
 
 
 def folder() -> Path:
@@ -110,7 +111,7 @@ def written(file: Path) -> Iterator[BinaryIO]:
 
 def _write(file: Path, shape: tuple[int, ...], scaled: Iterator[NDArray[np.float32]]) -> None:
     with written(file) as opened:
-        npy.write_array_header_1_0(
+        write_array_header_1_0(
             opened, {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
         )
         for block in scaled:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from fedprivacy.errors import InputError
+from fedprivacy.fields import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.documents import CompareDocument, Document, RunDocument
@@ -19,11 +19,6 @@ from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 
 SCHEMA = 1
-NAMED = 8  # mistakes of a damaged document that an error names
-_WANTED = {
-    "float": "a number", "finite_number": "a finite number", "int": "a whole number", "string": "text",
-    "tuple": "a list", "dict": "a table", "model": "a table", "bool": "true or false",
-}  # fmt: skip
 
 KINDS: dict[str, type[Document]] = {
     "run": RunDocument,
@@ -59,25 +54,4 @@ def read(document: Mapping[str, Any], source: str = "report") -> Document:
     try:
         return KINDS[kind].model_validate(redact(document, operator_only(document)))
     except ValidationError as error:
-        found = list(dict.fromkeys(f"{_place(one) or kind} {_wrong(one)}" for one in error.errors()))
-        more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        raise InputError(
-            f"{source}: damaged: {'; '.join(found[:NAMED])}{more}. Restore the file, or run it again."
-        ) from None
-
-
-def _place(error: ErrorDetails) -> str:
-    """`cells[1].accuracy`; of a choice of types that one alone."""
-    loc = error["loc"][:-1] if error["loc"] and error["loc"][-1] in ("int", "str") else error["loc"]
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
-
-
-def _wrong(error: ErrorDetails) -> str:
-    """What pydantic found wrong, in our words."""
-    sort = error["type"]
-    if sort == "missing":
-        return "is missing"
-    if sort == "value_error":
-        return f"is wrong: {error['msg'].removeprefix('Value error, ')}"
-    wanted = next((what for start, what in _WANTED.items() if sort.startswith(start)), None)
-    return f"is not {wanted}" if wanted else f"is wrong: {error['msg'][:1].lower()}{error['msg'][1:]}"
+        raise damaged(error, source, "Restore the file, or run it again.", kind) from None

@@ -23,12 +23,16 @@ ALWAYS_OPERATOR_ONLY = (
     "rounds[].first_failure",
 )
 
+MOST_PATHS = 200  # the whole document is gone through for each
+
 
 def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of the fields that are outside every claim, such as `rounds[].cohort`."""
     marked = document.get("operator_only") or []
     if not isinstance(marked, list) or not all(isinstance(path, str) and path for path in marked):
         raise InputError("report: operator_only must be a list of paths such as rounds[].cohort.")
+    if len(marked) > MOST_PATHS:
+        raise InputError(f"report: operator_only has {len(marked)} paths, at most {MOST_PATHS} are read.")
     return tuple(dict.fromkeys([*ALWAYS_OPERATOR_ONLY, *marked]))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.errors import Problem
+from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.example_checks import OF_CLIENTS, OF_EXAMPLES
 from fedprivacy.scenario.findings import Override, Path
@@ -115,6 +116,7 @@ def parse_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]
 
 def _path(key: str) -> Path:
     try:
+        check_text(key)
         table: Any = tomllib.loads(f"{key} = 0")
     except (ValueError, RecursionError):
         return ()
@@ -127,6 +129,7 @@ def _path(key: str) -> Path:
 
 def _value(text: str) -> Any:
     try:
+        check_text(text)
         table = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text

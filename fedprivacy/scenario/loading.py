@@ -9,6 +9,7 @@ from pathlib import Path
 from fedprivacy.scenario import kinds, reading
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import ATTACK, GAME
+from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
@@ -39,6 +40,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
         "game": AttackScenario,
     }
     try:
+        check_text(text)
         tables = tomllib.loads(text)
     except (ValueError, RecursionError):  # which the reader explains
         tables = {}

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from fedprivacy.errors import Problem, ScenarioError
 from fedprivacy.scenario import changes
+from fedprivacy.scenario.bounds import MAX_BYTES, TooMuch, check_text, wide_number
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Places, literal
+from fedprivacy.scenario.findings import Finding, Places, literal
 from fedprivacy.scenario.lines import key_lines
-
-MAX_BYTES = 2**20
 
 
 def read_text(file: str | Path) -> str:
@@ -55,10 +54,13 @@ def parse(text: str, file: str, overrides: Sequence[str]) -> tuple[Tables, Place
     """
     settings, problems = changes.parse_overrides(overrides)
     try:
+        check_text(text)
         tables: Tables = tomllib.loads(text)
         lines = key_lines(text)
-    except RecursionError:
-        raise ScenarioError([*problems, Problem("", "nested too deep", "", file)]) from None
+    except (TooMuch, RecursionError) as error:
+        what = str(error) if isinstance(error, TooMuch) else "nested too deep"
+        remedy = "A scenario is a short text; is this the right file?"
+        raise ScenarioError([*problems, Problem("", what, remedy, file)]) from None
     except ValueError as error:  # TOMLDecodeError, or a number with thousands of digits
         raise ScenarioError([*problems, _not_toml(text, file, str(error))]) from None
     if not tables:
@@ -76,7 +78,10 @@ def parse(text: str, file: str, overrides: Sequence[str]) -> tuple[Tables, Place
     except KeyError:
         labels = " ".join(f"--set {setting.label}" for setting in fitting)
         problems.append(Problem(labels, "these contradict each other"))
-    return tables, Places(file, lines, fitting), problems
+    places = Places(file, lines, fitting)
+    if (path := wide_number(tables)) is not None:
+        raise ScenarioError([*problems, places.problem(Finding(path, "a whole number of more than 64 bits"))])
+    return tables, places, problems
 
 
 def _not_toml(text: str, file: str, message: str) -> Problem:

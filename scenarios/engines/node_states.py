@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
+from fedprivacy import json_text
 from fedprivacy.errors import InputError
 
 NodeArray = npt.NDArray[Any]
@@ -50,14 +51,14 @@ def decode_states(arrays: Mapping[str, NodeArray]) -> dict[int, RecordDict]:
         InputError: If these are not encoded states, or some are missing.
     """
     try:
-        index = json.loads(arrays["node/index"].tobytes())
+        index = json_text.loads(arrays["node/index"].tobytes(), finite=False)
         return {
             int(node_id): RecordDict(
                 {name: _record(arrays, int(node_id), name, kind, values) for name, kind, values in records}
             )
             for node_id, records in index.items()
         }
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the checkpoint does not hold the states of all nodes ({error}).") from error
 
 

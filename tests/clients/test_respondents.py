@@ -186,7 +186,7 @@ def test_a_request_survives_the_wire(respondents: Respondents) -> None:
         ({"totals": np.zeros(3, dtype=np.float32)}, "expected"),
         ({"totals": np.array([0.0, np.nan, 0.0])}, "expected"),
         ({"answered": 2}, "were asked"),
-        ({"answered": 5, "refused": -1}, "were asked"),
+        ({"answered": 5, "refused": -1}, "not a whole number"),
         ({"answered": "x"}, "not an answer"),
     ],
 )

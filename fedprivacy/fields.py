@@ -1,0 +1,76 @@
+"""Documents that may be damaged: are the fields there, and of the kind that they must have?
+
+A format is a class of `Fields` that names what somebody reads; all else is let through. What is wrong is said
+with the place where it stands: `run.json: damaged: ledger.claims[0].event is missing`.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from fedprivacy.errors import InputError
+
+NAMED = 8  # mistakes of a damaged document that an error names
+_WANTED = {
+    "float": "a number", "finite_number": "a finite number", "int": "a whole number", "string": "text",
+    "tuple": "a list", "list": "a list", "dict": "a table", "mapping": "a table", "model": "a table",
+    "bool": "true or false",
+}  # fmt: skip
+
+
+class Fields(BaseModel):
+    """The fields of a table that somebody reads, their types strict."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+def check(
+    data: object, kind: type[Fields], where: str, remedy: str = "Restore the file, or run it again."
+) -> None:
+    """That a document has the fields of a format.
+
+    Args:
+        data: What JSON gave.
+        kind: The format.
+        where: Its name, for the message.
+        remedy: What to do.
+
+    Raises:
+        InputError: it has not; the message names what is missing or of another kind.
+    """
+    try:
+        kind.model_validate(data)
+    except ValidationError as error:
+        raise damaged(error, where, remedy) from None
+
+
+def damaged(error: ValidationError, where: str, remedy: str, whole: str = "the document") -> InputError:
+    """What pydantic found wrong, in our words.
+
+    Args:
+        error: What it found.
+        where: The name of the document.
+        remedy: What to do.
+        whole: What is wrong where no field is to blame.
+    """
+    found = list(dict.fromkeys(f"{_place(one) or whole} {_wrong(one)}" for one in error.errors()))
+    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return InputError(f"{where}: damaged: {'; '.join(found[:NAMED])}{more}. {remedy}")
+
+
+def _place(error: ErrorDetails) -> str:
+    """`cells[1].accuracy`; of a choice of types that one alone."""
+    loc = error["loc"][:-1] if error["loc"] and error["loc"][-1] in ("int", "str") else error["loc"]
+    named = "".join(f"[{part}]" if isinstance(part, int) else f".{part[:60]}" for part in loc)
+    return named.removeprefix(".")
+
+
+def _wrong(error: ErrorDetails) -> str:
+    sort = error["type"]
+    if sort == "missing":
+        return "is missing"
+    if sort == "value_error":
+        return f"is wrong: {error['msg'].removeprefix('Value error, ')}"
+    wanted = next((what for start, what in _WANTED.items() if sort.startswith(start)), None)
+    return f"is not {wanted}" if wanted else f"is wrong: {error['msg'][:1].lower()}{error['msg'][1:]}"

@@ -1,0 +1,84 @@
+"""JSON from files and messages that nobody vouches for, with bounds on its size, its depth and its numbers.
+
+Python's own reader takes NaN and Infinity, numbers of thousands of digits and halves of characters, each of
+which fails later, where nobody expects it; and any depth up to where the interpreter gives up.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import stat
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 2**28  # of a file: a run of a million rounds has some 200 MB
+MAX_DEPTH = 64  # a ledger has events nested 20 deep, with a list around each
+
+
+def loads(text: str | bytes, *, finite: bool = True) -> Any:
+    """What a JSON text says, its whole numbers of 64 bits at most.
+
+    Args:
+        text: The text; as bytes it is UTF-8.
+        finite: Whether its other numbers must be finite.
+
+    Raises:
+        ValueError: it is not JSON, or not within these bounds.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    _check(found, finite)
+    return found
+
+
+def read(path: Path) -> Any:
+    """What a JSON file says; see `loads`.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not JSON in UTF-8, or larger than 256 MB, or not within the bounds of `loads`.
+    """
+    return loads(read_bytes(path).decode("utf-8"))
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, if it is one and not too large.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is larger than 256 MB.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):  # a pipe, which nobody may ever write to; a folder
+        raise OSError(errno.EINVAL, "Not a file", str(path))
+    with path.open("rb") as opened:
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES >> 20} MB")
+    return data
+
+
+def _check(data: Any, finite: bool) -> None:
+    level = [data]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+            elif isinstance(value, str):
+                value.encode()  # half a character has no bytes
+            elif isinstance(value, int):
+                if value.bit_length() > 64:
+                    raise ValueError("it has a whole number of more than 64 bits")
+            elif finite and isinstance(value, float) and not math.isfinite(value):
+                raise ValueError("it has a number that is not finite")
+        if not below:
+            return
+        level = below
+    raise ValueError("it is nested too deep")
