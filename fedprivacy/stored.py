@@ -276,9 +276,7 @@ def check_fields(document: Mapping[str, Any], where: str) -> None:
     """
     kind = document.get("kind")
     known = KINDS.get(kind) if isinstance(kind, str) else None
-    if known is None:
-        check(document, NamesAKind, where)
-    check(document, known, where)
+    check(document, known or NamesAKind, where)
 
 
 def _known(kind: str) -> str:

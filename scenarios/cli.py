@@ -361,6 +361,33 @@ def report(
         print(write(checked_document(path), path))
 
 
+@app.command()
+def doctor(
+    ports: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PORT[,PORT...]", help="The ports of a deployment; default: those of Flower and 18000."
+        ),
+    ] = None,
+    out: Out = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Also start Ray, which takes seconds.")] = False,
+    json_: Json = False,
+) -> None:
+    """Say whether this machine is able to run fedprivacy, and what to do where it is not.
+
+    Looks at Python, the packages, processors and memory, folders, ports, and whether others have the names of
+    our packages. Exit code 1 where something failed.
+    """
+    from scenarios.doctor import Asked, examine
+    from scenarios.doctor.display import show
+    from scenarios.doctor.places import PORTS, ports_of
+
+    document = examine(Asked(out or RUNS, ports_of(ports) if ports else PORTS, ray))
+    print_result(document, json_, show)
+    if not document["able"]:
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """Runs the command; what a user did wrong ends without a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)

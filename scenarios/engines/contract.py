@@ -1,7 +1,7 @@
 """The contract of Flower's internals that the engines rely on (`flower_internals`), each promise as a check.
 
-The tests hold Flower to it, and so does `fedprivacy doctor`, on the version that is installed. Each check leaves
-Flower's global state as it was.
+The tests hold Flower to it, and so does `fedprivacy doctor`. Each check leaves Flower's global state
+as it was.
 """
 
 from __future__ import annotations
