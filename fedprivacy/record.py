@@ -115,7 +115,7 @@ class RunRecord:
                 f"{self.directory.path}/checkpoint: of another run. Remove that folder, and the rounds are "
                 "played again, with the same noise."
             )
-        self.rounds = self.directory.keep_events(checkpoint.rounds)
+        self.rounds = self.directory.keep_events(checkpoint.rounds, checkpoint.facts.get("events"))
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
         self.per_class = checkpoint.facts.get("per_class")
 
@@ -142,7 +142,7 @@ class RunRecord:
         self.directory.append_event(event)
         own, facts = self.ledger.state()
         facts["per_class"] = self.per_class  # the last evaluation may lie rounds back
-        facts["noise_key"] = self.noise_key
+        facts["noise_key"], facts["events"] = self.noise_key, self.directory.events_digest
         self.directory.save_checkpoint(Checkpoint(event["round"] + 1, {**tensors, **own}, facts))
         if self.on_round:
             self.on_round(event)
@@ -250,6 +250,31 @@ def scenario_digest(directory: RunDirectory) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
+def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
+    """Refuses a record that states another plan than its scenario asks for.
+
+    A round that is played again has the same noise, so that all else has to be the same too; and what was
+    released under one plan must not be accounted for under another.
+
+    Args:
+        directory: The run.
+        stored: The plan in its run.json, which may have been changed or damaged.
+        asked: That of its scenario, calibrated again.
+
+    Raises:
+        InputError: they differ.
+    """
+    difference = stored.refusal(asked)
+    if difference is not None:
+        said = difference.removeprefix("the server asks for another plan ").strip("()")
+        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
+        raise InputError(
+            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
+            f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
+            f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
+        )
+
+
 def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
     """The document of a run that can be gone on with, and the plan that it says it began with.
 
@@ -290,31 +315,6 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             "with; install those, or start a new one."
         )
     return document, plan
-
-
-def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
-    """Refuses a record that states another plan than its scenario asks for.
-
-    A round that is played again has the same noise, so that all else has to be the same too; and what was
-    released under one plan must not be accounted for under another.
-
-    Args:
-        directory: The run.
-        stored: The plan in its run.json, which may have been changed or damaged.
-        asked: That of its scenario, calibrated again.
-
-    Raises:
-        InputError: they differ.
-    """
-    difference = stored.refusal(asked)
-    if difference is not None:
-        said = difference.removeprefix("the server asks for another plan ").strip("()")
-        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
-        raise InputError(
-            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
-            f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
-            f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
-        )
 
 
 def round_event(
