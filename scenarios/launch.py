@@ -6,9 +6,11 @@ simulation may see on the nodes. The bits of a run do not depend on the engine.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +34,7 @@ class Engine:
 
     Args:
         name: One of `OPENERS`.
-        workers: Processes that train clients.
+        workers: Processes that train clients; 0 on an existing Ray cluster: as many as it has room for.
         gpus_per_worker: On Ray, the share of a GPU that each gets; 0 for none.
         ray_address: The Ray cluster to run on; None starts one for the run, on this machine.
     """
@@ -41,10 +43,6 @@ class Engine:
     workers: int = 1
     gpus_per_worker: float = 0.0
     ray_address: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """What a record says of it: operator's information, since no bit depends on it."""
-        return {"engine": self.name, "workers": self.workers}
 
 
 EMBEDDED = Engine()  # in this process alone
@@ -58,11 +56,13 @@ class Launched:
         grid: Flower's way to the nodes.
         view: What the simulation can see on them.
         restore: Gives the nodes the state of a checkpoint (its tensors), before the first message.
+        workers: How many processes train clients.
     """
 
     grid: Grid
     view: NodeView
     restore: Callable[[Mapping[str, NDArray[Any]]], None]
+    workers: int
 
 
 def engine_of(
@@ -75,7 +75,7 @@ def engine_of(
 
     Args:
         name: `--engine`.
-        workers: `--workers`, None for one a core.
+        workers: `--workers`, None for one a core, on an existing cluster one for each of its CPUs.
         gpus_per_worker: `--gpus-per-worker`, for ray alone.
         ray_address: `--ray-address`, for ray alone.
 
@@ -95,7 +95,10 @@ def engine_of(
         raise InputError(
             f"--gpus-per-worker {gpus_per_worker:g}: must be a share above 0 and up to 1, or a whole number."
         )
-    return Engine(name, check_workers(workers), gpus_per_worker or 0.0, ray_address)
+    many = check_workers(workers)
+    if ray_address is not None and workers is None:
+        many = 0
+    return Engine(name, many, gpus_per_worker or 0.0, ray_address)
 
 
 def check_workers(workers: int | None) -> int:
@@ -150,10 +153,37 @@ def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool
     with Crew(engine.workers) as crew:
         grid = EmbeddedGrid(make_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
         view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
-        yield Launched(grid, view, grid.restore_node_states)
+        yield Launched(grid, view, grid.restore_node_states, crew.workers)
+
+
+@contextmanager
+def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> Iterator[Launched]:
+    from clients.app import faults_of
+    from clients.merging import changes, merged
+    from scenarios.engines.fleet_app import fleet_app
+    from scenarios.engines.ray_cluster import OPEN_PORTS, cluster
+    from server.app import NodeView
+
+    if (fleet.device == "cuda") != (engine.gpus_per_worker > 0):
+        raise InputError(
+            f"--gpus-per-worker {engine.gpus_per_worker:g}: a share of a GPU goes with training.device = "
+            f'"cuda", and with it alone; here it is "{fleet.device}".'
+        )
+    print(OPEN_PORTS, file=sys.stderr)
+    make_app = partial(
+        fleet_app, scenario.to_toml(), fleet.plan.to_json(), fleet.streams.run, allow_code=allow_code
+    )
+    with cluster(engine.workers, engine.gpus_per_worker, engine.ray_address) as room:
+        from scenarios.engines.ray_grid import RayGrid
+        from scenarios.engines.ray_workers import Workers
+
+        with Workers(room, make_app, changes) as workers:
+            grid = RayGrid(workers, [{"partition-id": 0, "num-partitions": 1}], merge=merged)
+            view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+            yield Launched(grid, view, grid.restore_node_states, workers.count)
 
 
 Opener = Callable[["Engine", "Scenario", "Fleet", bool], AbstractContextManager[Launched]]
 
 # A new engine has its place here, and its options in `Engine` and `engine_of`.
-OPENERS: dict[str, Opener] = {"embedded": _embedded}
+OPENERS: dict[str, Opener] = {"embedded": _embedded, "ray": _ray}
