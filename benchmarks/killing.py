@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +192,9 @@ def _only(out: Path) -> Path | None:
 
 def _holder(place: Path) -> int | None:
     """The process that says to hold a directory, or one that is directly below."""
-    for file in (place / "lock", *place.glob("*/lock")):
+    for file in (str(place / "lock"), *glob(f"{place}/*/lock")):  # pathlib's fails where folders vanish
         try:
-            return int(file.read_text().split()[0])
+            return int(Path(file).read_text().split()[0])
         except (OSError, ValueError, IndexError):
             continue
     return None
