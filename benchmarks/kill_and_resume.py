@@ -171,6 +171,14 @@ def torture(
         Broken: something differs, or could not be gone on with.
     """
     killer.where = []
+    try:
+        _torture(task, kills, killer, folder, say)
+    finally:
+        killer.close()
+    return killer.where
+
+
+def _torture(task: Task, kills: int, killer: Killer, folder: Path, say: Callable[[str], object]) -> None:
     whole, times = killer.whole(task, folder)
     expected, done = told(whole), 0
     while done < kills:
@@ -184,7 +192,6 @@ def torture(
         if left:
             raise Broken(f"{task.name}: {left[0]} was left behind")
         say(f"{task.name}: {done} of {kills} kills; the same end after {more}")
-    return killer.where
 
 
 def told(path: Path) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,7 @@ class Killer:
     chance: random.Random
     groups: bool = True
     where: list[str] = field(default_factory=list)
+    _last: subprocess.Popen[str] | None = None
 
     def whole(self, task: Task, folder: Path) -> tuple[Path, Times]:
         """Plays a task without a break: its directory, and how long that took."""
@@ -106,11 +109,11 @@ class Killer:
                 # It was killed before anything was begun, which the next one has said: start it anew.
                 path, out = None, folder / f"broken-{self.chance.randrange(10**9)}"
             else:
-                raise Broken(f"{task.name}: {process.args} ended with {process.returncode}: {said}")
+                raise Broken(f"{task.name}: {_words(process)} ended with {process.returncode}: {said}")
 
     def _start(self, task: Task, given: Sequence[str]) -> subprocess.Popen[str]:
         words = [*self.words, task.command, *given, *task.options, "--json"]
-        return subprocess.Popen(
+        self._last = subprocess.Popen(
             words,
             env=self.environment,
             text=True,
@@ -118,6 +121,13 @@ class Killer:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        return self._last
+
+    def close(self) -> None:
+        """Leaves nothing running that was started last."""
+        if self._last is not None and self._last.poll() is None:
+            os.killpg(self._last.pid, signal.SIGKILL)
+            self._last.communicate()
 
     def _doom(self, process: subprocess.Popen[str], place: Path, times: Times) -> bool:
         """Kills a process at a random moment: of its start, or of its work. Whether it was still there."""
@@ -128,7 +138,7 @@ class Killer:
             if process.poll() is not None:
                 return False
             if time.monotonic() > deadline:
-                raise Broken(f"{process.args} does nothing")
+                raise Broken(f"{_words(process)} does nothing")
             time.sleep(0.002)
         # Most of them early, so that one directory is killed several times.
         wait = times.work * self.chance.random() ** 2
@@ -160,7 +170,11 @@ class Killer:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            raise Broken(f"{process.args} does not end") from None
+            raise Broken(f"{_words(process)} does not end") from None
+
+
+def _words(process: subprocess.Popen[str]) -> str:
+    return shlex.join(map(str, process.args)) if isinstance(process.args, list) else "the command"
 
 
 def _scenario(task: Task, folder: Path) -> Path:
@@ -178,9 +192,9 @@ def _only(out: Path) -> Path | None:
 
 def _holder(place: Path) -> int | None:
     """The process that says to hold a directory, or one that is directly below."""
-    for file in (place / "lock", *place.glob("*/lock")):
+    for file in (str(place / "lock"), *glob(f"{place}/*/lock")):  # pathlib's fails where folders vanish
         try:
-            return int(file.read_text().split()[0])
+            return int(Path(file).read_text().split()[0])
         except (OSError, ValueError, IndexError):
             continue
     return None
@@ -189,10 +203,11 @@ def _holder(place: Path) -> int | None:
 def _written(place: Path) -> float:
     """When something was written in a directory last, in nanoseconds; 0 if never."""
     found = 0
-    for file in place.rglob("*"):
-        if file.name != "lock":
-            with suppress(OSError):  # it was a part of a file
-                found = max(found, file.stat().st_mtime_ns) if file.is_file() else found
+    for folder, _, names in os.walk(place):  # folders may vanish meanwhile
+        for name in names:
+            if name != "lock":
+                with suppress(OSError):
+                    found = max(found, os.stat(os.path.join(folder, name)).st_mtime_ns)
     return found
 
 

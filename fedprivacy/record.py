@@ -76,6 +76,7 @@ class RunRecord:
         sizes: The records of each client (`Ledger`).
         way: How clients are trained, in words.
         stated: What whoever submitted the run states of nodes that are not our own (`Ledger`).
+        engine: Where the apps run, and on how many workers: no result depends on it.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class RunRecord:
         sizes: NDArray[np.int64] | None = None,
         way: str | None = None,
         stated: Stated = SIMULATION,
+        engine: Mapping[str, Any] | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
@@ -101,7 +103,7 @@ class RunRecord:
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
-        self._way = way
+        self._way, self._engine = way, engine or {}
         self._candidates = None if candidates is None else [one.to_json() for one in candidates]
         self.per_class: list[dict[str, Any]] | None = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -125,7 +127,7 @@ class RunRecord:
                 "played again, with the same noise."
             )
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
-        self.rounds = self.directory.keep_events(checkpoint.rounds)
+        self.rounds = self.directory.keep_events(checkpoint.rounds, checkpoint.facts.get("events"))
         for event in self.rounds:
             check(event, Event, str(self.directory.path / "events.jsonl"), "Start a new run.")
         self.per_class = checkpoint.facts.get("per_class")
@@ -153,7 +155,7 @@ class RunRecord:
         self.directory.append_event(event)
         own, facts = self.ledger.state()
         facts["per_class"] = self.per_class  # the last evaluation may lie rounds back
-        facts["noise_key"] = self.noise_key
+        facts["noise_key"], facts["events"] = self.noise_key, self.directory.events_digest
         self.directory.save_checkpoint(Checkpoint(event["round"] + 1, {**tensors, **own}, facts))
         if self.on_round:
             self.on_round(event)
@@ -223,6 +225,7 @@ class RunRecord:
                 "clients_per_second": round(trained / training, 1) if training else None,
                 "peak_memory_mb": peak_memory_mb(),
                 "way": self._way,
+                **self._engine,
             },
         }
 
@@ -264,6 +267,31 @@ def scenario_digest(directory: RunDirectory) -> str:
     """Tells whether a run directory still holds the scenario that its run began with."""
     text = (directory.path / "scenario.toml").read_bytes()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
+    """Refuses a record that states another plan than its scenario asks for.
+
+    A round that is played again has the same noise, so that all else has to be the same too; and what was
+    released under one plan must not be accounted for under another.
+
+    Args:
+        directory: The run.
+        stored: The plan in its run.json, which may have been changed or damaged.
+        asked: That of its scenario, calibrated again.
+
+    Raises:
+        InputError: they differ.
+    """
+    difference = stored.refusal(asked)
+    if difference is not None:
+        said = difference.removeprefix("the server asks for another plan ").strip("()")
+        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
+        raise InputError(
+            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
+            f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
+            f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
+        )
 
 
 def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
@@ -312,31 +340,6 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             "the data changed since the run began, or run.json. Start a new run."
         )
     return document, plan
-
-
-def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
-    """Refuses a record that states another plan than its scenario asks for.
-
-    A round that is played again has the same noise, so that all else has to be the same too; and what was
-    released under one plan must not be accounted for under another.
-
-    Args:
-        directory: The run.
-        stored: The plan in its run.json, which may have been changed or damaged.
-        asked: That of its scenario, calibrated again.
-
-    Raises:
-        InputError: they differ.
-    """
-    difference = stored.refusal(asked)
-    if difference is not None:
-        said = difference.removeprefix("the server asks for another plan ").strip("()")
-        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
-        raise InputError(
-            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
-            f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
-            f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
-        )
 
 
 def round_event(

@@ -62,6 +62,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._events = hashlib.blake2b(digest_size=16)
 
     @classmethod
     def create(cls, parent: Path, name: str, scenario: str) -> RunDirectory:
@@ -128,16 +129,27 @@ class RunDirectory:
 
     def append_event(self, event: Mapping[str, Any]) -> None:
         """Adds one line to events.jsonl, on disk before the checkpoint that covers it."""
+        line = json.dumps(event, allow_nan=False) + "\n"
         with (self.path / "events.jsonl").open("a") as stream:
-            stream.write(json.dumps(event, allow_nan=False) + "\n")
+            stream.write(line)
             stream.flush()
             os.fsync(stream.fileno())
+        self._events.update(line.encode())
 
-    def keep_events(self, count: int) -> list[dict[str, Any]]:
+    @property
+    def events_digest(self) -> str:
+        """Of the lines of events.jsonl, as they were kept or added."""
+        return self._events.hexdigest()
+
+    def keep_events(self, count: int, digest: str | None = None) -> list[dict[str, Any]]:
         """Cuts events.jsonl to its first `count` lines, the rounds that a checkpoint covers.
 
+        Args:
+            count: How many.
+            digest: What `events_digest` was after them, where it is known.
+
         Raises:
-            InputError: if these rounds are not in it.
+            InputError: if these rounds are not in it, or were changed.
         """
         source = self.path / "events.jsonl"
         try:
@@ -150,13 +162,15 @@ class RunDirectory:
             whole = len(lines) == count and all(event["round"] == at for at, event in enumerate(events))
         except (OSError, ValueError, LookupError, TypeError):
             whole = False
-        if not whole:
+        text = "".join(line + "\n" for line in lines)
+        self._events = hashlib.blake2b(text.encode(errors="replace"), digest_size=16)
+        if not whole or digest not in (None, self.events_digest):
             anew = f"fedprivacy run {shlex.quote(str(self.path / 'scenario.toml'))}"
             raise InputError(
                 f"{source}: damaged, it does not hold the {count} rounds of the checkpoint. Start the run "
                 f"anew, for the same numbers: {anew}"
             )
-        self.write("events.jsonl", "".join(line + "\n" for line in lines))
+        self.write("events.jsonl", text)
         return events
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:

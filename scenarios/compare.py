@@ -310,7 +310,10 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool) -
     """
     found = None
     for file in sorted(out.glob("*/scenario.toml")):
-        if file.read_text(encoding="utf-8") != scenario.to_toml():
+        try:
+            if file.read_text(encoding="utf-8") != scenario.to_toml():
+                continue
+        except FileNotFoundError:  # of another seed, whose process removes it just now
             continue
         try:
             if found is None and RunDirectory(file.parent).document()["status"] != "finished":

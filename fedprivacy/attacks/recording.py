@@ -16,6 +16,7 @@ from safetensors.torch import load, save
 from fedprivacy import json_text
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.errors import InputError
+from fedprivacy.files import replace_file
 
 SCHEMA = 1
 _INDEX = "transcript.json"
@@ -52,9 +53,7 @@ class Recording:
         self.folder.mkdir(parents=True, exist_ok=True)
         seen = {str(number): self._written.get(number) for number in rounds}
         index = {"schema": SCHEMA, "rounds": seen, "facts": facts}
-        part = self.folder / f"{_INDEX}.part"
-        part.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
-        part.replace(self.folder / _INDEX)
+        replace_file(self.folder / _INDEX, (json.dumps(index, indent=2) + "\n").encode())
 
     @property
     def whole(self) -> bool:

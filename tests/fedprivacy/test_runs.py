@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from fedprivacy.errors import InputError
-from fedprivacy.runs import Checkpoint, RunDirectory, check_out, read_document
+from fedprivacy.runs import Checkpoint, RunDirectory, _digest, check_out, read_document
 
 
 @pytest.fixture
@@ -56,7 +57,38 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
     if damage == "flip":
         data[-1] ^= 1
     newest.write_bytes({"cut": data[:-3], "flip": data, "empty": b"", "not safetensors": b"x" * 500}[damage])
-    assert directory.load_checkpoint().rounds == 1
+    told: list[Path] = []
+    assert directory.load_checkpoint(told.append).rounds == 1
+    assert told == [newest]
+    directory.drop_checkpoints(after=1)
+    assert [path.name for path in (directory.path / "checkpoint").iterdir()] == ["round-000001.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("what", "other"), [(b'"a": [1, null]', b'"a": [2, null]'), (b'"rounds":"2"', b'"rounds":"9"')]
+)
+def test_a_checkpoint_whose_facts_were_changed_is_damaged(directory: RunDirectory, what, other) -> None:
+    directory.save_checkpoint(checkpoint(2))
+    [path] = (directory.path / "checkpoint").iterdir()
+    data = path.read_bytes().replace(b'\\"', b'"')
+    assert what in data
+    data = path.read_bytes()
+    changed = data.replace(what, other).replace(what.replace(b'"', b'\\"'), other.replace(b'"', b'\\"'))
+    assert changed != data
+    path.write_bytes(changed)
+    assert directory.load_checkpoint() is None
+
+
+def test_a_checkpoint_of_an_earlier_version_is_read(directory: RunDirectory) -> None:
+    """Its digest was of the arrays alone."""
+    one = checkpoint(3)
+    metadata = {"rounds": "3", "facts": json.dumps(one.facts), "digest": _digest(one.tensors)}
+    (directory.path / "checkpoint").mkdir()
+    path = directory.path / "checkpoint" / "round-000003.safetensors"
+    path.write_bytes(save(one.tensors, metadata=metadata))
+    assert directory.load_checkpoint().rounds == 3
+    path.rename(path.with_name("round-000004.safetensors"))
+    assert directory.load_checkpoint() is None
 
 
 def test_events_are_cut_back_to_what_a_checkpoint_covers(directory: RunDirectory) -> None:
@@ -64,6 +96,20 @@ def test_events_are_cut_back_to_what_a_checkpoint_covers(directory: RunDirectory
         directory.append_event({"round": number})
     assert directory.keep_events(2) == [{"round": 0}, {"round": 1}]
     assert (directory.path / "events.jsonl").read_text() == '{"round": 0}\n{"round": 1}\n'
+
+
+def test_events_that_were_changed_are_noticed(directory: RunDirectory) -> None:
+    directory.keep_events(0)
+    for number in range(3):
+        directory.append_event({"round": number, "loss": 0.5})
+    digest = directory.events_digest
+    again = RunDirectory(directory.path)
+    assert len(again.keep_events(3, digest)) == 3
+    assert again.events_digest == digest
+    file = directory.path / "events.jsonl"
+    file.write_text(file.read_text().replace("0.5", "0.25", 1))
+    with pytest.raises(InputError, match=r"damaged.*fedprivacy run .*scenario\.toml"):
+        again.keep_events(3, digest)
 
 
 def test_a_folder_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:

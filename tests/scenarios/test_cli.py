@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from warm import COLD, ENVIRONMENT, warm
 
+from fedprivacy.lock import alone
 from fedprivacy.mechanisms.registry import title
 
 
@@ -78,13 +79,45 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
     [
         (["run", "digitz"], "digits"),
         (["run"], "give a SCENARIO"),
-        (["run", "digits", "--engine", "rey"], "--engine rey: unknown engine. This version has: embedded"),
+        (
+            ["run", "digits", "--engine", "rey"],
+            "--engine rey: unknown engine. This version has: embedded, ray.",
+        ),
+        (
+            ["compare", "digits", "--engine", "ray"],
+            "--engine ray: `fedprivacy compare` runs on the embedded engine",
+        ),
+        (
+            ["replay", "active-participant", "--engine", "ray"],
+            "--engine ray: `fedprivacy replay` runs on the",
+        ),
+        (
+            ["run", "first-names", "--engine", "ray"],
+            "--engine ray: statistics run on the embedded engine only",
+        ),
+        (
+            ["run", "digits", "--ray-address", "auto"],
+            "--ray-address auto: only with --engine ray; here it is",
+        ),
+        (
+            ["run", "digits", "--engine", "ray", "--gpus-per-worker", "3.5"],
+            "must be a share above 0 and up to 1",
+        ),
         (["run", "digits", "--set", "server.round=3"], "Did you mean rounds?"),
         (["run", "digits", "--set", "nonsense"], "--set nonsense"),
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["run", "--resume", "nowhere"], "not a run directory"),
         (["run", "--resume", "nowhere", "--out", "x"], "leave out --set, --seed and --out"),
         (["run", "digits", "--resume", "x"], "give a SCENARIO"),
+        (["compare"], "fedprivacy compare: give a SCENARIO to start"),
+        (["compare", "--resume", "nowhere"], "nowhere: not a run directory"),
+        (
+            ["compare", "--resume", "x", "--seed", "1"],
+            "a comparison goes on with its own scenario, where it is",
+        ),
+        (["replay", "x", "--resume", "y"], "or else --resume DIR to go on with one"),
+        (["replay", "--resume", "nowhere"], "nowhere: not a run directory"),
+        (["replay", "--resume", "x", "--attack", "y"], "leave out --set, --attack, --seed and --out"),
         (["report", "nowhere"], "Is this a run directory?"),
         (["compare", "digits", "--workers", "0"], "workers"),
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
@@ -305,6 +338,7 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     assert "Traceback" not in errors
     (path,) = runs.iterdir()
     assert f"Interrupted. {'Go on with' if command == 'run' else 'What has finished'}" in errors
+    assert f"Go on with: fedprivacy {command} --resume {path}" in errors
     assert str(path) in errors
     for record in runs.rglob("run.json"):
         assert json.loads(record.read_text())["status"] in ("interrupted", "finished")
@@ -341,6 +375,38 @@ def test_new_copies_a_statistics_scenario(tmp_path: Path) -> None:
     ran = fedprivacy("run", "mine.toml", "--set", "data.clients=50", "--seed", "9", "--json", cwd=tmp_path)
     document = json.loads(ran.stdout)
     assert (document["name"], document["seed"], document["plan"]["population"]) == ("mine", 9, 50)
+
+
+def test_a_second_command_on_a_run_is_refused_and_its_report_is_not_held_up(
+    small: Path, tmp_path: Path
+) -> None:
+    first = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    path = Path(first["path"])
+    with alone(path):
+        refused = fedprivacy("run", "--resume", str(path))
+        assert fedprivacy("report", str(path)).returncode == 0
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"{path}: process {os.getpid()} is at work on it" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_comparison_that_was_interrupted_goes_on(small: Path, tmp_path: Path) -> None:
+    done = fedprivacy(
+        "compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--json",
+        "--set", "compare={epsilons=[2.0], seeds=[1, 2]}",
+    )  # fmt: skip
+    first = json.loads(done.stdout)
+    path = Path(first["path"])
+    (path / "run.json").unlink()
+    for file in sorted((path / "cells").iterdir())[:2]:
+        file.unlink()
+    wrong = fedprivacy("run", "--resume", str(path))
+    assert wrong.returncode == 2
+    command = shlex.split(wrong.stderr.strip().rpartition("Go on with it by: ")[2])
+    again = json.loads(fedprivacy(*command[1:], "--json").stdout)
+    assert [cell["accuracies"] for cell in again["cells"]] == [cell["accuracies"] for cell in first["cells"]]
+    assert (again["status"], again["command"]) == ("finished", first["command"])
 
 
 @pytest.mark.slow

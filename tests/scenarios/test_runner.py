@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,13 +140,17 @@ class Killed(BaseException):
     """Nothing in the code catches it: what is on disk is what a killed process leaves."""
 
 
-def killed_after(asked: Scenario, out: Path, rounds: int) -> Path:
+def kill_at(number: int) -> Callable[[dict], None]:
     def kill(event: dict) -> None:
-        if event["round"] == rounds - 1:
+        if event["round"] == number:
             raise Killed
 
+    return kill
+
+
+def killed_after(asked: Scenario, out: Path, rounds: int) -> Path:
     with pytest.raises(Killed):
-        run(asked, out, on_round=kill)
+        run(asked, out, on_round=kill_at(rounds - 1))
     (path,) = out.iterdir()
     return path
 
@@ -314,6 +320,81 @@ def test_a_noise_in_the_record_that_is_not_that_of_its_scenario_is_not_believed(
     (path / "run.json").write_text(json.dumps({**document, "plan": "none"}))
     with pytest.raises(InputError, match=r"damaged|not a privacy plan"):
         resume(path)
+
+
+@pytest.mark.parametrize("overrides", [("server.rounds=5",), (*LOCAL, "server.rounds=5")])
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_damaged_checkpoint_is_told_and_the_one_before_used_or_the_start(
+    make_scenario, tmp_path: Path, capsys, overrides, damaged: int
+) -> None:
+    """Damaged ones, of more rounds, do not push out those that are written now."""
+    asked = make_scenario(*overrides)
+    whole = run(asked, tmp_path / "whole", report=False)
+    path = killed_after(asked, tmp_path / "killed", 4)
+    files = sorted((path / "checkpoint").iterdir())
+    for file in files[-damaged:]:
+        file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(Killed):
+        resume(path, on_round=kill_at(3 if damaged == 1 else 0))
+    said = capsys.readouterr().err
+    assert all(str(file) in said for file in files[-damaged:])
+    assert ("the checkpoint of round 3" if damaged == 1 else "the first round") in said
+    assert RunDirectory(path).load_checkpoint().rounds == (4 if damaged == 1 else 1)
+    resumed = resume(path)
+    assert "Damaged" not in capsys.readouterr().err
+    assert resumed["ledger"] == whole["ledger"]
+    mine, theirs = (RunDirectory(Path(p)).load_checkpoint().tensors for p in (path, whole["path"]))
+    assert mine.keys() == theirs.keys()
+    assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    assert [e["loss"] for e in resumed["rounds"]] == [e["loss"] for e in whole["rounds"]]
+
+
+def test_a_checkpoint_of_another_run_is_refused(make_scenario, tmp_path: Path) -> None:
+    path = killed_after(make_scenario(), tmp_path / "one", 2)
+    other = killed_after(make_scenario("seed=2", "training.learning_rate=0.25"), tmp_path / "two", 2)
+    before = (path / "run.json").read_bytes()
+    for file in (other / "checkpoint").iterdir():
+        (path / "checkpoint" / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(InputError, match=r"checkpoint: of another run"):
+        resume(path)
+    assert (path / "run.json").read_bytes() == before
+
+
+def test_what_a_kill_leaves_beside_is_swept_away_and_a_report_made_good(
+    make_scenario, tmp_path: Path
+) -> None:
+    path = killed_after(make_scenario(), tmp_path, 2)
+    left = [path / "run.json.7.part", path / "checkpoint" / "round-000003.safetensors.7.part",
+            path / ".report.7.html", path / "lock"]  # fmt: skip
+    for file in left:
+        file.write_text("half of i")
+    document = resume(path)
+    assert not [file for file in left if file.exists()]
+    (path / "report.html").unlink()
+    assert resume(path) == document
+    assert (path / "report.html").stat().st_size > 1000
+
+
+def test_where_nothing_was_begun_one_is_told_to_start_anew(make_scenario, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing was begun in it.*start it anew"):
+        resume(tmp_path)
+    path = RunDirectory.create(tmp_path, "it's", make_scenario().to_toml()).path
+    with pytest.raises(InputError) as caught:
+        resume(path)
+    assert str(caught.value).endswith(f"Start it anew: fedprivacy run {shlex.quote(f'{path}/scenario.toml')}")
+
+
+def test_a_run_that_is_under_way_is_not_gone_on_with_by_another(make_scenario, tmp_path: Path) -> None:
+    refused = []
+
+    def second(event: dict) -> None:
+        [path] = tmp_path.iterdir()
+        with pytest.raises(InputError, match="is at work on it"):
+            resume(path)
+        refused.append(event["round"])
+
+    assert run(make_scenario(), tmp_path, on_round=second)["status"] == "finished"
+    assert refused == [0, 1, 2]
 
 
 @pytest.mark.parametrize("events", ["", "not JSON\n", '{"round": 0}\n{"round": 0}\n'])
