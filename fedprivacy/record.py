@@ -73,6 +73,7 @@ class RunRecord:
         sizes: The records of each client (`Ledger`).
         way: How clients are trained, in words.
         stated: What whoever submitted the run states of nodes that are not our own (`Ledger`).
+        engine: Where the apps run, and on how many workers: no result depends on it.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class RunRecord:
         sizes: NDArray[np.int64] | None = None,
         way: str | None = None,
         stated: Stated = SIMULATION,
+        engine: Mapping[str, Any] | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
@@ -98,7 +100,7 @@ class RunRecord:
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
-        self._way = way
+        self._way, self._engine = way, engine or {}
         self._candidates = None if candidates is None else [one.to_json() for one in candidates]
         self.per_class: list[dict[str, Any]] | None = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -207,6 +209,7 @@ class RunRecord:
                 "clients_per_second": round(trained / training, 1) if training else None,
                 "peak_memory_mb": peak_memory_mb(),
                 "way": self._way,
+                **self._engine,
             },
         }
 
@@ -278,7 +281,7 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
             "scenario; start a new one from the changed file."
         )
-    if isinstance(document.get("engine"), dict) and document["engine"].get("engine") == "superlink":
+    if "federation" in document:
         raise InputError(
             f"{directory.path}: made on a federation, whose nodes keep their own state; it cannot be gone on "
             "with. Start a new one."

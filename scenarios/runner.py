@@ -68,6 +68,7 @@ def run(
             noise_key=fleet.streams.run,
             sizes=fleet.people.partition.sizes,
             way=fleet.way,
+            engine={"engine": engine.name, "workers": apps.workers},
         )
         return _play(apps, fleet, record, None, report)
 
@@ -96,18 +97,19 @@ def resume(
             "start a new one."
         )
     checkpoint = directory.load_checkpoint()
-    record = RunRecord(
-        scenario,
-        fleet.plan,
-        directory,
-        earlier=earlier,
-        on_round=on_round,
-        tested=fleet.people.tests_clients(scenario.evaluation.on),
-        noise_key=fleet.streams.run,
-        sizes=fleet.people.partition.sizes,
-        way=fleet.way,
-    )
     with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
+        record = RunRecord(
+            scenario,
+            fleet.plan,
+            directory,
+            earlier=earlier,
+            on_round=on_round,
+            tested=fleet.people.tests_clients(scenario.evaluation.on),
+            noise_key=fleet.streams.run,
+            sizes=fleet.people.partition.sizes,
+            way=fleet.way,
+            engine={"engine": engine.name, "workers": apps.workers},
+        )
         if checkpoint is not None:  # all of it is read before anything is written
             apps.restore(checkpoint.tensors)
             record.restore(checkpoint)

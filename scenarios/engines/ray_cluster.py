@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -60,9 +61,10 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
     """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
+    hook = sys.excepthook
     import ray
 
-    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    sys.excepthook = hook  # Ray puts its own there
     if ray.is_initialized():
         yield _slots(ray.cluster_resources(), workers, gpus_per_worker)
         return
@@ -79,6 +81,9 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
 
 
 def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, folder: str | None) -> None:
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    # What Ray has to say of a dead worker goes to standard output, whatever it is told about logs.
+    ray._private.worker.print_to_stdstream = lambda *args, **options: None
     quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.CRITICAL}
     if address is not None:
         try:

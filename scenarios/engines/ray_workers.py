@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 _TRIES = 2  # of a call, and of a worker that begins
 _AT_ONCE = 2  # calls that one worker has: it begins the next while its last answer is on the way
-_PATIENCE = 30.0  # seconds without any worker after which the user is told
+_PATIENCE = 60.0  # seconds without any worker after which the user is told
 
 DIED = "the worker died twice on it"
 

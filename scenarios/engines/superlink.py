@@ -155,7 +155,8 @@ class _Arriving:
                 )
                 document["error"] = error
             directory = RunDirectory.create(self.out, self.scenario.name, text)
-            document |= {"path": str(directory.path), "command": self.command, "engine": self._engine(result)}
+            document |= {"path": str(directory.path), "command": self.command, "federation": self._federation(result)}
+            document["performance"]["engine"] = "superlink"
             directory.write_document(document)
             for name, data in result.files.items():
                 if name.startswith("checkpoint/"):
@@ -171,10 +172,9 @@ class _Arriving:
             raise RunError(f"what came home is no record: {problem}") from problem
         return document
 
-    def _engine(self, result: Result) -> dict[str, Any]:
+    def _federation(self, result: Result) -> dict[str, Any]:
         """Where it ran, and what the far side's own copy is called."""
         return {
-            "engine": "superlink",
             "address": self.target.link.address,
             "noise": self.target.noise,
             "pinned": self.target.pinned,

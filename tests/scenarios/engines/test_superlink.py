@@ -109,7 +109,7 @@ def test_a_superlink_that_is_not_there_ends_with_code_1(tmp_path: Path, base_tex
 def test_a_run_of_a_federation_is_not_resumed(tmp_path: Path, make_scenario: Callable) -> None:
     document = run(make_scenario(), tmp_path)
     path = Path(document["path"])
-    (path / "run.json").write_text(json.dumps(document | {"engine": {"engine": "superlink"}}))
+    (path / "run.json").write_text(json.dumps(document | {"federation": {}}))
     done = fedprivacy("run", "--resume", str(path), cwd=tmp_path)
     assert done.returncode == 2
     assert "made on a federation" in done.stderr
@@ -183,7 +183,7 @@ def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path
     assert sorted(item.name for item in path.iterdir()) == [
         "checkpoint", "events.jsonl", "report.html", "run.json", "scenario.toml",
     ]  # fmt: skip
-    assert (document["command"], document["engine"]["path"]) == ("fedprivacy run x", "/far")
+    assert (document["command"], document["federation"]["path"]) == ("fedprivacy run x", "/far")
     for name in ("scenario.toml", "events.jsonl", "checkpoint/round-000002.safetensors"):
         assert (path / name).read_bytes() == result.files[name]
     done = fedprivacy("report", str(path), cwd=tmp_path)
