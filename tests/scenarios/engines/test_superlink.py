@@ -230,10 +230,11 @@ def test_a_record_that_does_not_say_finished_is_no_success(far) -> None:
     ],
 )
 def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: str) -> None:
-    arriving, result, _ = far
+    arriving, result, runs = far
     spoil(result.files)
     with pytest.raises(RunError, match=said):
         arriving.whole(result)
+    assert not runs.exists() or not list(runs.iterdir())
 
 
 # ------------------------------------------------------------------ a whole one
