@@ -50,6 +50,13 @@ Seed = Annotated[
     str | None, typer.Option(metavar="NUMBER|random", help="Override the seed; random: none can guess it.")
 ]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
+AnyEngine = Annotated[
+    str,
+    typer.Option(
+        help="Where the Flower apps run: embedded (in this process), or ray (Ray actors: its ports are open to "
+        "the network, without a password; see docs/engines.md). The numbers are the same."
+    ),
+]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
 RUNS = Path("runs")
 AllowCode = Annotated[
@@ -79,7 +86,7 @@ def run(
     scenario: OptionalSource = None,
     set_: Set = None,
     seed: Seed = None,
-    engine: Engine = "embedded",
+    engine: AnyEngine = "embedded",
     out: Out = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Go on with an interrupted run instead.")
