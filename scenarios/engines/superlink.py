@@ -156,6 +156,8 @@ class _Arriving:
                     broken_off(document, status, str(error)) if known else {**document, "status": status}
                 )
                 document["error"] = error
+                if known:  # as far as was heard of
+                    document["rounds"] = result.events
             directory = RunDirectory.create(self.out, self.scenario.name, text)
             document |= {
                 "path": str(directory.path),

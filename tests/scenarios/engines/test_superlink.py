@@ -18,9 +18,10 @@ from safetensors.numpy import load_file
 from warm import COLD, ENVIRONMENT, warm
 
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.homecoming import Result
+from fedprivacy.homecoming import Result, new_token
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control, Link, check_certificate
+from scenarios.engines.following import Following
 from scenarios.engines.superlink import _Arriving
 from scenarios.federation_keys import make_certificates
 from scenarios.federation_state import Target
@@ -235,6 +236,29 @@ def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: st
     with pytest.raises(RunError, match=said):
         arriving.whole(result)
     assert not runs.exists() or not list(runs.iterdir())
+
+
+def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(tmp_path: Path, make_scenario) -> None:
+    """As when the SuperLink dies, or the user ends the run: the record says no less than what may have happened."""
+    asked, begun = make_scenario("server.rounds=5"), []
+    whole = run(
+        asked,
+        tmp_path / "far",
+        report=False,
+        on_round=lambda event: begun.append(next((tmp_path / "far").glob("*/run.json")).read_bytes()),
+    )
+    files = {"scenario.toml": asked.to_toml(compare=False).encode(), "run.json": begun[0]}
+    following = Following(Control(TARGET.link, tmp_path / "flower"), 7, new_token(), None)
+    following.arrivals._result = Result("/far", files, whole["rounds"][:1])
+    _Arriving(asked, tmp_path / "runs", "", TARGET).broken_off(following, "interrupted", "by the user")
+    document = json.loads(next((tmp_path / "runs").glob("*/run.json")).read_text())
+    assert (document["status"], document["error"], len(document["rounds"])) == (
+        "interrupted",
+        "by the user",
+        1,
+    )
+    for kept, stated in zip(document["privacy"]["guarantees"], whole["privacy"]["guarantees"], strict=True):
+        assert kept["epsilon"] == stated["epsilon"]
 
 
 # ------------------------------------------------------------------ a whole one
