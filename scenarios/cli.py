@@ -53,8 +53,8 @@ Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (
 AnyEngine = Annotated[
     str,
     typer.Option(
-        help="Where the Flower apps run: embedded (in this process), ray (Ray actors: its ports are open to the "
-        "network, without a password; see docs/engines.md), or superlink (a Flower federation; see "
+        help="Where the Flower apps run: embedded (in this process), ray (Ray actors: its ports are open to "
+        "the network, without a password; see docs/engines.md), or superlink (a Flower federation; see "
         "docs/deployment.md)."
     ),
 ]
