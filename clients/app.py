@@ -60,7 +60,7 @@ def _app(
             with kind("request"):
                 request = TrainRequest.of(*parts_of(message))
             if here.pinned:
-                vet(fleet, request, here.hosts)
+                vet(fleet, request, here.hosts, here.observe)
             budgets = _budgets(context.state, here, fleet)
             reply, faults = answer(fleet, budgets, request, here.hosts, crew)
             _store(context.state, budgets)

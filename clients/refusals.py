@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from fedprivacy.errors import FedPrivacyError, Refusal
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 
+MOST = 8_000  # characters of a line in a log
 KINDS = {
     "node-config": "the node's own configuration cannot be used",
     "scenario": "the node's own scenario cannot be used",
@@ -22,7 +23,7 @@ KINDS = {
     "home": "its account of what was answered cannot be used",
     "request": "what was sent is no request",
     "plan": "another plan is asked for than the node holds",
-    "messages": "single messages are asked for, and the node's plan has noise for sums only",
+    "messages": "single messages are asked for, and the node agreed to sums",
     "clients": "clients are asked for who are not here, or twice",
     "round": "a round is asked for that the node's plan does not have",
     "model": "the model that was sent has another size, or numbers that are not finite",
@@ -72,6 +73,8 @@ def kind(name: str) -> Iterator[None]:
 
 def log(text: str) -> None:
     """Writes to the node's log: the error output of its SuperNode."""
+    if len(text) > MOST:
+        text = f"{text[:MOST]} ..."  # a request may be as long as a server likes
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
 
 

@@ -36,12 +36,14 @@ class Residence:
         hosts: The logical hosts that the node serves.
         owner: What its owner has said: nothing, in a simulation.
         account: Where what they have answered is kept; None: in Flower's node state.
+        observe: What its own scenario lets a server see: "sum" or "each". Of statistics there are sums alone.
     """
 
     residents: Residents
     hosts: list[int]
     owner: Owner = NOBODY
     account: Account | None = None
+    observe: str = "sum"
 
     @property
     def pinned(self) -> bool:
@@ -78,7 +80,8 @@ def residence(context: Context) -> Residence:
         stamp = None if owner.data is None else npz.stamp(owner.data)
     residents = _of_owner(owner, tuple(hosts), stamp)
     account = None if owner.home is None else Account.open(owner.home, scenario)
-    return Residence(residents, hosts, owner, account)
+    observe = scenario.federation.observe if isinstance(scenario, Scenario) else "sum"
+    return Residence(residents, hosts, owner, account, observe)
 
 
 @lru_cache(maxsize=2)

@@ -16,21 +16,27 @@ from fedprivacy.errors import Refusal
 from fedprivacy.protocol import AskRequest, TrainRequest, check_clients
 
 
-def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int]) -> None:
+def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str) -> None:
     """Refuses a training request that the node's own plan does not cover.
 
     Any model of the right size is trained, whatever it is made to do: what leaves is clipped and noised.
 
+    Args:
+        fleet: The clients.
+        request: What the server asks for.
+        hosts: The logical hosts that live on this node.
+        observe: What the node's own scenario lets a server see.
+
     Raises:
-        Refusal: it asks for another plan, for single messages where noise is drawn for sums, for clients who
-            are not here, for a round beyond the plan's, or sends what is no model of the scenario.
+        Refusal: it asks for another plan, for single messages where sums were agreed, for clients who are not
+            here, for a round beyond the plan's, or sends what is no model of the scenario.
     """
     plan = fleet.plan
     reason = plan.refusal(request.plan)
     if reason:
         raise Refusal(reason, "plan")
-    if request.observe == "each" and plan.trust == "local" and plan.noise_draw == "sum":
-        raise Refusal("single messages are asked for, but the plan draws noise for sums only", "messages")
+    if request.observe == "each" and observe == "sum":
+        raise Refusal('single messages are asked for, but the scenario says observe = "sum"', "messages")
     with kind("clients"):
         check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
     if not 0 <= request.round < plan.rounds:

@@ -161,6 +161,21 @@ class Arrivals:
             return None
         return self._take(kind, data)
 
+    @property
+    def events(self) -> int:
+        """How many events came."""
+        return len(self._result.events)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the record's end came."""
+        return self._result.status is not None
+
+    @property
+    def path(self) -> str | None:
+        """Where the record lies on the server's machine; None while nothing came."""
+        return self._result.path
+
     def result(self) -> Result:
         """What came home so far, whole files only.
 

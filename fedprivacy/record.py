@@ -315,7 +315,7 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
             "scenario; start a new one from the changed file."
         )
-    if isinstance(document.get("engine"), dict) and document["engine"].get("engine") == "superlink":
+    if "federation" in document:
         raise InputError(
             f"{directory.path}: made on a federation, whose nodes keep their own state; it cannot be gone on "
             "with. Start a new one."

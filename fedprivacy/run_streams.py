@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from fedprivacy.data.population import Population
-from fedprivacy.scenario import Code, Scenario
+from fedprivacy.scenario import Code, OnNodes, Scenario
 from fedprivacy.seeds import Streams
 
 # Neither words about a run, nor when it is measured, nor what it is compared with, change it; nor what
@@ -34,8 +34,8 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     if isinstance(scenario.model, Code) and not code:
         raise ValueError("a model by code needs what tells it from other code of the same name")
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
-    for place in ("path", "test"):  # the digest says what the data are, wherever they lie
-        settings["data"].pop(place, None)
+    # The digest says what the data are, wherever they lie.
+    settings["data"].pop("test" if isinstance(scenario.data, OnNodes) else "path", None)
     if code:
         settings["code"] = code
     # What says the same as before there was a choice keeps the noise that was drawn then.

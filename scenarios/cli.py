@@ -53,8 +53,9 @@ Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (
 AnyEngine = Annotated[
     str,
     typer.Option(
-        help="Where the Flower apps run: embedded (in this process), or ray (Ray actors: its ports are open to "
-        "the network, without a password; see docs/engines.md). The numbers are the same."
+        help="Where the Flower apps run: embedded (in this process), ray (Ray actors: its ports are open to "
+        "the network, without a password; see docs/engines.md), or superlink (a Flower federation; see "
+        "docs/deployment.md)."
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]

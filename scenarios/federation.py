@@ -10,10 +10,8 @@ runs/             the record of each run, as the SuperLink's side wrote it
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
-import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -22,23 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
-from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.control import Control, environment, program
+from scenarios.federation_folder import HOST, check_data, check_folder, check_port, claim, clear
 from scenarios.federation_keys import make_certificates, make_node_key
 from scenarios.federation_processes import MARK, end, start, tail
 from scenarios.federation_state import Federation, read
 from scenarios.interrupts import undisturbed
 
-HOST = "127.0.0.1"
 PORT = 18000
 MOST_NODES = 64
 _WAIT = 180.0
-_SIGN = "README.txt"
-_ABOUT = """This folder belongs to a federation for trying, made by `fedprivacy federation up`.
-End it with `fedprivacy federation down`; then the folder may be removed. What clients have left of their
-budgets is in homes/: without it their nodes start anew.
-"""
 
 
 def up(
@@ -80,10 +73,10 @@ def up(
     for path in (folder, *data):
         if re.search(r"[\x00-\x1f']", str(path)):
             raise InputError(f"{path}: has a quote or a control character in its name. Choose another one.")
-    _check_data(data, nodes, scenario)
-    _prepare(folder)
+    check_data(data, nodes, scenario)
+    check_folder(folder)
     for number in range(port, port + nodes + 1):
-        _check_port(number)
+        check_port(number)
     federation = Federation(
         address=f"{HOST}:{port}",
         root_certificates=str(folder / "keys" / "ca.crt") if tls else None,
@@ -92,14 +85,14 @@ def up(
         scenario=None if scenario is None else str(folder / "scenario.toml"),
         mark=secrets.token_hex(16),
     )
-    _claim(folder)
+    claim(folder)
     try:
         federation.write(folder)
         return _start(folder, federation, port, scenario, data, wait, say)
     except BaseException:
         with undisturbed():
             end(federation.mark, (read(folder) or federation).processes)
-            _clear(folder)
+            clear(folder)
         raise
 
 
@@ -118,7 +111,7 @@ def down(folder: Path) -> int:
         return 0
     with undisturbed():
         ended = end(federation.mark, federation.processes)
-        _clear(folder)
+        clear(folder)
     return ended
 
 
@@ -200,20 +193,6 @@ def _start(
     return federation
 
 
-def _check_data(data: Sequence[Path], nodes: int, scenario: Scenario | Statistics | None) -> None:
-    on_nodes = scenario is not None and isinstance(scenario.data, OnNodes)
-    if on_nodes != bool(data):
-        raise InputError(
-            '--data: goes with --scenario of one whose data are on nodes (data.name = "on-nodes"), and such '
-            "a one needs it, once for each node."
-        )
-    if data and len(data) != nodes:
-        raise InputError(f"--data: {len(data)} files for {nodes} nodes; give it once for each node.")
-    for path in data:
-        if not path.is_file():
-            raise InputError(f"--data {path}: no such file.")
-
-
 def _node_config(folder: Path, federation: Federation, number: int, data: Sequence[Path]) -> str:
     """What a node is started with; paths have no quote in them (`up` refuses those)."""
     config = f"partition-id={number} num-partitions={federation.nodes} noise='{federation.noise}'"
@@ -279,55 +258,3 @@ def _online(control: Control) -> list[dict[str, Any]]:
 
 def _control(folder: Path, federation: Federation) -> Control:
     return Control(federation.link, folder / "flower" / "control")
-
-
-def _prepare(folder: Path) -> None:
-    """Makes the folder, or sees that it is ours and none is up in it.
-
-    Raises:
-        InputError: if not.
-    """
-    if read(folder) is not None:
-        raise InputError(
-            f"--dir {folder}: there is a federation here. End it first (fedprivacy federation down --dir "
-            f"{folder}), or choose another folder."
-        )
-    try:
-        if folder.exists() and any(folder.iterdir()) and not (folder / _SIGN).is_file():
-            raise InputError(
-                f"--dir {folder}: holds other files. Choose an empty folder, or one that is not there."
-            )
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        (folder / _SIGN).write_text(_ABOUT)
-    except OSError as error:
-        raise InputError(
-            f"--dir {folder}: {error.strerror}. Choose a folder that you may write to."
-        ) from error
-
-
-def _claim(folder: Path) -> None:
-    """Takes the folder for this start alone: of two at once one is refused."""
-    try:
-        os.close(os.open(folder / "federation.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError as error:
-        raise InputError(f"--dir {folder}: another federation is being started here.") from error
-
-
-def _clear(folder: Path) -> None:
-    for name in ("keys", "flower"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("scenario.toml", "federation.json.part", "federation.json"):
-        (folder / name).unlink(missing_ok=True)
-
-
-def _check_port(port: int) -> None:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((HOST, port))
-        except OSError as error:
-            raise InputError(
-                f"port {port} of {HOST}: {error.strerror}. Choose others with --port: the SuperLink "
-                "takes it, the nodes the next ones."
-            ) from error

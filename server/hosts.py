@@ -26,40 +26,47 @@ def find_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> dict[i
             node can.
     """
     deadline = time.monotonic() + timeout
+    answers: dict[int, list[int]] = {}
     while True:
-        nodes = sorted(grid.get_node_ids(), reverse=True)
+        online = sorted(grid.get_node_ids())
+        # A node starts a process for each answer, so nobody is asked twice; who has gone serves nothing.
+        answers = {node: here for node, here in answers.items() if node in online}
         questions = [
             Message(RecordDict({"ask": ConfigRecord()}), dst_node_id=node, message_type="query")
-            for node in nodes
+            for node in online
+            if node not in answers
         ]
         left = max(1.0, deadline - time.monotonic())
-        served = _served(grid.send_and_receive(questions, timeout=min(_ANSWER_TIMEOUT, left)), nodes, hosts)
+        answers |= _answers(grid.send_and_receive(questions, timeout=min(_ANSWER_TIMEOUT, left)), hosts)
+        served = {host: node for node in sorted(answers, reverse=True) for host in answers[node]}
         missing = sorted(set(range(hosts)) - set(served))
         if not missing:
             return {host: served[host] for host in range(hosts)}
         if time.monotonic() > deadline:
             raise RunError(
-                f"no node serves the logical hosts {missing} after {timeout:.0f} s; {len(nodes)} "
-                f"node{' is' if len(nodes) == 1 else 's are'} online."
+                f"no node serves the logical hosts {missing} after {timeout:.0f} s; {len(online)} "
+                f"node{' is' if len(online) == 1 else 's are'} online, {len(answers)} answered."
             )
         time.sleep(0.5)
 
 
-def _served(replies: Iterable[Message], nodes: list[int], hosts: int) -> dict[int, int]:
-    served: dict[int, int] = {}
-    for reply in sorted(replies, key=lambda m: -m.metadata.src_node_id):
+def _answers(replies: Iterable[Message], hosts: int) -> dict[int, list[int]]:
+    """What each node that answered serves."""
+    answers: dict[int, list[int]] = {}
+    for reply in replies:
+        node = reply.metadata.src_node_id
         if reply.has_error():
             if reply.error.code in _ABSENT:
                 continue
             raise RunError(f"a node cannot say which clients live there: {reply.error.reason}")
         here = _hosts_of(reply)
-        if here is None or not set(here) <= set(range(hosts)) or reply.metadata.src_node_id not in nodes:
+        if here is None or not set(here) <= set(range(hosts)):
             raise RunError(
-                f"node {reply.metadata.src_node_id} says that it serves the logical hosts {here}, of a "
-                f"scenario with {hosts}. It was started for another one, or runs another version."
+                f"node {node} says that it serves the logical hosts {here}, of a scenario with {hosts}. It "
+                "was started for another one, or runs another version."
             )
-        served |= dict.fromkeys(here, reply.metadata.src_node_id)
-    return served
+        answers[node] = here
+    return answers
 
 
 def _hosts_of(reply: Message) -> list[int] | None:

@@ -212,6 +212,7 @@ noise_multiplier = 2.0
 delta = 1e-3
 [federation]
 hosts = 3
+observe = "each"
 """
 
 

@@ -66,12 +66,13 @@ def performance(document: Document) -> list[tuple[str, str]]:
     if measured is None:
         return []
     speed, memory = measured.clients_per_second, measured.peak_memory_mb
+    workers = "" if measured.workers is None else f", {words.counted(measured.workers, 'worker')}"
     facts = [
         ("Wall-clock time", measured.seconds, words.seconds(measured.seconds)),
         ("Clients trained per second", speed, words.number(speed, 3)),
         ("Peak memory", memory, f"{words.number(memory, 3)} MB"),
         ("Clients are trained", measured.way, measured.way or ""),
-        ("Engine", measured.engine, f"{measured.engine}, {words.counted(measured.workers or 1, 'worker')}"),
+        ("Engine", measured.engine, f"{measured.engine}{workers}"),
     ]
     return [(name, text) for name, value, text in facts if value is not None]
 

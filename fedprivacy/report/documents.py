@@ -30,6 +30,12 @@ class Document(Part):
     scenario: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     performance: Performance | None = None
+    randomness: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def drawn(self) -> str:
+        """Where noise came from, at the server and at the clients; empty in an older record."""
+        return "; ".join(f"{who}: {what}" for who, what in self.randomness.items())
 
     def setting(self, section: str, key: str) -> Any:
         """One setting of the scenario, or None."""

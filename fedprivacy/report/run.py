@@ -168,6 +168,7 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
         ("Batches", batches.said(plan.batches)),
         ("Sampling", words.sampling(plan.sampling or document.scenario.get("sampling"))),
         ("Most answers of one client", f"{cap:,}" if cap is not None else ""),
+        ("Randomness", document.drawn),
     )
     return [(name, value) for name, value in facts if value and value != "—"]
 

@@ -85,7 +85,7 @@ class Values:
         """All records that clients on nodes are agreed to have; None where nothing is agreed."""
         sizes, clients = self["data.records_per_client"], self["data.clients"]
         each = sizes is not None and clients is not None
-        return (sum(sizes) if isinstance(sizes, tuple) else sizes * clients) if each else None
+        return (sizes * clients if isinstance(sizes, int) else sum(sizes)) if each else None
 
     @property
     def features(self) -> tuple[int, ...] | None:
@@ -105,7 +105,7 @@ class Values:
     def classes(self) -> int | None:
         """The number of classes."""
         known = {"digits": 10, "synthetic": 2}.get(self["data.name"], self["data.classes"])
-        if isinstance(known, tuple):
+        if isinstance(known, list | tuple):  # their names
             return len(known)
         return self.facts.classes(self["data.classes"]) if self.facts else known
 

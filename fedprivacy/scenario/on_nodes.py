@@ -5,7 +5,7 @@ It says what all parties agree on. No record is named here: each owner gives its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -102,16 +102,16 @@ class OnNodes(Section):
         return self.classes if isinstance(self.classes, int) else len(self.classes)
 
 
-def shape_of(features: int | tuple[int, ...]) -> tuple[int, ...]:
+def shape_of(features: int | Sequence[int]) -> tuple[int, ...]:
     """The shape of a record whose `features` are a number of columns or a shape."""
-    return (features,) if isinstance(features, int) else features
+    return (features,) if isinstance(features, int) else tuple(features)
 
 
 def sizes_are_agreed(v: Values) -> Iterator[Finding]:
     if v["data.name"] != ON_NODES:
         return
     sizes, clients = v["data.records_per_client"], v["data.clients"]
-    if isinstance(sizes, tuple) and clients is not None and len(sizes) != clients:
+    if isinstance(sizes, list | tuple) and clients is not None and len(sizes) != clients:
         what = f"{len(sizes)} numbers for {clients} clients"
         yield Finding(("data", "records_per_client"), what, "Give one number, or one for each client.")
     if v["privacy.unit"] == "example" and not v.given("data.records_per_client"):

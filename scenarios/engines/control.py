@@ -24,6 +24,8 @@ from fedprivacy.errors import InputError, RunError
 _LIMIT = 60.0
 _NAME = "federation"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# What Flower says it is doing, before it says what went wrong.
+_DOING = re.compile(r"Using SuperLink:|.*(Listing all|Displaying information|Stopping run|Successfully)")
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,6 @@ def _json(text: str) -> dict[str, Any]:
 
 def _plain(text: str) -> str:
     """What a command said, without colours and frames, in one line."""
-    words = _COLOURS.sub("", text)
-    words = re.sub(r"[^\x20-\x7e]+", " ", words)
+    lines = [line for line in _COLOURS.sub("", text).splitlines() if not _DOING.match(line)]
+    words = re.sub(r"[^\x20-\x7e]+", " ", "\n".join(lines))
     return re.sub(r"\s+", " ", words).strip()[:500] or "it said nothing."

@@ -35,8 +35,9 @@ class Following:
     def __init__(
         self, control: Control, run: int, token: str, on_event: Callable[[dict[str, Any]], None] | None
     ) -> None:
-        self.control, self.run, self.on_event = control, run, on_event
+        self.control, self.run, self.token, self.on_event = control, run, token, on_event
         self.arrivals = Arrivals(token)
+        self._events = 0
         self._said: deque[str] = deque(maxlen=200)
 
     def follow(self) -> Result:
@@ -48,12 +49,16 @@ class Following:
         Raises:
             RunError: if it does not come home whole, with what is known of why.
         """
-        began, ended, away = time.monotonic(), False, None
+        began, ended, away, again = time.monotonic(), False, None, False
         while True:
             last = ended  # the log of a run that has ended is read once more, from its beginning
             self._said.clear()
             if self._read_log():
-                return self.arrivals.whole()
+                if self.arrivals.damage is None or again:
+                    return self.arrivals.whole()
+                # Lines may be lost on the way to us and still be in the log, which the SuperLink keeps.
+                again, self.arrivals = True, Arrivals(self.token)
+                continue
             try:
                 status, details = self.control.status(self.run)
                 away = None
@@ -62,7 +67,7 @@ class Following:
                 if time.monotonic() - away > _GONE:
                     raise RunError(
                         f"run {self.run}: the SuperLink {self.control.link.address} is gone, and perhaps "
-                        f"the run with it: {error}"
+                        f"the run with it: {error}{self._kept()}"
                     ) from error
                 time.sleep(2.0)
                 continue
@@ -109,11 +114,13 @@ class Following:
 
     def _take(self, line: str) -> bool:
         event = self.arrivals.feed(line)
-        if event is not None and self.on_event is not None:
-            self.on_event(event)
+        if event is not None and self.arrivals.events > self._events:
+            self._events = self.arrivals.events
+            if self.on_event is not None:
+                self.on_event(event)
         if not line.startswith("@record ") and line.strip():
             self._said.append(_COLOURS.sub("", line.rstrip()))
-        return self.arrivals.damage is not None or self.arrivals.result().status is not None
+        return self.arrivals.damage is not None or self.arrivals.ended
 
     def _ended(self, status: str, details: str) -> str:
         words = {
@@ -123,11 +130,13 @@ class Following:
         }
         said = f": {details}" if details else ""
         tail = "\n".join(list(self._said)[-15:])
-        where = self.arrivals.result().path
-        kept = f"\nWhat was written of it is in {where} on the SuperLink's machine." if where else ""
-        return f"run {self.run} {words.get(status, f'is {status}')}{said}{kept}" + (
+        return f"run {self.run} {words.get(status, f'is {status}')}{said}{self._kept()}" + (
             f"\nThe end of its log:\n{tail}" if tail else ""
         )
+
+    def _kept(self) -> str:
+        where = self.arrivals.path
+        return f"\nWhat was written of it is in {where} on the SuperLink's machine." if where else ""
 
 
 def _pump(process: subprocess.Popen[bytes], lines: queue.Queue[bytes | None], stop: threading.Event) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -146,6 +147,7 @@ class _Arriving:
         text = self.scenario.to_toml(compare=False)
         if result.files.get("scenario.toml", b"").decode(errors="replace") != text:
             raise RunError("the record that came home is of another scenario.")
+        directory = None
         try:
             document = json.loads(result.files["run.json"])
             if status is not None:
@@ -154,8 +156,15 @@ class _Arriving:
                     broken_off(document, status, str(error)) if known else {**document, "status": status}
                 )
                 document["error"] = error
+                if known:  # as far as was heard of
+                    document["rounds"] = result.events
             directory = RunDirectory.create(self.out, self.scenario.name, text)
-            document |= {"path": str(directory.path), "command": self.command, "engine": self._engine(result)}
+            document |= {
+                "path": str(directory.path),
+                "command": self.command,
+                "federation": self._federation(result),
+            }
+            document["performance"]["engine"] = "superlink"
             directory.write_document(document)
             for name, data in result.files.items():
                 if name.startswith("checkpoint/"):
@@ -165,16 +174,18 @@ class _Arriving:
             directory.write("events.jsonl", lines)
             document = checked_document(directory.path)
             write_report(document, directory.path)
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise RunError(f"what came home is no record: {type(problem).__name__}: {problem}") from problem
-        except FedPrivacyError as problem:
-            raise RunError(f"what came home is no record: {problem}") from problem
+        except (FedPrivacyError, ValueError, KeyError, TypeError, AttributeError) as problem:
+            if directory is not None:
+                shutil.rmtree(directory.path)
+            said = str(problem) if isinstance(problem, FedPrivacyError) else repr(problem)
+            raise RunError(
+                f"what came home is no record: {said}\nThe server's own is in {result.path} on its machine."
+            ) from problem
         return document
 
-    def _engine(self, result: Result) -> dict[str, Any]:
+    def _federation(self, result: Result) -> dict[str, Any]:
         """Where it ran, and what the far side's own copy is called."""
         return {
-            "engine": "superlink",
             "address": self.target.link.address,
             "noise": self.target.noise,
             "pinned": self.target.pinned,

@@ -137,8 +137,11 @@ def test_what_the_plan_does_not_cover_is_refused_and_nothing_is_spent(owners, pl
     assert not owners.account().exists()
 
 
-def test_single_messages_of_noise_for_sums_are_refused(owners, make_scenario, on_nodes_text) -> None:
-    own = ("privacy.noise_draw=sum",)
+@pytest.mark.parametrize("draw", ["client", "sum"])
+def test_single_messages_are_refused_where_sums_were_agreed(
+    owners, make_scenario, on_nodes_text, draw
+) -> None:
+    own = (f"privacy.noise_draw={draw}", "federation.observe=sum")
     plan = plan_of(make_scenario(*own, text=on_nodes_text))
     nodes = grid(owners.config(0, *own))
     refused(sent(nodes, request(plan)), "messages")

@@ -77,7 +77,9 @@ def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_th
     for document in (first, again):
         path = Path(document["path"])
         assert checked_document(path) == document
-        assert "comes from their operating systems" in write(document, path).read_text()
+        page = write(document, path).read_text()
+        assert "comes from their operating systems" in page
+        assert "stated by whoever submitted the run" in page
         with pytest.raises(InputError, match="made by `flwr run`"):
             resume(path)
 

@@ -143,6 +143,24 @@ def test_a_node_that_fails_ends_the_run_and_one_that_is_away_is_asked_again() ->
         find_hosts(grid_that_says([0, 1], Error(2, "no data")), 2)
     assert find_hosts(grid_that_says([0, 1], Error(5, "away")), 2) == {0: 1, 1: 1}
     with pytest.raises(
-        RunError, match=r"no node serves the logical hosts \[1\] after 1 s; 2 nodes are online"
+        RunError, match=r"no node serves the logical hosts \[1\] after 1 s; 2 nodes are online, 1 answered"
     ):
         find_hosts(grid_that_says([0], Error(5, "away")), 2, timeout=1.0)
+
+
+def test_a_node_that_has_answered_is_not_asked_again() -> None:
+    """In a deployment each answer starts a process; and one host may come up later than another."""
+    asked: list[int] = []
+    app = ClientApp()
+
+    @app.query()
+    def query(message: Message, context) -> Message:
+        asked.append(context.node_id)
+        if context.node_id == 2 and asked.count(2) < 3:
+            return Message(Error(5, "away"), reply_to=message)
+        return Message(
+            RecordDict({"hosts": ConfigRecord({"hosts": [context.node_id - 1]})}), reply_to=message
+        )
+
+    assert find_hosts(PollingGrid(EmbeddedGrid(app, [{}, {}])), 2) == {0: 1, 1: 2}
+    assert (asked.count(1), asked.count(2)) == (1, 3)

@@ -40,8 +40,8 @@ def queries(document: StatisticsDocument) -> list[Section]:
 
 
 def of_run(document: StatisticsDocument) -> list[Section]:
-    """The data and how clients were spread over hosts."""
-    facts = _facts(document)
+    """The data, how clients were spread over hosts, and where noise came from."""
+    facts = [*_facts(document), *([("Randomness", document.drawn)] if document.drawn else [])]
     return [Section("settings", "Settings", [Facts(facts)])] if facts else []
 
 

@@ -18,9 +18,10 @@ from safetensors.numpy import load_file
 from warm import COLD, ENVIRONMENT, warm
 
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.homecoming import Result
+from fedprivacy.homecoming import Result, new_token
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control, Link, check_certificate
+from scenarios.engines.following import Following
 from scenarios.engines.superlink import _Arriving
 from scenarios.federation_keys import make_certificates
 from scenarios.federation_state import Target
@@ -102,14 +103,14 @@ def test_a_superlink_that_is_not_there_ends_with_code_1(tmp_path: Path, base_tex
         "run", "small.toml", "--engine", "superlink", "--superlink", "127.0.0.1:9", cwd=tmp_path
     )
     assert done.returncode == 1
-    assert "the SuperLink 127.0.0.1:9: " in done.stderr
-    assert "unavailable" in done.stderr
+    assert done.stderr.startswith("the SuperLink 127.0.0.1:9: Connection to the SuperLink is unavailable.")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_run_of_a_federation_is_not_resumed(tmp_path: Path, make_scenario: Callable) -> None:
     document = run(make_scenario(), tmp_path)
     path = Path(document["path"])
-    (path / "run.json").write_text(json.dumps(document | {"engine": {"engine": "superlink"}}))
+    (path / "run.json").write_text(json.dumps(document | {"federation": {}}))
     done = fedprivacy("run", "--resume", str(path), cwd=tmp_path)
     assert done.returncode == 2
     assert "made on a federation" in done.stderr
@@ -183,7 +184,7 @@ def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path
     assert sorted(item.name for item in path.iterdir()) == [
         "checkpoint", "events.jsonl", "report.html", "run.json", "scenario.toml",
     ]  # fmt: skip
-    assert (document["command"], document["engine"]["path"]) == ("fedprivacy run x", "/far")
+    assert (document["command"], document["federation"]["path"]) == ("fedprivacy run x", "/far")
     for name in ("scenario.toml", "events.jsonl", "checkpoint/round-000002.safetensors"):
         assert (path / name).read_bytes() == result.files[name]
     done = fedprivacy("report", str(path), cwd=tmp_path)
@@ -230,10 +231,34 @@ def test_a_record_that_does_not_say_finished_is_no_success(far) -> None:
     ],
 )
 def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: str) -> None:
-    arriving, result, _ = far
+    arriving, result, runs = far
     spoil(result.files)
     with pytest.raises(RunError, match=said):
         arriving.whole(result)
+    assert not runs.exists() or not list(runs.iterdir())
+
+
+def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(tmp_path: Path, make_scenario) -> None:
+    """As when the SuperLink dies, or the user ends the run: the record says no less than what may have happened."""
+    asked, begun = make_scenario("server.rounds=5"), []
+    whole = run(
+        asked,
+        tmp_path / "far",
+        report=False,
+        on_round=lambda event: begun.append(next((tmp_path / "far").glob("*/run.json")).read_bytes()),
+    )
+    files = {"scenario.toml": asked.to_toml(compare=False).encode(), "run.json": begun[0]}
+    following = Following(Control(TARGET.link, tmp_path / "flower"), 7, new_token(), None)
+    following.arrivals._result = Result("/far", files, whole["rounds"][:1])
+    _Arriving(asked, tmp_path / "runs", "", TARGET).broken_off(following, "interrupted", "by the user")
+    document = json.loads(next((tmp_path / "runs").glob("*/run.json")).read_text())
+    assert (document["status"], document["error"], len(document["rounds"])) == (
+        "interrupted",
+        "by the user",
+        1,
+    )
+    for kept, stated in zip(document["privacy"]["guarantees"], whole["privacy"]["guarantees"], strict=True):
+        assert kept["epsilon"] == stated["epsilon"]
 
 
 # ------------------------------------------------------------------ a whole one
