@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from fedprivacy.errors import InputError, RunError
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
+    "RAY_BACKEND_LOG_LEVEL": "error",
 }
 _LONGEST_PATH = 40  # of our folder: Ray's sockets lie deep in it, and their paths may have 107 letters
 
@@ -59,6 +60,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
         InputError: if nothing answers at `address`, or the cluster has no such CPUs or GPUs.
         RunError: if Ray does not start.
     """
+    _check_address(address)
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     hook = sys.excepthook
@@ -106,6 +108,22 @@ def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, f
         )
     except (ConnectionError, RuntimeError, TimeoutError, OSError) as error:
         raise RunError(f"Ray does not start here: {type(error).__name__}: {error}") from error
+
+
+def _check_address(address: str | None) -> None:
+    """Ray itself tries for minutes."""
+    if address is None or address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        if not port.isdigit() or "/" in host:
+            raise ValueError("it is not HOST:PORT")
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError, ValueError) as error:
+        raise InputError(
+            f"--ray-address {address}: no Ray cluster there ({error}). Start one with `ray start --head`, or "
+            "leave the option out."
+        ) from error
 
 
 def _slots(resources: dict[str, float], workers: int, gpus_per_worker: float) -> Cluster:
