@@ -11,6 +11,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
         with _signals_kept():
             ray.shutdown()
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
 def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, folder: str | None) -> None:
@@ -148,6 +149,15 @@ def _folder() -> str:
             return folder
         os.rmdir(folder)
     raise RunError(f"Ray does not start here: {tempfile.gettempdir()} is too long a path for its sockets.")
+
+
+def _remove(folder: str) -> None:
+    """Ray's last processes may write a word to their logs while they end."""
+    until = time.monotonic() + 5
+    shutil.rmtree(folder, ignore_errors=True)
+    while os.path.exists(folder) and time.monotonic() < until:
+        time.sleep(0.1)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
