@@ -152,6 +152,7 @@ class RunDirectory:
             InputError: if these rounds are not in it, or were changed.
         """
         source = self.path / "events.jsonl"
+        lines: list[str] = []
         try:
             lines = (
                 json_text.read_bytes(source).decode(errors="replace").splitlines()[:count]
