@@ -18,7 +18,8 @@ from clients.messages import parts_of, reply_to
 from clients.respondents import Answered, Respondents
 from clients.training import answer
 from fedprivacy.errors import Refusal
-from fedprivacy.protocol import AskRequest, Faults, TrainRequest
+from fedprivacy.faults import Faults
+from fedprivacy.protocol import AskRequest, TrainRequest
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
 
@@ -54,10 +55,10 @@ def _app(
         fleet = _of_kind(residents_of(context), Fleet)
         request = TrainRequest.of(*parts_of(message))
         budgets = _load(context.state, fleet)
-        reply, faults = answer(fleet, budgets, request, fleet.hosts_of(context.node_config), crew)
+        reply, untold = answer(fleet, budgets, request, fleet.hosts_of(context.node_config), crew)
         _store(context.state, budgets)
-        if reply.faults != faults:
-            _keep(context, request.round, faults)
+        if untold != Faults():
+            _keep(context, request.round, untold)
         return reply_to(message, *reply.parts())
 
     @client_app.query("statistic")

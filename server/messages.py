@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
+from fedprivacy.errors import FedPrivacyError
 from fedprivacy.protocol import Arrays, Values
 
 
@@ -27,6 +28,13 @@ def request_to(node: int, kind: str, group: str, arrays: Arrays, values: Values)
 
 
 def parts_of(message: Message) -> tuple[Arrays, Values]:
-    """The arrays and scalars of a reply."""
-    arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
-    return arrays, dict(message.content.config_records["values"])
+    """The arrays and scalars of a reply.
+
+    Raises:
+        FedPrivacyError: it has not these parts. What a node sends is not ours: no other error may come of it.
+    """
+    try:
+        arrays = {name: array.numpy() for name, array in message.content.array_records["arrays"].items()}
+        return arrays, dict(message.content.config_records["values"])
+    except Exception as error:
+        raise FedPrivacyError(f"not a reply: {type(error).__name__}: {error}") from error

@@ -21,6 +21,9 @@ ALWAYS_OPERATOR_ONLY = (
     "rounds[].failures",
     "rounds[].refusals",
     "rounds[].first_failure",
+    "rounds[].faults",
+    "rounds[].contributed",
+    "estimate",
 )
 
 

@@ -119,6 +119,19 @@ class Federation(Section):
         le=10**7,
         description="The seconds after which clients that have not answered in a round count as failed.",
     )
+    client_timeout: float | None = Field(
+        None,
+        gt=0,
+        le=10**7,
+        description="The seconds after which what a worker process does is stopped, and its clients count as "
+        "late if they take as long alone, such as 60.0; unset: never.",
+    )
+    dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="The probability that a client that is asked does not answer, by a coin, such as 0.1.",
+    )
 
 
 class Evaluation(Section):

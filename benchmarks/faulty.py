@@ -1,0 +1,107 @@
+"""A model that does harm where a client's data says so: it raises, hangs, kills its process. For `benchmarks.faults`.
+
+A linear model, whose layer in front looks at each record: one that begins with `TRIGGER` sets it off. No part of the
+product is replaced: a scenario names this as its model by code, and a data set has the trigger in some clients.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+TRIGGER = 777.0
+
+
+def _raise(x: Tensor, mark: str) -> Tensor:
+    raise RuntimeError("this client's training fails")
+
+
+def _hang(x: Tensor, mark: str) -> Tensor:
+    while True:
+        time.sleep(60)
+
+
+def _kill(x: Tensor, mark: str) -> Tensor:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def _kill_once(x: Tensor, mark: str) -> Tensor:
+    """As a process that runs out of memory now and not the next time."""
+    if not Path(mark).exists():
+        Path(mark).touch()
+        _kill(x, mark)
+    return x
+
+
+def _times(x: Tensor, factor: float) -> Tensor:
+    return torch.where(x[..., :1] == TRIGGER, x * factor, x)
+
+
+HARM: dict[str, Callable[[Tensor, str], Tensor]] = {
+    "raise": _raise,
+    "wrong-shape": lambda x, mark: x[..., :-1],
+    "nan": lambda x, mark: _times(x, torch.nan),
+    "infinite": lambda x, mark: _times(x, torch.inf),
+    "huge": lambda x, mark: _times(x, 1e20),
+    "slow": lambda x, mark: (time.sleep(0.2), x)[1],
+    "hang": _hang,
+    "kill": _kill,
+    "kill-once": _kill_once,
+}
+
+
+class _Trap(torch.autograd.Function):
+    """The identity, but for records that set it off."""
+
+    @staticmethod
+    def forward(x: Tensor, harm: str, mark: str) -> Tensor:  # type: ignore[override]
+        hit = bool((x[..., 0] == TRIGGER).any())
+        return HARM[harm](x, mark) if hit else x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """Records are not trained."""
+        return gradients[0], None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, harm: str, mark: str) -> Any:
+        """Of many clients at once: the records of all."""
+        return _Trap.apply(x, harm, mark), in_dims[0]
+
+
+class Faulty(nn.Module):
+    """A linear model with a trap in front."""
+
+    def __init__(self, features: int, classes: int, harm: str, mark: str) -> None:
+        super().__init__()
+        self.harm, self.mark = harm, mark
+        self.layer = nn.Linear(features, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits, shape (records, classes)."""
+        trapped: Tensor = _Trap.apply(x.flatten(1), self.harm, self.mark)
+        return self.layer(trapped)  # type: ignore[no-any-return]
+
+
+def make(features: Sequence[int], classes: int, harm: str = "raise", mark: str = "") -> nn.Module:
+    """The model of a scenario.
+
+    Args:
+        features: The shape of a record.
+        classes: The number of classes.
+        harm: What a record with the trigger does, one of `HARM`.
+        mark: A file that is there once "kill-once" has killed.
+    """
+    return Faulty(int(torch.Size(features).numel()), classes, harm, mark)
