@@ -30,6 +30,7 @@ from fedprivacy.protocol import TrainRequest
 
 Ids = NDArray[np.int64]
 
+_LOOK = 3600.0  # seconds from one look at the clock to the next, where nobody answers
 _AHEAD = 2  # pieces for each worker that are begun before the first of them is taken
 
 
@@ -37,7 +38,8 @@ class Crew:
     """Workers for the clients of a fleet, to be used as a context.
 
     With one worker all is done in this process, where nothing stops a client that hangs and one that dies takes
-    the run with it; but where the clients of the fleet have a time (`client_timeout`) there is one process.
+    the run with it; but where the clients of the fleet have a time of their own (`client_timeout`) there is one
+    process. Several stop what takes longer than that, or than the server would wait for (`timeout`).
 
     Args:
         workers: How many processes. On systems that cannot fork, and for a GPU, all is done in this one.
@@ -134,9 +136,10 @@ class _Turns:
     def __init__(
         self, crew: Crew, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
     ) -> None:
-        self._crew, self._fleet, self._shared, self._request = crew, fleet, shared, request
+        self._crew, self._shared, self._request = crew, shared, request
         self._plain = replace(request, weights=np.zeros(0, np.float32))
         self._pieces = pieces
+        self._most = fleet.client_timeout or fleet.timeout  # seconds
         self._slots = deque(range(len(shared.slots)))
         self._waiting = deque(range(len(pieces)))
         self._again: deque[tuple[int, _Job]] = deque()
@@ -172,9 +175,8 @@ class _Turns:
 
     def _wait(self) -> None:
         """Until a process has answered, died or run out of time."""
-        most = self._fleet.client_timeout
-        left = None if most is None else max(0.0, most - max(worker.seconds for worker in self.busy))
-        ready = wait([worker.pipe for worker in self.busy], left)
+        left = self._most - max(worker.seconds for worker in self.busy)
+        ready = wait([worker.pipe for worker in self.busy], max(0.0, min(left, _LOOK)))
         for worker in [worker for worker in self.busy if worker.pipe in ready]:
             try:
                 part = worker.take()
@@ -184,9 +186,8 @@ class _Turns:
                 number, job = self.busy.pop(worker)
                 self._crew.give_back(worker)
                 self._answered(number, job, part)
-        if most is not None:
-            for worker in [worker for worker in self.busy if worker.seconds >= most]:
-                self._lost(worker, "late")
+        for worker in [worker for worker in self.busy if worker.seconds >= self._most]:
+            self._lost(worker, "late")
 
     def _answered(self, number: int, job: _Job, part: Part) -> None:
         part = self._shared.part(part, job.slot)
@@ -208,9 +209,8 @@ class _Turns:
             job.left = deque(job.clients.tolist())
         else:
             job.left = deque(job.now.tolist()) if job.left is None else job.left
-            client, most = job.left[0], self._fleet.client_timeout
-            why = "its worker process died" if kind == "worker_died" else f"not done after {most:g} s"
-            job.failure = Failure(kind, f"client {client}: {why}")
+            why = "its worker process died" if kind == "worker_died" else f"not done after {self._most:g} s"
+            job.failure = Failure(kind, f"client {job.left[0]}: {why}")
         self._again.append((number, job))
 
     def _next(self, number: int, job: _Job, part: Part) -> None:

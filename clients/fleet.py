@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,7 @@ class Fleet:
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
     the noise is in an update by then. So a server cannot set a time either that tells it who is slow
-    (`client_timeout`, seconds that a worker process may take).
+    (`client_timeout`, else `timeout`: seconds that a worker process may take).
     """
 
     plan: Plan
@@ -52,6 +53,7 @@ class Fleet:
     trainer: Trainer = train_examples
     device: str = "cpu"
     client_timeout: float | None = None
+    timeout: float = math.inf
     dropout: float = 0.0
 
     @classmethod
@@ -109,6 +111,7 @@ class Fleet:
             trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
             device=options.device,
             client_timeout=scenario.federation.client_timeout,
+            timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
         )
 

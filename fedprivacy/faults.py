@@ -14,7 +14,7 @@ from typing import Any
 ON_NODES = {
     "raised": "training raised an error",
     "worker_died": "the process that trained them died, twice, and again with each of them alone",
-    "late": "still training when federation.client_timeout was over, also alone",
+    "late": "still training, also alone, when federation.client_timeout (else timeout) was over",
     "not_finite": "the update was not finite: zero was answered for it",
     "dropped": "dropped out, by federation.dropout",
     "retried": "pieces done again since their process had died",
@@ -22,7 +22,7 @@ ON_NODES = {
 # Counted by the server, in clients of the node's message.
 OF_REPLIES = {
     "no_answer": "no answer from the node, or none in federation.timeout",
-    "node_error": "the node answered with an error, or refused",
+    "node_error": "an error instead of the node's answer: it failed, refused or is gone",
     "reply_shape": "the node's reply had not the parts or shapes that were asked for",
     "reply_clients": "the node's reply named or counted other clients than were asked",
     "reply_not_finite": "the node's sum was not finite",
