@@ -1,11 +1,11 @@
-"""Plays every fault of clients and nodes on each engine, and writes what is seen of it: the table of docs/faults.md.
+"""Plays every fault of clients and nodes on each engine, and writes the table of docs/faults.md.
 
     python -m benchmarks.faults                        # prints the table
     python -m benchmarks.faults --write docs/faults.md # and writes it there, between its marks
 
 Each fault is real: a model that raises, hangs or kills its process where a client's data says so
-(`benchmarks.faulty`), a client that drops out, a node that lies. Each is played in a process of its own, under central
-and under local trust, beside a run without it.
+(`benchmarks.faulty`), a client that drops out, a node that lies. Each is played in a process of its own,
+under central and under local trust, beside a run without it.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ They are forked from the process that has read the data, so that nothing is copi
 of a round and the answers travel through shared memory. Which process trains a piece changes nothing: answers
 are taken in the order of the pieces.
 
-A process that dies is replaced and its piece done again, with the same draws and so to the same bits. What kills
-its process twice, or takes too long, is done client by client, so that one client's fault is its own.
+A process that dies is replaced and its piece done again, with the same draws and so to the same bits. What
+kills its process twice, or takes too long, is done client by client, so that one client's fault is its own.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _AHEAD = 2  # pieces for each worker that are begun before the first of them is 
 class Crew:
     """Workers for the clients of a fleet, to be used as a context.
 
-    With one worker all is done in this process, where nothing stops a client that hangs and one that dies takes
-    the run with it; but where the clients of the fleet have a time of their own (`client_timeout`) there is one
-    process. Several stop what takes longer than that, or than the server would wait for (`timeout`).
+    With one worker all is done in this process, where nothing stops a client that hangs and one that dies
+    takes the run with it; but where the clients of the fleet have a time of their own (`client_timeout`) there
+    is one process. Several stop what takes longer than that, or than the server would wait for (`timeout`).
 
     Args:
         workers: How many processes. On systems that cannot fork, and for a GPU, all is done in this one.

@@ -158,7 +158,7 @@ class Fleet:
         return torch.from_numpy(shares[clients])[:, None]
 
     def present(self, clients: Ids, round: int) -> Ids:
-        """Those of some clients that do not drop out of a round: a coin each, the same whenever it is asked."""
+        """Those of some clients that do not drop out of a round: a coin each, the same whenever asked."""
         if not self.dropout:
             return clients
         coins = self.streams.streams("dropout", clients.tolist(), round=round)

@@ -8,7 +8,9 @@ from typing import Any
 
 from fedprivacy.faults import FAILED
 
-WHOLE = "Everybody who was asked is in the sums: the mean updates are unbiased for those of the clients asked."
+WHOLE = (
+    "Everybody who was asked is in the sums: the mean updates are unbiased for those of the clients asked."
+)
 UNKNOWN = (
     "Under local trust what goes wrong on a node stays there, and this run could not look: whether all who "
     "answered did so with an update of their own is not known."

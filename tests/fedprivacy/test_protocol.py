@@ -54,6 +54,8 @@ def test_replies_of_the_wrong_shape_are_errors(updates: np.ndarray, observe: str
 
 
 def test_a_reply_survives_its_parts() -> None:
-    reply = TrainReply(np.ones(4), np.arange(3), 2, Faults({"not_finite": 1, "raised": 1}, "client 5: broken"))
+    reply = TrainReply(
+        np.ones(4), np.arange(3), 2, Faults({"not_finite": 1, "raised": 1}, "client 5: broken")
+    )
     again = TrainReply.of(*reply.parts(), parameters=4, observe="sum")
     assert (again.refused, again.faults) == (2, Faults({"not_finite": 1, "raised": 1}, "client 5: broken"))

@@ -11,7 +11,11 @@ from fedprivacy.estimates import SCALED
 from scenarios.runner import run
 
 ROUNDS = 60
-STILL = (f"server.rounds={ROUNDS}", "server.learning_rate=1e-9", "federation.chunk_size=12")  # the same model in each round
+STILL = (
+    f"server.rounds={ROUNDS}",
+    "server.learning_rate=1e-9",
+    "federation.chunk_size=12",
+)  # the same model in each round
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.3, 0.5])

@@ -119,7 +119,9 @@ HONEST = {
 @pytest.mark.parametrize("observe", ["sum", "each"])
 @pytest.mark.parametrize("kind", HONEST)
 def test_no_honest_node_is_rejected(make_scenario, trial, kind: str, observe: str) -> None:
-    played = trial(make_scenario(*HONEST[kind], f"federation.observe={observe}", "training.learning_rate=50.0"))
+    played = trial(
+        make_scenario(*HONEST[kind], f"federation.observe={observe}", "training.learning_rate=50.0")
+    )
     for number in range(3):
         _, total = played.federation.round(number)
         assert (total.answered, total.faults.told) == (12, {})
