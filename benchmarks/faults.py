@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,7 @@ from fedprivacy.record import RunRecord
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.launch import Engine
 from scenarios.runner import resume, run
 from server.app import NodeView, serve
 
@@ -122,14 +124,16 @@ FAULTS = (
 )
 
 
-def _embedded(scenario: Scenario, out: Path, workers: int = 1) -> object:
-    return run(scenario, out, allow_code=True, report=False, workers=workers)
+def _on(engine: str, workers: int, scenario: Scenario, out: Path) -> object:
+    return run(scenario, out, allow_code=True, report=False, engine=Engine(engine, workers))
 
 
 ENGINES: dict[str, Play] = {
-    "embedded, 1 worker": _embedded,
-    "embedded, 2 workers": partial(_embedded, workers=2),
+    "embedded, 1 worker": partial(_on, "embedded", 1),
+    "embedded, 2 workers": partial(_on, "embedded", 2),
 }
+if find_spec("ray"):
+    ENGINES["ray, 2 workers"] = partial(_on, "ray", 2)
 LYING = "embedded, 1 worker"  # a reply is looked at by the server alone, whatever brought it
 
 
@@ -278,7 +282,7 @@ def played(fault: Fault, engine: str, trust: str) -> Seen:
         _write_records(Path(folder), bad=fault.harm is not None)
         text = TEXT.format(folder=folder, harm=fault.harm or "raise", trust=trust)
         scenario, out = Scenario.from_text(text, overrides=fault.overrides), Path(folder, "runs")
-        code = _in_a_process(lambda: play(scenario, out), 8.0 if fault.holds else PATIENCE)
+        code = _in_a_process(lambda: play(scenario, out), 20.0 if fault.holds else PATIENCE)
         (path,) = out.iterdir()
         ended = "yes"
         if code is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import time
 from dataclasses import dataclass, replace
@@ -13,13 +12,15 @@ import numpy as np
 import torch
 
 from fedprivacy.blueprint import blueprint
+from fedprivacy.processes import cores
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
+from scenarios.launch import Engine
 from scenarios.runner import run
 
 CLASSES = 10
 EPOCHS, BATCH = 1, 10
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = cores()
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Workload:
             seconds.append(now - last)
             last = now
 
-        document = run(scenario, out, on_round=tick, report=False, workers=workers)
+        document = run(scenario, out, on_round=tick, report=False, engine=Engine(workers=workers))
         total, parameters = time.perf_counter() - begun, sum(each.numel() for each in module.parameters())
         return Timing(tuple(seconds), total, parameters, document["performance"]["way"])
 

@@ -38,8 +38,8 @@ class Crew:
     """Workers for the clients of a fleet, to be used as a context.
 
     With one worker all is done in this process, where nothing stops a client that hangs and one that dies
-    takes the run with it; but where the clients of the fleet have a time of their own (`client_timeout`) there
-    is one process. Several stop what takes longer than that, or than the server would wait for (`timeout`).
+    takes the run with it; but where the clients of the fleet have a time of their own (`client_timeout`)
+    there is one process. Several stop what takes longer than that, or than the server would wait for (`timeout`).
 
     Args:
         workers: How many processes. On systems that cannot fork, and for a GPU, all is done in this one.

@@ -16,8 +16,8 @@ UNKNOWN = (
     "answered did so with an update of their own is not known."
 )
 SCALED = (
-    "Who dropped out was decided by a coin and by no data: the mean updates point the same way on average and are "
-    "shorter by that factor."
+    "Who dropped out was decided by a coin and by no data: the mean updates point the same way on average and "
+    "are shorter by that factor."
 )
 BIASED = (
     "Who is missing may depend on the data, so that the mean updates are not unbiased for those of all who "
@@ -49,8 +49,8 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         missing["refused"] += event["refusals"]
     by_kind = ", ".join(f"{kind} {count:,}" for kind, count in missing.items() if count)
     words = (
-        f"Of {asked:,} clients asked {there:,} are in the sums with an update of their own ({by_kind}). Sums are "
-        f"divided by the expected cohort all the same, so that a mean update is on average "
+        f"Of {asked:,} clients asked {there:,} are in the sums with an update of their own ({by_kind}). Sums "
+        f"are divided by the expected cohort all the same, so that a mean update is on average "
         f"{share:.3g} of what it would be with all of them."
     )
     by_coin = not any(missing[kind] for kind in (*FAILED, "not_finite", "refused"))
@@ -60,7 +60,7 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def dropout_note(rate: float) -> str:
     """What a scenario's dropout does to the model, for everybody: it depends on no data."""
     return (
-        f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout): mean "
-        f"updates are {1 - rate:.3g} times those of a round without, and cost the same privacy, since nothing is "
+        f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). Mean "
+        f"updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing is "
         "claimed from who drops out."
     )

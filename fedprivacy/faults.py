@@ -108,3 +108,6 @@ class Faults:
         if min(counts.values()) < 0:
             raise ValueError(f"counts below 0: {counts}")
         return cls(counts, str(values["first"]) or None)
+
+
+NO_FAULTS = Faults()

@@ -12,6 +12,13 @@ from concurrent.futures import ProcessPoolExecutor
 CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
 
 
+def cores() -> int:
+    """The cores that this process may use: fewer than the machine has where it was given a share of them."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def pool(workers: int, begin: Callable[..., object] | None = None, *given: object) -> ProcessPoolExecutor:
     """A pool of processes with one torch thread each: many small products gain nothing from more.
 

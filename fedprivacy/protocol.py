@@ -6,7 +6,7 @@ It knows nothing of Flower; `clients` and `server` put these parts into Flower m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.faults import NO_FAULTS
 from fedprivacy.faults import Faults as Faults
 from fedprivacy.plan import Plan
 
@@ -96,7 +97,7 @@ class TrainReply:
     updates: NDArray[np.float64]
     clients: NDArray[np.int64]
     refused: int = 0
-    faults: Faults = Faults()
+    faults: Faults = NO_FAULTS
 
     def parts(self) -> tuple[Arrays, Values]:
         """The reply as arrays and scalars."""

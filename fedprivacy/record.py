@@ -69,6 +69,7 @@ class RunRecord:
         noise_key: What tells the noise of this run from that of others (`run_streams`).
         sizes: The records of each client (`Ledger`).
         way: How clients are trained, in words.
+        engine: Where the apps run, and on how many workers: no result depends on it.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class RunRecord:
         noise_key: str = "",
         sizes: NDArray[np.int64] | None = None,
         way: str | None = None,
+        engine: Mapping[str, Any] | None = None,
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
@@ -93,7 +95,7 @@ class RunRecord:
         self._charged: Mapping[str, Any] = Ledger(plan).to_json()
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
-        self._way = way
+        self._way, self._engine = way, engine or {}
         self._candidates = None if candidates is None else [one.to_json() for one in candidates]
         self.per_class: list[dict[str, Any]] | None = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -202,6 +204,7 @@ class RunRecord:
                 "clients_per_second": round(trained / training, 1) if training else None,
                 "peak_memory_mb": peak_memory_mb(),
                 "way": self._way,
+                **self._engine,
             },
         }
 
@@ -303,8 +306,8 @@ def round_event(
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
-    `faults` are counts by kind (`fedprivacy.faults.KINDS`), `contributed` how many are in the sum with an update
-    of their own.
+    `faults` are counts by kind (`fedprivacy.faults.KINDS`), `contributed` how many are in the sum with an
+    update of their own.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     event: dict[str, Any] = {

@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import sys
@@ -49,6 +48,13 @@ Seed = Annotated[
     str | None, typer.Option(metavar="NUMBER|random", help="Override the seed; random: none can guess it.")
 ]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
+AnyEngine = Annotated[
+    str,
+    typer.Option(
+        help="Where the Flower apps run: embedded (in this process), or ray (Ray actors: its ports are open to "
+        "the network, without a password; see docs/engines.md). The numbers are the same."
+    ),
+]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
 RUNS = Path("runs")
 AllowCode = Annotated[
@@ -78,13 +84,20 @@ def run(
     scenario: OptionalSource = None,
     set_: Set = None,
     seed: Seed = None,
-    engine: Engine = "embedded",
+    engine: AnyEngine = "embedded",
     out: Out = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Go on with an interrupted run instead.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that train clients side by side; default: one a core.")
+    ] = None,
+    gpus_per_worker: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="With --engine ray: of a GPU, for each worker.")
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT|auto", help="With --engine ray: a cluster that is up already."),
     ] = None,
     allow_code: AllowCode = False,
     json_: Json = False,
@@ -100,10 +113,9 @@ def run(
     from scenarios.asked import asked as read_asked
     from scenarios.asked import seed_of
     from scenarios.display import show_run, watching
+    from scenarios.launch import engine_of, only_embedded
 
-    _check_engine(engine)
-    _check_workers(workers)
-    chosen, many = seed_of(seed), workers or os.cpu_count() or 1
+    where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address), seed_of(seed)
     if (scenario is None) == (resume is None):
         raise InputError(
             "fedprivacy run: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
@@ -119,10 +131,12 @@ def run(
         from scenarios import runner
 
         with watching(rounds) as on_round:
-            document = runner.resume(resume, allow_code=allow_code, on_round=on_round, workers=many)
+            document = runner.resume(resume, allow_code=allow_code, on_round=on_round, engine=where)
     else:
         assert scenario is not None
         asked = read_asked(scenario, set_, chosen)
+        if isinstance(asked, Statistics):
+            only_embedded(engine, "statistics run")
         check_out(out or RUNS)
         if isinstance(asked, Statistics):
             from scenarios import asking
@@ -142,7 +156,7 @@ def run(
                 allow_code=allow_code,
                 command=_command(chosen),
                 on_round=on_round,
-                workers=many,
+                engine=where,
             )
     print_result(document, json_, show_run)
 
@@ -170,10 +184,10 @@ def compare(
     from scenarios.asked import asked as read_asked
     from scenarios.asked import seed_of
     from scenarios.display import counting, show_comparison
+    from scenarios.launch import check_workers, only_embedded
 
-    _check_engine(engine)
-    _check_workers(workers)
-    asked, many = read_asked(scenario, set_, None), workers or os.cpu_count() or 1
+    only_embedded(engine, "`fedprivacy compare` runs")
+    many, asked = check_workers(workers), read_asked(scenario, set_, None)
     seeds = asked.compare.repeats if isinstance(asked, Statistics) else len(asked.compare.seeds)
     first = seed_of(seed, seeds)
     if first is not None:
@@ -228,10 +242,10 @@ def replay(
     from scenarios.asked import attacked, seed_of
     from scenarios.display import counting
     from scenarios.display_attacks import show_replay
+    from scenarios.launch import check_workers, only_embedded
 
-    _check_engine(engine)
-    _check_workers(workers)
-    many, first = workers or os.cpu_count() or 1, seed_of(seed)
+    only_embedded(engine, "`fedprivacy replay` runs")
+    many, first = check_workers(workers), seed_of(seed)
     asked, stored = attacked(scenario, set_, attack, first)
     check_out(out or RUNS)
     from scenarios.replay import replay as play
@@ -346,20 +360,6 @@ def _rounds_of(path: Path) -> int:
             f"the same seed, for the same answers: fedprivacy run {shlex.quote(str(file))}"
         )
     return scenario.server.rounds
-
-
-def _check_engine(engine: str) -> None:
-    from fedprivacy.errors import InputError
-
-    if engine != "embedded":
-        raise InputError(f"--engine {engine}: unknown engine. This version has: embedded.")
-
-
-def _check_workers(workers: int | None) -> None:
-    from fedprivacy.errors import InputError
-
-    if workers is not None and not 1 <= workers <= 1024:
-        raise InputError(f"--workers {workers}: must be from 1 to 1024; leave it out for one a core.")
 
 
 def _command(seed: int | None) -> str:

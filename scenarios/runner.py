@@ -10,9 +10,6 @@ from typing import Any
 import torch
 from flwr.app import Context, RecordDict
 
-from clients.app import faults_of
-from clients.app import make_app as make_client_app
-from clients.crew import Crew
 from clients.fleet import Fleet
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
@@ -22,8 +19,7 @@ from fedprivacy.record import OnRound, RunRecord, plan_to_resume
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
-from scenarios.engines.embedded import EmbeddedGrid
-from server.app import NodeView
+from scenarios.launch import EMBEDDED, Engine, Launched, launched
 from server.app import make_app as make_server_app
 
 
@@ -36,7 +32,7 @@ def run(
     command: str = "",
     on_round: OnRound | None = None,
     report: bool = True,
-    workers: int = 1,
+    engine: Engine = EMBEDDED,
 ) -> dict[str, Any]:
     """Runs a scenario from the start, in a new directory under `out`.
 
@@ -48,7 +44,7 @@ def run(
         command: The command that reproduces it, for the record.
         on_round: Called with each round's event.
         report: Whether to write report.html.
-        workers: Processes that train clients; the numbers do not depend on it.
+        engine: Where the apps run; the numbers do not depend on it.
 
     Returns:
         The document that is also in run.json.
@@ -59,29 +55,30 @@ def run(
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
     candidates = candidates_of(scenario, fleet.model) if report else None
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    record = RunRecord(
-        scenario,
-        fleet.plan,
-        directory,
-        command=command,
-        on_round=on_round,
-        tested=fleet.people.tests_clients(scenario.evaluation.on),
-        candidates=candidates,
-        noise_key=fleet.streams.run,
-        sizes=fleet.people.partition.sizes,
-        way=fleet.way,
-    )
-    with Crew(workers) as crew:
-        return _play(_grid_of(fleet, crew), fleet, record, None, report)
+    with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
+        directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+        record = RunRecord(
+            scenario,
+            fleet.plan,
+            directory,
+            command=command,
+            on_round=on_round,
+            tested=fleet.people.tests_clients(scenario.evaluation.on),
+            candidates=candidates,
+            noise_key=fleet.streams.run,
+            sizes=fleet.people.partition.sizes,
+            way=fleet.way,
+            engine={"engine": engine.name, "workers": apps.workers},
+        )
+        return _play(apps, fleet, record, None, report)
 
 
 def resume(
-    path: Path, *, allow_code: bool = False, on_round: OnRound | None = None, workers: int = 1
+    path: Path, *, allow_code: bool = False, on_round: OnRound | None = None, engine: Engine = EMBEDDED
 ) -> dict[str, Any]:
     """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
 
-    A run that has finished is left as it is.
+    A run that has finished is left as it is. It may go on on another engine than the one it began on.
 
     Raises:
         InputError: if `path` holds no run, or the scenario, data, code or versions are not those that it
@@ -100,39 +97,35 @@ def resume(
             "start a new one."
         )
     checkpoint = directory.load_checkpoint()
-    record = RunRecord(
-        scenario,
-        fleet.plan,
-        directory,
-        earlier=earlier,
-        on_round=on_round,
-        tested=fleet.people.tests_clients(scenario.evaluation.on),
-        noise_key=fleet.streams.run,
-        sizes=fleet.people.partition.sizes,
-        way=fleet.way,
-    )
-    with Crew(workers) as crew:
-        grid = _grid_of(fleet, crew)
+    with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
+        record = RunRecord(
+            scenario,
+            fleet.plan,
+            directory,
+            earlier=earlier,
+            on_round=on_round,
+            tested=fleet.people.tests_clients(scenario.evaluation.on),
+            noise_key=fleet.streams.run,
+            sizes=fleet.people.partition.sizes,
+            way=fleet.way,
+            engine={"engine": engine.name, "workers": apps.workers},
+        )
         if checkpoint is not None:  # all of it is read before anything is written
-            grid.restore_node_states(checkpoint.tensors)
+            apps.restore(checkpoint.tensors)
             record.restore(checkpoint)
-        return _play(grid, fleet, record, checkpoint, True)
-
-
-def _grid_of(fleet: Fleet, crew: Crew) -> EmbeddedGrid:
-    return EmbeddedGrid(make_client_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
+        return _play(apps, fleet, record, checkpoint, True)
 
 
 def _play(
-    grid: EmbeddedGrid, fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool
+    apps: Launched, fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool
 ) -> dict[str, Any]:
     # One thread: many small products gain nothing from more, and spinning threads lose a lot.
     torch.set_num_threads(1)
-    view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
-    server_app = make_server_app(record, fleet.people, fleet.model, checkpoint=checkpoint, view=view)
-    context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
+    server_app = make_server_app(record, fleet.people, fleet.model, checkpoint=checkpoint, view=apps.view)
+    run_id = apps.grid.run.run_id
+    context = Context(run_id=run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     try:
-        server_app(grid, context)
+        server_app(apps.grid, context)
     except KeyboardInterrupt:
         path = record.directory.path
         allow = " --allow-code" if fleet.model.code else ""

@@ -10,7 +10,7 @@ import torch
 from flwr.app import Message
 from numpy.typing import NDArray
 
-from fedprivacy.faults import Faults
+from fedprivacy.faults import NO_FAULTS, Faults
 from fedprivacy.mechanisms.clipping import add_in_order
 from server.replies import Rejected, accepted
 from server.sampling import Chunk
@@ -32,7 +32,7 @@ class RoundTotal:
     updates: NDArray[np.float64]
     answered: int = 0
     refused: int = 0
-    faults: Faults = Faults()
+    faults: Faults = NO_FAULTS
     known: bool = True
     noise_alone: int = 0
 
@@ -48,7 +48,7 @@ class RoundTotal:
 
     @property
     def contributed(self) -> int | None:
-        """How many are in the sum with an update of their own, and a whole one; None where nobody may know."""
+        """How many are in the sum with a whole update of their own; None where nobody may know."""
         if not self.known:
             return None
         return max(0, self.answered - self.noise_alone - self.faults.zeroed)

@@ -1,7 +1,7 @@
 """What a node may answer to a training request, and what of that no honest node can.
 
-A node that answers otherwise is at fault, and nothing of its answer is taken. Under the plan each client's part
-is bounded, so a bound on the reply rejects no honest one: what is rejected depends on nobody's data.
+A node that answers otherwise is at fault, and nothing of its answer is taken. Under the plan each client's
+part is bounded, so a bound on the reply rejects no honest one: what is rejected depends on nobody's data.
 """
 
 from __future__ import annotations

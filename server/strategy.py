@@ -95,9 +95,11 @@ class Federation:
 
         Under local trust the clients count their answers in the node's state, and Flower's simulation
         engine loses such state where two messages of one node are under way at once. So a node gets
-        its next message there when it has answered the last.
+        its next message there when it has answered the last, unless the grid says that it `merges` what
+        messages of one node change.
         """
-        waves = one_per_node(asked, self.hosts) if self.plan.trust == "local" else [list(enumerate(asked))]
+        alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
+        waves = one_per_node(asked, self.hosts) if alone else [list(enumerate(asked))]
         for wave in waves:
             yield from self.grid.send_and_receive(self._requests(number, wave), timeout=self.timeout)
 

@@ -71,6 +71,7 @@ def performance(document: Document) -> list[tuple[str, str]]:
         ("Clients trained per second", speed, words.number(speed, 3)),
         ("Peak memory", memory, f"{words.number(memory, 3)} MB"),
         ("Clients are trained", measured.way, measured.way or ""),
+        ("Engine", measured.engine, f"{measured.engine}, {words.counted(measured.workers or 1, 'worker')}"),
     ]
     return [(name, text) for name, value, text in facts if value is not None]
 

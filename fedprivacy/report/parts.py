@@ -214,9 +214,11 @@ class Privacy(Part):
 
 
 class Performance(Part):
-    """Wall-clock seconds, clients trained per second, peak memory in MB, how clients are trained."""
+    """Wall-clock seconds, clients trained per second, peak memory in MB, how clients are trained, where."""
 
     seconds: float | None = None
     clients_per_second: float | None = None
     peak_memory_mb: float | None = None
     way: str | None = None
+    engine: str | None = None
+    workers: int | None = None

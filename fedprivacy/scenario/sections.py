@@ -123,8 +123,8 @@ class Federation(Section):
         None,
         gt=0,
         le=10**7,
-        description="The seconds after which a worker process is stopped; a client that takes as long alone is "
-        "late, such as 60.0.",
+        description="The seconds after which a worker process is stopped; a client that takes as long alone "
+        "is late, such as 60.0.",
     )
     dropout: float = Field(
         0.0,

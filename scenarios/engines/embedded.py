@@ -7,35 +7,20 @@ with the number of messages.
 
 from __future__ import annotations
 
-import copy
-import logging
-import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from flwr.app import Error, Message, RecordDict, UserConfigValue
+from flwr.app import Message, UserConfigValue
 from flwr.clientapp import ClientApp
-from flwr.serverapp import Grid
 
-from fedprivacy.errors import InputError
-from scenarios.engines.flower_internals import (
-    MESSAGE_UNAVAILABLE,
-    REPLY_MESSAGE_UNAVAILABLE,
-    Run,
-    join_run,
-    set_message_id,
-)
-from scenarios.engines.node import Node
-from scenarios.engines.node_states import NodeArray, decode_states, encode_states
-
-logger = logging.getLogger(__name__)
+from scenarios.engines.simulated import SimulatedGrid
 
 
-class EmbeddedGrid(Grid):
+class EmbeddedGrid(SimulatedGrid):
     """Flower's ``Grid`` on one ClientApp in this process, with one node for each configuration.
 
-    Nodes have the ids 1 to n. Messages are answered in the order given, each before the next is taken.
-    Not safe for use from several threads.
+    Nodes have the ids 1 to n. Messages are answered in the order given, each before the next is taken: each
+    ``next()`` takes one message and answers it. Not safe for use from several threads.
 
     Args:
         client_app: The app that answers for every node.
@@ -52,159 +37,17 @@ class EmbeddedGrid(Grid):
         node_configs: Sequence[Mapping[str, UserConfigValue]],
         run_config: Mapping[str, UserConfigValue] | None = None,
     ) -> None:
-        if not node_configs:
-            raise ValueError("A grid needs at least one node: node_configs is empty.")
+        super().__init__(node_configs, run_config)
         self._client_app = client_app
-        self._nodes = {
-            node_id: Node(node_id, node_config, run_config or {})
-            for node_id, node_config in enumerate(node_configs, start=1)
-        }
-        self._run = join_run()
-        self._sent = 0
-        self._ready: dict[str, Message] = {}
-
-    @property
-    def run(self) -> Run:
-        """The run of this grid (a copy)."""
-        return copy.copy(self._run)
-
-    def set_run(self, run: Run) -> None:
-        """Take over the details of the run; its id is the process's and stays.
-
-        Raises:
-            ValueError: If the id is another one.
-        """
-        if run.run_id != self._run.run_id:
-            raise ValueError(f"This grid belongs to run {self._run.run_id}, it cannot join run {run.run_id}.")
-        self._run = copy.copy(run)
-
-    def create_message(
-        self,
-        content: RecordDict,
-        message_type: str,
-        dst_node_id: int,
-        group_id: str,
-        ttl: float | None = None,
-    ) -> Message:
-        """The same as ``Message(...)``, which Flower recommends."""
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
-    def get_node_ids(self) -> list[int]:
-        """The ids of all nodes, ascending."""
-        return list(self._nodes)
-
-    def push_messages(self, messages: Iterable[Message]) -> list[str]:
-        """Have each message answered now, and keep the replies until they are pulled.
-
-        Returns:
-            The messages' ids, in order.
-
-        Raises:
-            ValueError: At the first message that cannot be sent; those before it have been answered.
-        """
-        message_ids = []
-        for message in messages:
-            reply = self._reply(message)
-            self._ready[reply.metadata.reply_to_message_id] = reply
-            message_ids.append(reply.metadata.reply_to_message_id)
-        return message_ids
-
-    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
-        """The replies to these messages, each once, in the order in which the messages were pushed."""
-        wanted = set(message_ids)
-        return [self._ready.pop(message_id) for message_id in list(self._ready) if message_id in wanted]
-
-    def send_and_receive(
-        self, messages: Iterable[Message], *, timeout: float | None = None
-    ) -> Iterator[Message]:
-        """The replies, one by one, in the order of the messages.
-
-        Nothing happens until a reply is asked for: each ``next()`` takes one message and answers it.
-
-        Args:
-            messages: Taken one at a time; a generator is never run ahead.
-            timeout: Seconds from this call after which no message is begun any more. One that has begun
-                is finished and replied; the rest gets no reply, and a warning is logged.
-
-        Raises:
-            ValueError: At a message that cannot be sent, while iterating.
-        """
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        return self._replies(messages, deadline, timeout)
-
-    @property
-    def states(self) -> dict[int, RecordDict]:
-        """The state that each node keeps between messages, by node id."""
-        return {node_id: node.state for node_id, node in self._nodes.items()}
-
-    def node_states(self) -> dict[str, NodeArray]:
-        """The state of all nodes as arrays for a checkpoint, see ``restore_node_states``.
-
-        Returns:
-            Each array under ``node/<id>/<record>/<array>`` (names percent-encoded), and under
-            ``node/index`` JSON as bytes: the order of all names, and the Config- and MetricRecords.
-
-        Raises:
-            TypeError: If a state holds what safetensors or JSON cannot (text arrays, ``bytes``, ...).
-        """
-        return encode_states(self.states)
-
-    def restore_node_states(self, arrays: Mapping[str, NodeArray]) -> None:
-        """Give all nodes the states of ``node_states()``. Keys that do not begin with ``node/`` are ignored.
-
-        Raises:
-            InputError: If the arrays are not the states of as many nodes; nothing was changed then.
-        """
-        states = decode_states(arrays)
-        if states.keys() != self._nodes.keys():
-            raise InputError(f"The checkpoint holds {len(states)} nodes, this run has {len(self._nodes)}.")
-        for node_id, state in states.items():
-            self._nodes[node_id].state = state
 
     def _replies(
         self, messages: Iterable[Message], deadline: float, timeout: float | None
     ) -> Iterator[Message]:
         for message in messages:
             if time.monotonic() >= deadline:
-                logger.warning("The timeout of %s s is over: the messages that remain are not sent.", timeout)
+                self._out_of_time(timeout)
                 return
-            reply = self._reply(message)
+            reply = self._accept(message).answer_in_time(self._client_app, message)
             del message  # while the consumer works, and while the next message is made,
             yield reply
             del reply  # nothing of this one stays in memory
-
-    def _reply(self, message: Message) -> Message:
-        node = self._accept(message)
-        expiry = message.metadata.created_at + message.metadata.ttl
-        if time.time() > expiry:
-            late = Error(MESSAGE_UNAVAILABLE, "The message expired before its node got it.")
-            reply = Message(late, reply_to=message)
-        else:
-            reply = node.answer(self._client_app, message)
-            if time.time() > expiry:
-                late = Error(REPLY_MESSAGE_UNAVAILABLE, "The message expired before its node replied.")
-                reply = Message(late, reply_to=message)
-        set_message_id(reply, f"{message.metadata.message_id}.reply")
-        return reply
-
-    def _accept(self, message: Message) -> Node:
-        """The node that a message is for; numbers the message."""
-        if not isinstance(message, Message):
-            raise TypeError(f"A grid sends flwr.app.Message, not {type(message).__name__}.")
-        metadata = message.metadata
-        if metadata.run_id != self._run.run_id:
-            raise ValueError(
-                f"The message carries run id {metadata.run_id}, this grid's run is {self._run.run_id}. "
-                "Make messages in the process of their grid, after the grid."
-            )
-        if metadata.reply_to_message_id:
-            raise ValueError("The message is a reply: a server sends only messages with a destination node.")
-        if metadata.message_id:
-            raise ValueError(f"Message {metadata.message_id} was sent before. Make a new Message each time.")
-        if metadata.ttl <= 0:
-            raise ValueError(f"The message's time to live is {metadata.ttl} s; it must be above 0.")
-        if metadata.dst_node_id not in self._nodes:
-            raise ValueError(f"No node {metadata.dst_node_id}: the nodes are 1 to {len(self._nodes)}.")
-        self._sent += 1
-        set_message_id(message, str(self._sent))
-        return self._nodes[metadata.dst_node_id]

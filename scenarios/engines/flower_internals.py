@@ -16,15 +16,20 @@ from flwr.supercore.task_identity import TaskIdentity
 __all__ = [
     "CLIENT_APP_RAISED_EXCEPTION",
     "MESSAGE_UNAVAILABLE",
+    "NODE_UNAVAILABLE",
     "REPLY_MESSAGE_UNAVAILABLE",
+    "Identity",
     "Run",
+    "identity",
     "join_run",
     "set_message_id",
+    "take_identity",
 ]
 
 # The codes of flwr.app.Error have no public names. A strategy may tell failures apart by them.
 CLIENT_APP_RAISED_EXCEPTION: int = ErrorCode.CLIENT_APP_RAISED_EXCEPTION
 MESSAGE_UNAVAILABLE: int = ErrorCode.MESSAGE_UNAVAILABLE
+NODE_UNAVAILABLE: int = ErrorCode.NODE_UNAVAILABLE
 REPLY_MESSAGE_UNAVAILABLE: int = ErrorCode.REPLY_MESSAGE_UNAVAILABLE
 
 _TASK_ID = 1
@@ -50,6 +55,19 @@ def join_run() -> Run:
         run_id = _RUN_ID
         TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = _TASK_ID, run_id, _SERVER_NODE_ID
     return Run.create_empty(run_id)
+
+
+Identity = tuple[int, int, int]
+
+
+def identity() -> Identity:
+    """What Flower calls this process: task, run and node. A grid has joined a run before."""
+    return TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id
+
+
+def take_identity(of: Identity) -> None:
+    """Makes messages here as another process does, whose messages are answered here."""
+    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = of
 
 
 def set_message_id(message: Message, message_id: str) -> None:

@@ -6,6 +6,7 @@ but not a failure, and an exception in the app becomes an error reply.
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +23,12 @@ from flwr.app import (
 )
 from flwr.clientapp import ClientApp
 
-from scenarios.engines.flower_internals import CLIENT_APP_RAISED_EXCEPTION, set_message_id
+from scenarios.engines.flower_internals import (
+    CLIENT_APP_RAISED_EXCEPTION,
+    MESSAGE_UNAVAILABLE,
+    REPLY_MESSAGE_UNAVAILABLE,
+    set_message_id,
+)
 
 
 class Node:
@@ -45,6 +51,20 @@ class Node:
         self.run_config = dict(run_config)
         self.state = RecordDict()
 
+    def answer_in_time(self, client_app: ClientApp, message: Message) -> Message:
+        """The reply to a message, or an error reply where its time to live is over before or after."""
+        expiry = message.metadata.created_at + message.metadata.ttl
+        if time.time() > expiry:
+            late = Error(MESSAGE_UNAVAILABLE, "The message expired before its node got it.")
+            reply = Message(late, reply_to=message)
+        else:
+            reply = self.answer(client_app, message)
+            if time.time() > expiry:
+                late = Error(REPLY_MESSAGE_UNAVAILABLE, "The message expired before its node replied.")
+                reply = Message(late, reply_to=message)
+        set_reply_id(reply, message)
+        return reply
+
     def answer(self, client_app: ClientApp, message: Message) -> Message:
         """The ClientApp's reply to a message, or an error reply that says why there is none.
 
@@ -66,6 +86,11 @@ class Node:
             return Message(Error(CLIENT_APP_RAISED_EXCEPTION, _reason(exception)), reply_to=message)
         self.state = state
         return reply
+
+
+def set_reply_id(reply: Message, message: Message) -> None:
+    """Numbers the reply to a message."""
+    set_message_id(reply, f"{message.metadata.message_id}.reply")
 
 
 def copy_records(records: RecordDict) -> RecordDict:

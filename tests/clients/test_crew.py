@@ -20,6 +20,7 @@ from clients.fleet import Fleet
 from clients.pieces import pieces, train_piece
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.runs import RunDirectory
+from scenarios.launch import Engine
 from scenarios.runner import run
 
 SCENARIO = """
@@ -74,7 +75,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_change_no_bit(make_scenario, tmp_path: Path, kind: str) -> None:
     def played(workers: int) -> tuple[dict, dict[str, np.ndarray]]:
         scenario = make_scenario(*KINDS[kind], text=SCENARIO)
-        document = run(scenario, tmp_path / str(workers), report=False, workers=workers)
+        document = run(scenario, tmp_path / str(workers), report=False, engine=Engine(workers=workers))
         checkpoint = RunDirectory.open(Path(document["path"])).load_checkpoint()
         assert checkpoint is not None
         return document, dict(checkpoint.tensors)
@@ -176,8 +177,8 @@ def test_a_worker_that_was_killed_is_replaced_and_its_piece_done_again(make_scen
             os.kill(int(children[-1]), signal.SIGKILL)
 
     scenario = make_scenario("server.rounds=4", text=SCENARIO)
-    quiet = run(scenario, tmp_path / "quiet", report=False, workers=2)
-    document = run(scenario, tmp_path / "killed", report=False, workers=2, on_round=kill)
+    quiet = run(scenario, tmp_path / "quiet", report=False, engine=Engine(workers=2))
+    document = run(scenario, tmp_path / "killed", report=False, engine=Engine(workers=2), on_round=kill)
     assert [event["faults"] for event in document["rounds"]] == [{}, {}, {"retried": 1}, {}]
     assert document["final"] == quiet["final"]
     assert document["estimate"]["unbiased"]

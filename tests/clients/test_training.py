@@ -17,10 +17,10 @@ from clients.privacy import privatise, sum_noise
 from clients.training import answer
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, Refusal
+from fedprivacy.faults import Faults
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
-from fedprivacy.faults import Faults
 from fedprivacy.protocol import TrainReply, TrainRequest
 from fedprivacy.sampling import AllSampling
 from fedprivacy.seeds import Streams

@@ -78,7 +78,30 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
     [
         (["run", "digitz"], "digits"),
         (["run"], "give a SCENARIO"),
-        (["run", "digits", "--engine", "ray"], "--engine ray: unknown engine"),
+        (
+            ["run", "digits", "--engine", "rey"],
+            "--engine rey: unknown engine. This version has: embedded, ray.",
+        ),
+        (
+            ["compare", "digits", "--engine", "ray"],
+            "--engine ray: `fedprivacy compare` runs on the embedded engine",
+        ),
+        (
+            ["replay", "active-participant", "--engine", "ray"],
+            "--engine ray: `fedprivacy replay` runs on the",
+        ),
+        (
+            ["run", "first-names", "--engine", "ray"],
+            "--engine ray: statistics run on the embedded engine only",
+        ),
+        (
+            ["run", "digits", "--ray-address", "auto"],
+            "--ray-address auto: only with --engine ray; here it is",
+        ),
+        (
+            ["run", "digits", "--engine", "ray", "--gpus-per-worker", "3.5"],
+            "must be a share above 0 and up to 1",
+        ),
         (["run", "digits", "--set", "server.round=3"], "Did you mean rounds?"),
         (["run", "digits", "--set", "nonsense"], "--set nonsense"),
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),

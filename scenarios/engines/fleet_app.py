@@ -1,0 +1,34 @@
+"""The ClientApp of a scenario in another process, which reads the clients' data itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flwr.clientapp import ClientApp
+
+from clients.app import make_app
+from clients.fleet import Fleet
+from fedprivacy.errors import InputError
+from fedprivacy.plan import Plan
+from fedprivacy.scenario import Scenario
+
+
+def fleet_app(text: str, plan: Any, noise_key: str, allow_code: bool) -> ClientApp:
+    """The ClientApp of all clients of a scenario.
+
+    Args:
+        text: The complete scenario, TOML.
+        plan: The run's plan, as JSON data, so that it is not calibrated again.
+        noise_key: What tells the noise of this run from that of others; it depends on the data.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+
+    Raises:
+        InputError: if the scenario cannot run here, or its data are others here.
+    """
+    fleet = Fleet.of(Scenario.from_text(text), plan=Plan.from_json(plan), allow_code=allow_code)
+    if fleet.streams.run != noise_key:
+        raise InputError(
+            "a worker has read other data, or other code of the model, than the command: files have to be "
+            "the same, under the same path, on every machine."
+        )
+    return make_app(fleet)

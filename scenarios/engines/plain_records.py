@@ -1,0 +1,50 @@
+"""Flower's records as plain lists, scalars and bytes, to send them to another process of ours, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
+
+Plain = list[tuple[str, str, list[Any]]]
+"""Each record's name, its kind, and its entries: scalars and lists by name, or arrays taken apart."""
+
+
+def take_apart(records: RecordDict, send: Callable[[bytes], Any]) -> Plain:
+    """Records as plain values that share nothing mutable with them.
+
+    Args:
+        records: A message's content, or a node's state.
+        send: What stands for the bytes of an array.
+    """
+    plain: Plain = []
+    for name, record in records.items():
+        if isinstance(record, ArrayRecord):
+            arrays = [(key, a.dtype, tuple(a.shape), a.stype, send(a.data)) for key, a in record.items()]
+            plain.append((name, "arrays", arrays))
+        else:
+            kind = "config" if isinstance(record, ConfigRecord) else "metrics"
+            plain.append(
+                (name, kind, [(k, list(v) if isinstance(v, list) else v) for k, v in record.items()])
+            )
+    return plain
+
+
+def put_together(plain: Plain, fetch: Callable[[Any], bytes]) -> RecordDict:
+    """The records again.
+
+    Args:
+        plain: What `take_apart` gave.
+        fetch: The bytes of an array from what stands for them.
+    """
+    records = RecordDict()
+    for name, kind, entries in plain:
+        if kind == "arrays":
+            arrays = {
+                key: Array(dtype, shape, stype, fetch(data)) for key, dtype, shape, stype, data in entries
+            }
+            records[name] = ArrayRecord(arrays)
+        else:
+            records[name] = (ConfigRecord if kind == "config" else MetricRecord)(dict(entries))
+    return records

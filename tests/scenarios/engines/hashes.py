@@ -1,0 +1,65 @@
+"""Runs that every engine has to end with the same bits, and what tells those bits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.runs import RunDirectory
+
+SCENARIO = """
+name = "engines"
+seed = 1
+[data]
+name = "synthetic"
+records = 1200
+test_records = 50
+features = 4
+partition = "iid"
+clients = 400
+[model]
+name = "mlp"
+hidden = [5]
+[training]
+batch_size = 2
+learning_rate = 0.5
+[server]
+rounds = 3
+optimizer = "adam"
+[sampling]
+name = "poisson"
+rate = 0.5
+[privacy]
+trust = "central"
+clipping_norm = 1.0
+noise_multiplier = 1.0
+delta = 1e-4
+[federation]
+hosts = 3
+chunk_size = 16
+"""
+LOCAL = "privacy={trust='local', clipping_norm=1.0, noise_multiplier=1.0, delta=1e-4"
+KINDS: dict[str, tuple[str, ...]] = {
+    "central": (),
+    "sum of local noise": (f"{LOCAL}, noise_draw='sum'}}",),
+    "local noise": (f"{LOCAL}}}", "federation.observe=each"),
+    "records": (
+        f"{LOCAL}, unit='example', adjacency='add-remove'}}",
+        "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}",
+    ),
+}
+"""More chunks than any engine has slots; what is not said in an override is as in `SCENARIO`."""
+
+
+def final_hash(document: Mapping[str, Any]) -> str:
+    """Tells the final model of a run, its optimizer, the states of its nodes and what its ledger charged."""
+    checkpoint = RunDirectory.open(Path(document["path"])).load_checkpoint()
+    assert checkpoint is not None
+    assert checkpoint.rounds == len(document["rounds"])
+    digest = hashlib.sha256()
+    for name, array in sorted(checkpoint.tensors.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

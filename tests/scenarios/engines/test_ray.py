@@ -1,0 +1,229 @@
+"""The ray engine: the same bits as embedded, workers that die, and the command with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from flwr.app import ArrayRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from clients.merging import changes, merged
+from fedprivacy.errors import InputError
+from scenarios.engines.flower_internals import NODE_UNAVAILABLE
+from scenarios.engines.ray_cluster import Cluster, _slots
+from scenarios.engines.ray_grid import RayGrid
+from scenarios.engines.ray_workers import Workers
+from scenarios.launch import Engine, engine_of
+from scenarios.runner import run
+from tests.scenarios.engines.hashes import KINDS, SCENARIO, final_hash
+
+RAY = Engine("ray", workers=2)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each kind of run ends with on one worker; 2 and 4 end with the same."""
+    from tests.conftest import scenario
+
+    found = {}
+    for kind, overrides in KINDS.items():
+        asked = scenario(*overrides, text=SCENARIO)
+        hashes = {
+            final_hash(run(asked, tmp_path_factory.mktemp("out"), report=False, engine=Engine(workers=count)))
+            for count in (1, 2, 4)
+        }
+        assert len(hashes) == 1, f"{kind}: workers change bits"
+        found[kind] = hashes.pop()
+    assert len(set(found.values())) == len(KINDS)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["sum of local noise", "records"])  # the others follow
+def test_ray_ends_with_the_same_bits_as_one_two_and_four_workers_without_it(
+    embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path, kind: str
+) -> None:
+    asked = make_scenario(*KINDS[kind], text=SCENARIO)
+    document = run(asked, tmp_path, report=kind == "records", engine=RAY)
+    assert final_hash(document) == embedded[kind]
+    assert [one["failures"] + one["refusals"] for one in document["rounds"]] == [0] * 3
+    assert (document["performance"]["engine"], document["performance"]["workers"]) == ("ray", 2)
+
+
+def test_a_killed_worker_is_replaced_and_the_run_ends_with_the_same_bits(
+    embedded: dict[str, str],
+    ray_room: Cluster,
+    make_scenario: Callable[..., Any],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    killed: list[int] = []
+
+    def kill(event: dict[str, Any]) -> None:
+        if event["round"] == 0:
+            killed.extend(worker_pids())
+            os.kill(killed[0], signal.SIGKILL)
+
+    asked = make_scenario(*KINDS["local noise"], text=SCENARIO)
+    document = run(asked, tmp_path, report=False, engine=RAY, on_round=kill)
+    assert killed
+    said = capfd.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)  # the word of warning, nothing of Ray's
+    assert final_hash(document) == embedded["local noise"]
+    assert [one["failures"] for one in document["rounds"]] == [0] * 3
+
+
+def worker_pids() -> list[int]:
+    """The processes of workers, of this process's cluster and of nobody else's."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and (process / "cmdline").read_bytes().startswith(b"ray::Worker"):
+            raylet = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            if (Path("/proc") / raylet / "stat").read_text().rpartition(")")[2].split()[1] == str(
+                os.getpid()
+            ):
+                found.append(int(process.name))
+    return sorted(found)
+
+
+def dying_app() -> ClientApp:
+    app = ClientApp()
+
+    @app.train()
+    def train(message: Message, context: Context) -> Message:
+        context.state["seen"] = ArrayRecord()
+        return Message(RecordDict(), reply_to=message)
+
+    @app.train("die")
+    def die(message: Message, context: Context) -> Message:
+        """Dies as often as the group id says, counting in a file."""
+        file, times = Path(message.metadata.group_id.rpartition("=")[0]), message.metadata.group_id[-1]
+        with file.open("a") as tally:
+            tally.write("x")
+        if file.stat().st_size <= int(times):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Message(RecordDict(), reply_to=message)
+
+    return app
+
+
+def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_wiser(
+    ray_room: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with Workers(Cluster(1), dying_app) as workers:
+        grid = RayGrid(workers, [{}] * 4)
+        kinds = ["train", "train.die", "train.die", "train"]
+        groups = ["", f"{tmp_path}/once=1", f"{tmp_path}/twice=2", ""]
+        asked = [
+            Message(RecordDict(), node, kind, group_id=group)
+            for node, (kind, group) in enumerate(zip(kinds, groups, strict=True), start=1)
+        ]
+        replies = list(grid.send_and_receive(asked))
+    assert [reply.metadata.src_node_id for reply in replies] == [1, 2, 3, 4]
+    assert [reply.has_error() for reply in replies] == [False, False, True, False]
+    assert replies[2].error.code == NODE_UNAVAILABLE
+    assert replies[2].error.reason == "the worker died twice on it"
+    assert grid.retried == 2
+    assert [bool(state) for state in grid.states.values()] == [True, False, False, True]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_grid_and_its_workers_merge_together_or_not_at_all(ray_room: Cluster) -> None:
+    with pytest.raises(ValueError, match="if and only if"):
+        RayGrid(Workers(ray_room, dying_app, changes), [{}])
+    with pytest.raises(ValueError, match="if and only if"):
+        RayGrid(Workers(ray_room, dying_app), [{}], merge=merged)
+
+
+def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
+    embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "engines.toml"
+    file.write_text(make_scenario(text=SCENARIO).to_toml())
+    address = ray.get_runtime_context().gcs_address
+    done = command(
+        "run", str(file), "--out", str(tmp_path), "--engine", "ray", "--workers", "2", "--ray-address", address,
+        "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert final_hash(document) == embedded["central"]
+    assert document["performance"]["workers"] == 2
+    said = [line for line in done.stderr.splitlines() if "round" not in line]
+    assert len(said) == 1
+    assert "without a password" in said[0]
+    assert ray.cluster_resources()["CPU"] == 8
+
+
+def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(
+    embedded: dict[str, str], make_scenario: Callable[..., Any], tmp_path: Path
+) -> None:
+    """On a cluster of its own; what is left is done without Ray."""
+    file = tmp_path / "engines.toml"
+    file.write_text(make_scenario("server.rounds=3", text=SCENARIO).to_toml())
+    stop = (
+        "import os, signal, scenarios.runner as r; from scenarios.cli import main; play = r.run\n"
+        "def run(*a, on_round=None, **k):\n"
+        "    def tick(event): on_round(event); os.killpg(0, signal.SIGINT)\n"
+        "    return play(*a, on_round=tick, **k)\n"
+        "r.run = run; main()"
+    )
+    words = ["run", str(file), "--out", str(tmp_path / "runs"), "--engine", "ray", "--workers", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", stop, *words], capture_output=True, text=True, timeout=120, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path.parent)}, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert "Go on with: fedprivacy run --resume" in done.stderr
+    assert "Traceback" not in done.stderr
+    [path] = (tmp_path / "runs").iterdir()
+    assert json.loads((path / "run.json").read_text())["status"] == "interrupted"
+    assert not [
+        p for p in Path("/proc").iterdir() if p.name.isdigit() and str(tmp_path.parent) in words_of(p)
+    ]
+    rest = command("run", "--resume", str(path), "--json")
+    assert final_hash(json.loads(rest.stdout)) == embedded["central"]
+
+
+def words_of(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    code = "from scenarios.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+
+
+def test_room_is_counted_in_cpus_and_shares_of_gpus() -> None:
+    assert _slots({"CPU": 4.0}, 8, 0) == Cluster(4)
+    assert _slots({"CPU": 4.0}, 0, 0) == Cluster(4)
+    assert _slots({"CPU": 4.0, "GPU": 1.0}, 8, 0.5) == Cluster(2, 0.5)
+    assert _slots({"CPU": 40.0, "GPU": 5.0}, 8, 2) == Cluster(2, 2)
+    with pytest.raises(InputError, match="Ray finds 0 GPUs"):
+        _slots({"CPU": 4.0}, 2, 0.5)
+    with pytest.raises(InputError, match="no CPU"):
+        _slots({}, 2, 0)
+
+
+def test_options_that_do_not_fit_are_refused(make_scenario: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--gpus-per-worker 0\.5: only with --engine ray"):
+        engine_of("embedded", 2, 0.5)
+    with pytest.raises(InputError, match=r"--gpus-per-worker 1\.5: must be a share"):
+        engine_of("ray", 2, 1.5)
+    assert engine_of("ray", None, None, "auto").workers == 0
+    with pytest.raises(InputError, match=r'training.device = "cuda", and with it alone; here it is "cpu"'):
+        run(make_scenario(), tmp_path / "out", engine=engine_of("ray", 2, 0.5))
+    assert not (tmp_path / "out").exists()
