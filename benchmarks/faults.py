@@ -343,8 +343,11 @@ def main(
     engine: Annotated[list[str] | None, typer.Option(help="An engine; all without.")] = None,
 ) -> None:
     """Plays every fault on each engine."""
-    said = table(rows(engines=engine))
-    print(said)
+    found = []
+    for fault in FAULTS:
+        found += rows([fault], engine)
+        print(table(found[-1:]).splitlines()[-1] if found else "", flush=True)
+    said = table(found)
     if write is not None:
         before, _, rest = write.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)

@@ -39,7 +39,8 @@ class Crew:
 
     With one worker all is done in this process, where nothing stops a client that hangs and one that dies
     takes the run with it; but where the clients of the fleet have a time of their own (`client_timeout`)
-    there is one process. Several stop what takes longer than that, or than the server would wait for (`timeout`).
+    there is one process. Several stop what takes longer than that, or than the server would wait for
+    (`timeout`).
 
     Args:
         workers: How many processes. On systems that cannot fork, and for a GPU, all is done in this one.

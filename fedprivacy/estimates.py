@@ -16,8 +16,8 @@ UNKNOWN = (
     "answered did so with an update of their own is not known."
 )
 SCALED = (
-    "Who dropped out was decided by a coin and by no data: the mean updates point the same way on average and "
-    "are shorter by that factor."
+    "Who dropped out was decided by a coin and by no data: the mean updates point the same way on average, "
+    "and are shorter by that factor."
 )
 BIASED = (
     "Who is missing may depend on the data, so that the mean updates are not unbiased for those of all who "
@@ -60,7 +60,7 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def dropout_note(rate: float) -> str:
     """What a scenario's dropout does to the model, for everybody: it depends on no data."""
     return (
-        f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). Mean "
-        f"updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing is "
+        f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). "
+        f"Mean updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing is "
         "claimed from who drops out."
     )
