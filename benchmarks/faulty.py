@@ -28,6 +28,11 @@ def _hang(x: Tensor, mark: str) -> Tensor:
         time.sleep(60)
 
 
+def _slow(x: Tensor, mark: str) -> Tensor:
+    time.sleep(0.2)
+    return x
+
+
 def _kill(x: Tensor, mark: str) -> Tensor:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -51,7 +56,7 @@ HARM: dict[str, Callable[[Tensor, str], Tensor]] = {
     "nan": lambda x, mark: _times(x, torch.nan),
     "infinite": lambda x, mark: _times(x, torch.inf),
     "huge": lambda x, mark: _times(x, 1e20),
-    "slow": lambda x, mark: (time.sleep(0.2), x)[1],
+    "slow": _slow,
     "hang": _hang,
     "kill": _kill,
     "kill-once": _kill_once,

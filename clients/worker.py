@@ -101,6 +101,7 @@ def _serve(
             return
         if task is None:
             return
+        done: tuple[Any, Exception | None]
         try:
             done = work(*task), None
         except Exception as error:

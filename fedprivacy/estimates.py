@@ -61,6 +61,6 @@ def dropout_note(rate: float) -> str:
     """What a scenario's dropout does to the model, for everybody: it depends on no data."""
     return (
         f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). "
-        f"Mean updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing is "
-        "claimed from who drops out."
+        f"Mean updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing "
+        "is claimed from who drops out."
     )
