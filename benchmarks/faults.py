@@ -39,7 +39,7 @@ from scenarios.runner import resume, run
 from server.app import NodeView, serve
 
 CLIENTS, BAD = 40, 3
-PATIENCE = 60.0  # seconds that a play may take
+PATIENCE = 300.0  # seconds that a play may take
 BEGIN, END = "<!-- the table, by python -m benchmarks.faults -->", "<!-- end of the table -->"
 TEXT = """
 name = "faulty"
@@ -283,6 +283,8 @@ def played(fault: Fault, engine: str, trust: str) -> Seen:
         text = TEXT.format(folder=folder, harm=fault.harm or "raise", trust=trust)
         scenario, out = Scenario.from_text(text, overrides=fault.overrides), Path(folder, "runs")
         code = _in_a_process(lambda: play(scenario, out), 20.0 if fault.holds else PATIENCE)
+        if not out.exists():
+            raise RuntimeError(f"{fault.name} on {engine}: the engine was not up in time")
         (path,) = out.iterdir()
         ended = "yes"
         if code is None:
