@@ -34,6 +34,8 @@ class Participant:
         probe: Asks the model about all targets.
         ascent: How the loss is raised; None: never.
         boost: By what an ascent is multiplied to survive averaging.
+        most: The norm that the server takes from one client (`server.replies.longest`): a longer upload is
+            scaled down to it, since it would be thrown away. None: any.
     """
 
     attacker: int
@@ -42,6 +44,7 @@ class Participant:
     probe: Probe
     ascent: Ascent | None = None
     boost: float = 1.0
+    most: float | None = None
     climbing: Ids | None = None
     watched: Ids | None = None
     round: int = 0
@@ -69,9 +72,12 @@ class Participant:
         if self.climbing is not None and self.ascent is not None:
             raised = self.ascent.climb(self.probe.at(self.climbing), weights)
             upload = (self.boost * (raised - weights)).double().numpy()
+            if self.most is not None:
+                upload *= self.most / max(self.most, float(np.linalg.norm(upload)))
             shape = (1, -1) if answered["updates"].ndim == 2 else (-1,)
             own = {"updates": Array(upload.reshape(shape)), "clients": Array(arrays["clients"])}
             reply.content.array_records["arrays"] = ArrayRecord(own)
+            reply.content.config_records["values"]["refused"] = 0  # its budget binds honest code alone
             return reply
         self._before = weights
         rows = torch.from_numpy(answered["updates"].astype(np.float32)).reshape(-1, len(weights))

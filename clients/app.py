@@ -22,7 +22,8 @@ from clients.respondents import Answered, Respondents
 from clients.training import answer
 from clients.vetting import vet, vet_query
 from fedprivacy.errors import Refusal
-from fedprivacy.protocol import AskReply, AskRequest, Faults, TrainRequest
+from fedprivacy.faults import Faults
+from fedprivacy.protocol import AskReply, AskRequest, TrainRequest
 
 Kind = TypeVar("Kind", Fleet, Respondents)
 
@@ -62,12 +63,13 @@ def _app(
             if here.pinned:
                 vet(fleet, request, here.hosts, here.observe)
             budgets = _budgets(context.state, here, fleet)
-            reply, faults = answer(fleet, budgets, request, here.hosts, crew)
+            reply, untold = answer(fleet, budgets, request, here.hosts, crew)
             _store(context.state, budgets)
             if here.pinned:
-                log_answer(request, reply, faults, "" if budgets is None else budgets.words(request.clients))
-            if reply.faults != faults:
-                _keep(context, request.round, faults)
+                words = "" if budgets is None else budgets.words(request.clients)
+                log_answer(request, reply, reply.faults + untold, words)
+            if untold != Faults():
+                _keep(context, request.round, untold)
             return reply_to(message, *reply.parts())
 
     @client_app.query("statistic")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +37,8 @@ class Fleet:
     Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
-    the noise is in an update by then.
+    the noise is in an update by then. So a server cannot set a time either that tells it who is slow
+    (`client_timeout`, else `timeout`: seconds that a worker process may take).
     """
 
     plan: Plan
@@ -50,6 +52,9 @@ class Fleet:
     hosts: int
     trainer: Trainer = train_examples
     device: str = "cpu"
+    client_timeout: float | None = None
+    timeout: float = math.inf
+    dropout: float = 0.0
 
     @classmethod
     def of(
@@ -105,6 +110,9 @@ class Fleet:
             hosts=scenario.federation.hosts,
             trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
             device=options.device,
+            client_timeout=scenario.federation.client_timeout,
+            timeout=scenario.federation.timeout,
+            dropout=scenario.federation.dropout,
         )
 
     @cached_property
@@ -153,6 +161,13 @@ class Fleet:
         """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""
         shares = self.sizes / self.sizes.mean() if self.by_records else np.ones(len(self.sizes))
         return torch.from_numpy(shares[clients])[:, None]
+
+    def present(self, clients: Ids, round: int) -> Ids:
+        """Those of some clients that do not drop out of a round: a coin each, the same whenever asked."""
+        if not self.dropout:
+            return clients
+        coins = self.streams.streams("dropout", clients.tolist(), round=round)
+        return clients[np.array([coin.random() >= self.dropout for coin in coins], dtype=np.bool_)]
 
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""

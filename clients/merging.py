@@ -12,7 +12,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from numpy.typing import NDArray
 
 from fedprivacy.errors import Refusal
-from fedprivacy.protocol import Faults
+from fedprivacy.faults import Faults
 
 Counts = NDArray[np.int32]
 
@@ -46,8 +46,7 @@ def changes(before: RecordDict, after: RecordDict) -> RecordDict:
         if record != old:
             round, faults = record["round"], Faults.of(record)
             was = Faults.of(old) if old is not None and old["round"] == round else Faults()
-            new = Faults(faults.zeroed - was.zeroed, faults.failed - was.failed, faults.first)
-            changed["faults"] = ConfigRecord({"round": round, **new.values()})
+            changed["faults"] = ConfigRecord({"round": round, **(faults - was).values()})
     return changed
 
 

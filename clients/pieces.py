@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from clients.fleet import Fleet
 from clients.privacy import privatise
+from fedprivacy.faults import Failure, Faults
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.dp_sgd import clipped_gradients
@@ -31,12 +33,21 @@ class Part:
         clients: The ids that answer, sorted.
         zeroed: How many answer with zero, or have gradients that count as zero.
         failures: Why those failed that did, by id.
+        retried: How often a process died over it before.
     """
 
     private: NDArray[np.float64]
     clients: Ids
     zeroed: int
-    failures: dict[int, str]
+    failures: dict[int, Failure]
+    retried: int = 0
+
+    @property
+    def faults(self) -> Faults:
+        """What went wrong, counted."""
+        counts = Counter(failure.kind for failure in self.failures.values())
+        first = next((failure.reason for failure in self.failures.values()), None)
+        return Faults({**counts, "not_finite": self.zeroed, "retried": self.retried}, first)
 
 
 def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
@@ -70,7 +81,36 @@ def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
 
 def train_piece(fleet: Fleet, request: TrainRequest, clients: Ids) -> Part:
     """Trains and privatises the clients of a piece."""
-    trained = _train(fleet, request, clients)
+    return _part(fleet, request, clients, _train(fleet, request, clients))
+
+
+def without_data(fleet: Fleet, request: TrainRequest, client: int, failure: Failure) -> Part:
+    """What a client answers that failed: under local trust noise alone, like any other's, else nothing."""
+    if fleet.plan.trust != "local":
+        return silent(request, np.array([client]), failure)
+    return _part(fleet, request, np.array([client]), _failed(fleet, request, client, failure))
+
+
+def silent(request: TrainRequest, clients: Ids, failure: Failure) -> Part:
+    """What becomes of clients that cannot even answer without data."""
+    parameters = len(request.weights)
+    private = np.zeros((0, parameters) if request.observe == "each" else parameters)
+    return Part(private, clients[:0], 0, dict.fromkeys(clients.tolist(), failure))
+
+
+def joined(parts: Sequence[Part], observe: str) -> Part:
+    """The part of a piece whose clients were taken one by one, in order."""
+    private = [part.private for part in parts]
+    return Part(
+        np.concatenate(private) if observe == "each" else np.sum(private, axis=0),
+        np.concatenate([part.clients for part in parts]),
+        sum(part.zeroed for part in parts),
+        {client: failure for part in parts for client, failure in part.failures.items()},
+        sum(part.retried for part in parts),
+    )
+
+
+def _part(fleet: Fleet, request: TrainRequest, clients: Ids, trained: _Trained) -> Part:
     answering, updates = np.ones(len(clients), dtype=np.bool_), trained.updates
     # Under local trust a client that failed answers like any other.
     if trained.failures and fleet.plan.trust != "local":
@@ -95,7 +135,7 @@ class _Trained:
 
     updates: Updates
     zeroed: NDArray[np.int64]
-    failures: dict[int, str]
+    failures: dict[int, Failure]
 
 
 def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
@@ -105,14 +145,18 @@ def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
     except Exception as error:
         if len(clients) == 1:
             client = int(clients[0])
-            reason = {client: f"client {client}: {type(error).__name__}: {error}"}
-            return _Trained(_without_data(fleet, request, client), np.zeros(1, np.int64), reason)
+            reason = f"client {client}: {type(error).__name__}: {error}"
+            return _failed(fleet, request, client, Failure("raised", reason))
     done = [_train(fleet, request, clients[i : i + 1]) for i in range(len(clients))]
     return _Trained(
         Stack(torch.cat([one.updates.stack() for one in done])),
         np.concatenate([one.zeroed for one in done]),
         {client: reason for one in done for client, reason in one.failures.items()},
     )
+
+
+def _failed(fleet: Fleet, request: TrainRequest, client: int, failure: Failure) -> _Trained:
+    return _Trained(_without_data(fleet, request, client), np.zeros(1, np.int64), {client: failure})
 
 
 def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:

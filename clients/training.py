@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from clients.crew import Crew
 from clients.fleet import Budgets, Fleet
-from clients.pieces import pieces
+from clients.pieces import pieces, train_piece
 from clients.privacy import sum_noise
 from fedprivacy.errors import InputError, Refusal
-from fedprivacy.protocol import Faults, TrainReply, TrainRequest, check_clients
+from fedprivacy.faults import Faults
+from fedprivacy.protocol import TrainReply, TrainRequest, check_clients
 
 Ids = NDArray[np.int64]
 
@@ -39,13 +40,12 @@ def answer(
         crew: Who trains them; None: this process.
 
     Returns:
-        The reply, and what went wrong: the same as in the reply, or under local trust for the node alone.
+        The reply, and what went wrong that it does not tell: under local trust that is for the node alone.
 
     Raises:
         Refusal: if the server asks for another plan than the clients agreed to, or for single
             messages where the plan draws noise for sums only.
         InputError: if the request names clients that do not exist or live elsewhere, or has another model.
-        RunError: if a process of the crew died.
     """
     reason = fleet.plan.refusal(request.plan)
     if reason:
@@ -56,23 +56,27 @@ def answer(
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
     if len(request.weights) != fleet.parameters:
         raise InputError(f"the model has {fleet.parameters} weights, {len(request.weights)} were sent")
-    willing = clients if budgets is None else budgets.spend(clients, request.round)
+    present = fleet.present(clients, request.round)
+    # Who drops out does not answer, and its budget is not spent; nothing is claimed from that.
+    willing = present if budgets is None else budgets.spend(present, request.round)
     parameters, each = len(request.weights), request.observe == "each"
     private, row = np.zeros((len(willing), parameters) if each else parameters), 0
     answered: list[Ids] = []
-    faults = Faults()
-    for part in (crew or Crew()).train(fleet, request, pieces(fleet, willing, request.observe)):
+    dropped = Faults({"dropped": len(clients) - len(present)})
+    faults, cut = dropped, pieces(fleet, willing, request.observe)
+    here = (train_piece(fleet, request, piece) for piece in cut)
+    for part in here if crew is None else crew.train(fleet, request, cut):
         if each:
             private[row : row + len(part.clients)] = part.private
         else:
             private += part.private
         row += len(part.clients)
         answered.append(part.clients)
-        faults += Faults(part.zeroed, len(part.failures), next(iter(part.failures.values()), None))
+        faults += part.faults
     ids = np.concatenate([np.zeros(0, np.int64), *answered])
     if each:
         private = private[:row]
     else:
         private += sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
-    told = Faults() if fleet.plan.trust == "local" else faults
-    return TrainReply(private, ids, len(clients) - len(willing), told), faults
+    told = dropped if fleet.plan.trust == "local" else faults
+    return TrainReply(private, ids, len(present) - len(willing), told), faults - told

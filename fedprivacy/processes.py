@@ -28,7 +28,7 @@ def pool(workers: int, begin: Callable[..., object] | None = None, *given: objec
         given: What it calls it with; where processes are forked it is not copied.
     """
     context = multiprocessing.get_context("fork" if CAN_FORK else "spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(begin, given))
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=settle, initargs=(begin, given))
 
 
 def end_at_once(running: ProcessPoolExecutor) -> None:
@@ -38,7 +38,13 @@ def end_at_once(running: ProcessPoolExecutor) -> None:
     running.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin(begin: Callable[..., object] | None, given: tuple[object, ...]) -> None:
+def settle(begin: Callable[..., object] | None, given: tuple[object, ...]) -> None:
+    """What a new process does first: it ends with its parent, leaves Ctrl-C to it, and has one torch thread.
+
+    Args:
+        begin: What it calls then.
+        given: What it calls it with.
+    """
     import torch
 
     threading.Thread(target=_end_with_parent, daemon=True).start()

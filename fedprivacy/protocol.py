@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from fedprivacy import json_text, npy
 from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.faults import NO_FAULTS
+from fedprivacy.faults import Faults as Faults
 from fedprivacy.plan import Plan
 
 Arrays = dict[str, NDArray[Any]]
@@ -85,33 +87,6 @@ class TrainRequest:
 
 
 @dataclass(frozen=True)
-class Faults:
-    """What went wrong with clients. It depends on their data, and no noise hides it: operator-only.
-
-    Args:
-        zeroed: How many had an update that was not finite and answered with zero instead.
-        failed: How many failed.
-        first: Why the first of them failed.
-    """
-
-    zeroed: int = 0
-    failed: int = 0
-    first: str | None = None
-
-    def __add__(self, other: Faults) -> Faults:
-        return Faults(self.zeroed + other.zeroed, self.failed + other.failed, self.first or other.first)
-
-    def values(self) -> Values:
-        """The counts as scalars by name."""
-        return {"zeroed": self.zeroed, "failed": self.failed, "first": self.first or ""}
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Faults:
-        """The faults that `values` took apart."""
-        return cls(int(values["zeroed"]), int(values["failed"]), str(values["first"]) or None)
-
-
-@dataclass(frozen=True)
 class TrainReply:
     """What a node answers for a chunk.
 
@@ -120,13 +95,14 @@ class TrainReply:
             else one row for each client that answered, shape (answered, parameters).
         clients: The ids that answered, in the order of the rows, int64, shape (answered,).
         refused: How many refused, since their budget is spent; no data decides it.
-        faults: What went wrong. Nothing, under local trust: there the server is the adversary.
+        faults: What went wrong. Under local trust, where the server is the adversary, only who dropped out,
+            by a coin that no data decides.
     """
 
     updates: NDArray[np.float64]
     clients: NDArray[np.int64]
     refused: int = 0
-    faults: Faults = Faults()
+    faults: Faults = NO_FAULTS
 
     def parts(self) -> tuple[Arrays, Values]:
         """The reply as arrays and scalars."""

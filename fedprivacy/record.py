@@ -22,6 +22,7 @@ from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
+from fedprivacy.estimates import dropout_note, estimate
 from fedprivacy.fields import check
 from fedprivacy.models import Evaluation
 from fedprivacy.plan import Plan
@@ -38,6 +39,7 @@ SEEDS = (
 # What depends on the data and is not charged. Speed is here since it gives away the cohorts.
 OPERATOR_ONLY = (
     *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
+    *("rounds[].faults", "rounds[].contributed", "estimate"),
     "performance.clients_per_second",
     "performance.seconds",
     "error",
@@ -215,10 +217,12 @@ class RunRecord:
             },
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
+            "estimate": estimate(self.rounds),
             "notes": [
                 scenario.tuning or TUNING_UNSTATED,
                 *[TESTED_NOTE] * self.ledger.tested,
                 *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
+                *([dropout_note(scenario.federation.dropout)] if scenario.federation.dropout else []),
             ],
             "performance": {
                 "seconds": round(seconds, 3),
@@ -349,11 +353,17 @@ def round_event(
     zeroed: int | None,
     failures: int,
     refusals: int,
+    faults: Mapping[str, int],
+    contributed: int | None,
     first_failure: str | None,
     quality: Evaluation | None,
     seconds: float,
 ) -> dict[str, Any]:
-    """A round as one line of events.jsonl; numbers that are not finite become null."""
+    """A round as one line of events.jsonl; numbers that are not finite become null.
+
+    `faults` are counts by kind (`fedprivacy.faults.KINDS`), `contributed` how many are in the sum with an
+    update of their own.
+    """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     event: dict[str, Any] = {
         "round": number,
@@ -364,6 +374,8 @@ def round_event(
         "zeroed": zeroed,
         "failures": failures,
         "refusals": refusals,
+        "faults": dict(faults),
+        "contributed": contributed,
     }
     if first_failure is not None:
         event["first_failure"] = first_failure

@@ -47,6 +47,7 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     federation = settings.pop("federation")
     # Who has answered when time is up is in the sum.
     settings["timeout"] = federation["timeout"]
+    settings |= {key: federation[key] for key in ("dropout", "client_timeout") if federation.get(key)}
     if settings["privacy"].get("noise_draw") == "sum":
         settings["chunks"] = [federation["hosts"], federation["chunk_size"]]
     text = json.dumps([settings, people.digest], sort_keys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -65,11 +66,20 @@ def show_run(document: Mapping[str, Any]) -> None:
         console.print(f"- {guarantee['words']}", markup=False)
     if spent := document["privacy"].get("per_client"):
         console.print(f"- {_of_clients(spent, document['privacy'])}", markup=False)
-    failed = sum(event["failures"] for event in document["rounds"])
-    zeroed = sum(event["zeroed"] or 0 for event in document["rounds"])
-    if failed or zeroed:
-        console.print(f"operator-only: {failed} client failures, {zeroed} updates that were not finite")
+    if missing := _missing(document):
+        console.print(f"operator-only: {missing}", markup=False)
     console.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _missing(document: Mapping[str, Any]) -> str:
+    """What went wrong with clients, by kind, and what it does to the estimate; nothing where nothing did."""
+    faults = Counter[str]()
+    for event in document["rounds"]:
+        faults.update(event.get("faults", {}))
+    if not faults:
+        return ""
+    said = document["estimate"]["words"] if document["estimate"]["unbiased"] is False else ""
+    return f"{', '.join(f'{kind} {count:,}' for kind, count in faults.items())}. {said}".strip()
 
 
 def _of_clients(spent: Mapping[str, Any], privacy: Mapping[str, Any]) -> str:

@@ -200,7 +200,9 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
 
         with Workers(room, make_app, changes) as workers:
             grid = RayGrid(workers, [{"partition-id": 0, "num-partitions": 1}], merge=merged)
-            view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+            view = NodeView(
+                grid.node_states, lambda round: faults_of(grid.states.values(), round), lambda: grid.retried
+            )
             yield Launched(grid, view, grid.restore_node_states, workers.count)
 
 

@@ -134,6 +134,7 @@ def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent
     mod = Participant(attacker, 0.0, see, probe=arena.probe)
     stage = arena.resume(branch.key, tensors, spent, mods=(mod,))
     mod.share = arena.scenario.server.learning_rate / stage.federation.denominator
+    mod.most = stage.federation.longest
     if isinstance(attack, AscentSettings):
         mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or stage.federation.denominator)
     before, after, number = stage.quality().accuracy, {}, arena.scenario.warm_up

@@ -10,10 +10,9 @@ import torch
 from flwr.app import Message
 from numpy.typing import NDArray
 
-from fedprivacy.errors import FedPrivacyError
+from fedprivacy.faults import NO_FAULTS, Faults
 from fedprivacy.mechanisms.clipping import add_in_order
-from fedprivacy.protocol import TrainReply
-from server.messages import parts_of
+from server.replies import Rejected, accepted
 from server.sampling import Chunk
 
 
@@ -24,23 +23,44 @@ class RoundTotal:
     Args:
         updates: The sum of all answered updates, float64, shape (parameters,).
         answered: How many clients are in it.
-        zeroed: How many of those had an update that was not finite; None where nobody may know.
         refused: How many clients refused, since their budget is spent.
-        failed: How many clients failed or never answered.
-        first_failure: Why the first of them failed.
+        faults: What went wrong.
+        known: Whether `faults` has what went wrong on the nodes, which local trust keeps there.
+        noise_alone: How many of those that answered did so with noise alone, since they had failed.
     """
 
     updates: NDArray[np.float64]
     answered: int = 0
-    zeroed: int | None = 0
     refused: int = 0
-    failed: int = 0
-    first_failure: str | None = None
+    faults: Faults = NO_FAULTS
+    known: bool = True
+    noise_alone: int = 0
 
-    def fail(self, count: int, reason: str) -> None:
+    @property
+    def failed(self) -> int:
+        """How many clients failed or never answered."""
+        return self.faults.failed
+
+    @property
+    def zeroed(self) -> int | None:
+        """How many had an update that was not finite; None where nobody may know."""
+        return self.faults.zeroed if self.known else None
+
+    @property
+    def contributed(self) -> int | None:
+        """How many are in the sum with a whole update of their own; None where nobody may know."""
+        if not self.known:
+            return None
+        return max(0, self.answered - self.noise_alone - self.faults.zeroed)
+
+    @property
+    def first_failure(self) -> str | None:
+        """Why the first of those that failed did."""
+        return self.faults.first
+
+    def fail(self, kind: str, count: int, reason: str) -> None:
         """Counts clients that failed."""
-        self.failed += count
-        self.first_failure = self.first_failure or reason
+        self.faults += Faults({kind: count}, reason)
 
     def nobody_answered(self, round: int) -> str:
         """Why a run ends in which every client failed."""
@@ -48,7 +68,12 @@ class RoundTotal:
 
 
 def aggregate(
-    asked: Iterable[Chunk], replies: Iterable[Message], *, parameters: int, observe: str
+    asked: Iterable[Chunk],
+    replies: Iterable[Message],
+    *,
+    parameters: int,
+    observe: str,
+    longest: float | None = None,
 ) -> RoundTotal:
     """The sum over a round's replies, added in (host, chunk) order whatever the order of arrival.
 
@@ -59,34 +84,37 @@ def aggregate(
         replies: Flower replies; `metadata.group_id` ends in the message's number.
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the replies hold.
+        longest: The norm that one client's part has at most (`server.replies.longest`), or None.
     """
     total = RoundTotal(np.zeros(parameters))
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is not None and reply[0] == number:
-            _add(total, chunk, reply[1], parameters, observe)
+            _add(total, chunk, reply[1], parameters, observe, longest)
             reply = next(in_order, None)
         else:
-            total.fail(len(chunk.clients), "the node did not answer")
+            total.fail("no_answer", len(chunk.clients), "the node did not answer")
     return total
 
 
-def message_number(message: Message) -> int | None:
-    """The number of the request that a reply answers, from its group id `round/number`; None without one."""
+def message_number(message: Message) -> int:
+    """The number of the request that a reply answers, from its group id `round/number`; -1 without one."""
     number = message.metadata.group_id.rpartition("/")[2]
-    return int(number) if number.isascii() and number.isdigit() else None
+    return int(number) if number.isascii() and number.isdigit() else -1
 
 
 def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
-    """Replies in the order of their numbers; early ones wait, and gaps are closed at the end."""
+    """Replies in the order of their numbers; early ones wait, and gaps are closed at the end.
+
+    What answers no request, or one that was answered before, is left out.
+    """
     waiting: dict[int, Message] = {}
     turn = 0
     for message in replies:
         number = message_number(message)
-        if number is None or number < turn:
-            continue  # it answers nothing that was asked, or what was answered before
-        waiting[number] = message
+        if number >= turn:
+            waiting.setdefault(number, message)
         while turn in waiting:
             yield turn, waiting.pop(turn)
             turn += 1
@@ -94,24 +122,20 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
         yield number, waiting[number]
 
 
-def _add(total: RoundTotal, chunk: Chunk, message: Message, parameters: int, observe: str) -> None:
-    if message.has_error():
-        total.fail(len(chunk.clients), message.error.reason or f"Flower error {message.error.code}")
-        return
+def _add(
+    total: RoundTotal, chunk: Chunk, message: Message, parameters: int, observe: str, longest: float | None
+) -> None:
+    asked = len(chunk.clients)
     try:
-        reply = TrainReply.of(*parts_of(message), parameters=parameters, observe=observe)
-    except FedPrivacyError as error:
-        total.fail(len(chunk.clients), str(error))
-        return
-    unknown = np.setdiff1d(reply.clients, chunk.clients)
-    if len(unknown) or len(np.unique(reply.clients)) != len(reply.clients):
-        total.fail(len(chunk.clients), "a node answered for clients that it was not asked for")
+        reply = accepted(message, chunk.clients, parameters, observe, longest)
+    except Rejected as error:
+        total.fail(error.kind, asked, str(error))
         return
     updates = reply.updates if observe == "sum" else add_in_order(torch.from_numpy(reply.updates)).numpy()
     total.updates += updates
     total.answered += len(reply.clients)
-    total.zeroed = (total.zeroed or 0) + reply.faults.zeroed
     total.refused += reply.refused
-    missing = len(chunk.clients) - len(reply.clients) - reply.refused
+    total.faults += reply.faults
+    missing = asked - len(reply.clients) - reply.refused - reply.faults.failed - reply.faults["dropped"]
     if missing > 0:
-        total.fail(missing, reply.faults.first or "the client did not answer")
+        total.fail("no_answer", missing, "the client did not answer")

@@ -25,10 +25,10 @@ from fedprivacy.data.on_nodes import for_server
 from fedprivacy.data.population import Population, population
 from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.errors import RunError
+from fedprivacy.faults import Faults
 from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
-from fedprivacy.protocol import Faults
 from fedprivacy.record import RunRecord, round_event
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
@@ -40,6 +40,7 @@ from server.home import Home, going_home
 from server.hosts import find_hosts
 from server.optimizers import server_optimizer
 from server.polling import PollingGrid
+from server.replies import longest
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation
 
@@ -52,10 +53,12 @@ class NodeView:
         states: The nodes' own state as arrays, for checkpoints.
         faults: What went wrong on the nodes in a round, which local trust keeps from the server. It
             serves the record, and ends a run in which every client failed.
+        retried: How many messages the engine has sent again so far, since a process died.
     """
 
     states: Callable[[], Mapping[str, NDArray[Any]]] = dict
     faults: Callable[[int], Faults] | None = None
+    retried: Callable[[], int] = int
 
 
 def make_app(
@@ -123,9 +126,10 @@ def _play(
     if checkpoint is not None:
         federation.restore(checkpoint.tensors)
     for number in range(len(record.rounds), record.plan.rounds):
-        began = time.perf_counter()
+        began, before = time.perf_counter(), view.retried()
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
+        total.faults += Faults({"retried": view.retried() - before})
         if record.plan.trust == "local":
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
@@ -137,6 +141,8 @@ def _play(
             zeroed=total.zeroed,
             failures=total.failed,
             refusals=total.refused,
+            faults=total.faults.told,
+            contributed=total.contributed,
             first_failure=total.first_failure,
             quality=quality,
             seconds=seconds,
@@ -151,17 +157,12 @@ def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
         RunError: if every client failed: what the server holds then is noise alone.
     """
     if view.faults is None:
-        return replace(total, zeroed=None)
+        return replace(total, known=False)
     faults = view.faults(number)
-    if faults.failed and faults.failed == total.answered:
-        total.fail(faults.failed, faults.first or "")
+    if faults.failed and faults.failed >= total.answered:
+        total.faults += faults
         raise RunError(total.nobody_answered(number))
-    return replace(
-        total,
-        zeroed=faults.zeroed,
-        failed=total.failed + faults.failed,
-        first_failure=total.first_failure or faults.first,
-    )
+    return replace(total, faults=total.faults + faults, noise_alone=faults.failed)
 
 
 def federation_of(
@@ -182,6 +183,7 @@ def federation_of(
     streams = streams_for(ledger.stated.noise, run_streams(scenario, people, model.code))
     module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
+    sizes = people.partition.sizes if ledger.sizes is None else ledger.sizes
     federation = Federation(
         grid=grid,
         hosts=find_hosts(grid, scenario.federation.hosts),
@@ -192,10 +194,9 @@ def federation_of(
         weights=weights,
         chunk_size=scenario.federation.chunk_size,
         observe=scenario.federation.observe,
-        denominator=_denominator(
-            scenario, ledger.plan, people.partition.sizes if ledger.sizes is None else ledger.sizes
-        ),
+        denominator=_denominator(scenario, ledger.plan, sizes),
         timeout=scenario.federation.timeout,
+        longest=longest(ledger.plan, len(weights), int(sizes.max(initial=1))),
     )
     return federation, module
 

@@ -45,6 +45,7 @@ class Federation:
         observe: "sum" or "each": what nodes reply with.
         denominator: What makes the mean update of a sum, whoever answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
+        longest: The norm that one client's part of a reply has at most (`server.replies.longest`), or None.
     """
 
     grid: Grid
@@ -58,6 +59,7 @@ class Federation:
     observe: str
     denominator: float
     timeout: float
+    longest: float | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -77,7 +79,9 @@ class Federation:
         asked = list(chunks(cohort, hosts=len(self.hosts), size=self.chunk_size))
         self.ledger.ask(cohort)
         replies = self._replies(number, asked)
-        total = aggregate(asked, replies, parameters=len(self.weights), observe=self.observe)
+        total = aggregate(
+            asked, replies, parameters=len(self.weights), observe=self.observe, longest=self.longest
+        )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
         released = add_central_noise(total.updates, self.plan, self.streams, number)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.faults import KINDS
 from fedprivacy.report import common, words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 from fedprivacy.report.redaction import operator_only, select
@@ -15,6 +17,8 @@ FIELDS = {
     "zeroed": "Updates that were not finite, set to zero",
     "failures": "Clients that failed",
     "first_failure": "What the first failing client said",
+    "faults": "What went wrong, by kind",
+    "contributed": "Clients in the sum with an update of their own",
     "refusals": "Clients that refused",
     "answered": "Clients that answered",
     "error": "Error",
@@ -48,7 +52,10 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         values = select(document, path)
         if not values or path == "command":
             continue
-        if "[]." in path:
+        if path == "estimate":
+            said = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
+            singles.append(("The mean updates", common.plain(said)))
+        elif "[]." in path:
             series.setdefault(path.rpartition(".")[0], []).append((field, values))
         else:
             singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
@@ -58,6 +65,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
     blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]
     blocks += [Text(words.COMMAND_CAUTION), Code(command)] if command else []
     blocks += [Facts(singles)] if singles else []
+    blocks += _faults(document)
     for parent, columns in series.items():
         blocks += _series(parent, columns, document)
     if elsewhere:
@@ -65,6 +73,17 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
             Details("Fields of this kind in the stored records, not shown here", [Items(elsewhere)])
         )
     return Section(common.OPERATOR_ID, "For the operator only", blocks, operator=True)
+
+
+def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
+    """What went wrong in all rounds, by kind and with what each means."""
+    total = Counter[str]()
+    for faults in select(document, "rounds[].faults"):
+        counts = faults.items() if isinstance(faults, Mapping) else ()
+        total.update({kind: count for kind, count in counts if isinstance(count, int)})
+    rows = [(kind.replace("_", " "), f"{count:,}", KINDS.get(kind, "")) for kind, count in total.items()]
+    caption = "What went wrong in all rounds. In clients, but for what was done again."
+    return [Table(caption, ("Kind", "Count", "Meaning"), rows, numeric=frozenset({1}))] if rows else []
 
 
 def label(field: str) -> str:
@@ -89,7 +108,7 @@ def _series(
         blocks.append(Table(caption, head, summary, numeric=frozenset({1, 2, 3, 4})))
     paths = [f"{parent}.{field}" for field, _ in columns]
     rows = [
-        (name, *(", ".join(map(common.plain, select(one, path))) or "—" for path in paths))
+        (name, *(", ".join(map(_plain, select(one, path))) or "—" for path in paths))
         for name, one in _elements(parent, document)
     ]
     table = common.sampled(
@@ -97,6 +116,10 @@ def _series(
     )
     blocks.append(Details(f"Every {element}", [table]))
     return blocks
+
+
+def _plain(value: Any) -> str:
+    return common.flat(value) or "none" if isinstance(value, Mapping) else common.plain(value)
 
 
 def _elements(parent: str, document: Mapping[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:

@@ -21,6 +21,9 @@ ALWAYS_OPERATOR_ONLY = (
     "rounds[].failures",
     "rounds[].refusals",
     "rounds[].first_failure",
+    "rounds[].faults",
+    "rounds[].contributed",
+    "estimate",
 )
 
 MOST_PATHS = 200  # the whole document is gone through for each

@@ -120,6 +120,19 @@ class Federation(Section):
         le=10**7,
         description="The seconds after which clients that have not answered in a round count as failed.",
     )
+    client_timeout: float | None = Field(
+        None,
+        gt=0,
+        le=10**7,
+        description="The seconds after which a worker process is stopped; a client that takes as long alone "
+        "is late, such as 60.0.",
+    )
+    dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="The probability that a client that is asked does not answer, by a coin, such as 0.1.",
+    )
 
 
 class Evaluation(Section):

@@ -7,6 +7,7 @@ from typing import Any
 from flwr.clientapp import ClientApp
 
 from clients.app import make_app
+from clients.crew import Crew
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
@@ -31,4 +32,5 @@ def fleet_app(text: str, plan: Any, noise_key: str, allow_code: bool) -> ClientA
             "a worker has read other data, or other code of the model, than the command: files have to be "
             "the same, under the same path, on every machine."
         )
-    return make_app(fleet)
+    # Where clients have a time, a process of the worker's own trains them, which can be stopped.
+    return make_app(fleet, crew=None if fleet.client_timeout is None else Crew())

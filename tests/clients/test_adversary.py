@@ -69,7 +69,7 @@ def test_an_ascending_participant_uploads_its_ascent_and_others_are_left_alone(
     make_scenario, trial, observe
 ) -> None:
     ascent, boost, targets = Ascent(level=2.0), CLIENTS / SERVER_RATE, np.array([5, 9])
-    options = ("privacy.trust=none", f"federation.observe={observe}")
+    options = ("privacy={trust='none'}", f"federation.observe={observe}")
     played, mod, seen, wire = attacked(make_scenario, trial, *options, ascent=ascent, boost=boost)
     start = played.federation.model.copy()
     mod.climbing = targets
@@ -99,6 +99,18 @@ def test_an_ascending_participant_uploads_its_ascent_and_others_are_left_alone(
     assert np.array_equal(sight.sent.numpy(), attacked_model)
     assert sight.update.numpy() == pytest.approx(others * SERVER_RATE / CLIENTS, abs=1e-5)
     assert np.array_equal(sight.targets, targets)
+
+
+def test_an_ascent_beyond_what_the_server_takes_is_scaled_down_to_it(make_scenario, trial) -> None:
+    ascent = Ascent(level=2.0)
+    for most, rejected in ((None, 1), (1.0, 0)):
+        played, mod, _, wire = attacked(
+            make_scenario, trial, "privacy.trust=none", ascent=ascent, boost=float(CLIENTS)
+        )
+        mod.climbing, mod.most = np.array([5, 9]), most
+        _, total = played.federation.round(0)
+        assert total.faults.told == ({"reply_too_large": 1} if rejected else {})
+        assert (np.linalg.norm(wire.updates[ATTACKER]) > 1 + 1e-9) == bool(rejected)
 
 
 def test_a_round_in_which_its_own_client_failed_is_not_taken_for_an_observation(make_scenario, trial) -> None:
@@ -139,6 +151,6 @@ def test_a_spent_attacker_still_uploads_its_ascent(make_scenario, trial) -> None
     played.ledger.participations[:] = 0
     mod.climbing = np.array([3])
     _, total = played.federation.round(1)
-    assert total.refused >= CLIENTS - 1
+    assert (total.refused, total.answered, total.failed) == (CLIENTS - 1, 1, 0)
     assert np.abs(wire.updates[ATTACKER]).max() > 0
     assert all((wire.updates[client] == 0).all() for client in range(CLIENTS) if client != ATTACKER)

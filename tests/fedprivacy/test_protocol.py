@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.faults import Faults
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan import Plan
-from fedprivacy.protocol import Faults, TrainReply, TrainRequest
+from fedprivacy.protocol import TrainReply, TrainRequest
 from fedprivacy.sampling import AllSampling
 
 PLAN = Plan("central", "client", "replace-one", 10, 2, AllSampling(), Gaussian(1.0, 1.0), 1e-3)
@@ -53,6 +54,8 @@ def test_replies_of_the_wrong_shape_are_errors(updates: np.ndarray, observe: str
 
 
 def test_a_reply_survives_its_parts() -> None:
-    reply = TrainReply(np.ones(4), np.arange(3), 2, Faults(1, 1, "client 5: broken"))
+    reply = TrainReply(
+        np.ones(4), np.arange(3), 2, Faults({"not_finite": 1, "raised": 1}, "client 5: broken")
+    )
     again = TrainReply.of(*reply.parts(), parameters=4, observe="sum")
-    assert (again.refused, again.faults) == (2, Faults(1, 1, "client 5: broken"))
+    assert (again.refused, again.faults) == (2, Faults({"not_finite": 1, "raised": 1}, "client 5: broken"))

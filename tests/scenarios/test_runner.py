@@ -69,7 +69,8 @@ def test_the_saved_scenario_is_complete_and_gives_the_same_run(make_scenario, tm
     saved = Path(first["path"]) / "scenario.toml"
     stored = tomllib.loads(saved.read_text())
     assert stored["training"]["epochs"] == 1
-    assert stored["federation"] == {"hosts": 1, "chunk_size": 5, "observe": "sum", "timeout": 3600.0}
+    federation = {"hosts": 1, "chunk_size": 5, "observe": "sum", "timeout": 3600.0, "dropout": 0.0}
+    assert stored["federation"] == federation
     second = run(Scenario.read(saved), tmp_path, report=False)
     assert np.array_equal(weights(first["path"]), weights(second["path"]))
 
@@ -469,6 +470,7 @@ def test_faults_under_local_trust_are_counted_for_the_operator(
     monkeypatch.setattr("scenarios.runner.population", lambda options: broken)
     for event in run(asked, tmp_path, report=False)["rounds"]:
         assert (event["zeroed"], event["failures"]) == (1, 1)
+        assert (event["faults"], event["contributed"]) == ({"raised": 1, "not_finite": 1}, 10)
         assert "client 5" in event["first_failure"]
 
 

@@ -704,12 +704,15 @@ def test_operator_only_fields_stand_in_their_section_alone() -> None:
     document = run_document(20)
     for index, entry in enumerate(document["rounds"]):
         entry.update(cohort=987_000 + index, failures=876_001, first_failure="weights of client 17 exploded")
+        entry.update(faults={"late": 43_210}, contributed=654_321)
     document.update(error="ValueError: label 3 of client 17", status="failed")
+    document["estimate"] = {"unbiased": False, "share": 0.5, "words": "Half of them are missing."}
     document["operator_only"] = ["performance.clients_per_second"]  # the others are so by nature
     document["performance"]["clients_per_second"] = 765_432.0
     shown = Page(report.render(document))
     apart, claims = shown.text("operator-only"), shown.text("main", without="operator-only")
-    for value in ("987,0", "876,001", "exploded", "label 3 of client 17", "765,432"):
+    found = ("987,0", "876,001", "exploded", "label 3 of client 17", "765,432", "late 864,200", "late 43,210")
+    for value in (*found, "654,321", "Half of them are missing."):
         assert value in apart
         assert value not in claims
     assert "outside every claim that this page makes for participants and outsiders" in apart

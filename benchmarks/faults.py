@@ -1,0 +1,360 @@
+"""Plays every fault of clients and nodes on each engine, and writes the table of docs/faults.md.
+
+    python -m benchmarks.faults                        # prints the table
+    python -m benchmarks.faults --write docs/faults.md # and writes it there, between its marks
+
+Each fault is real: a model that raises, hangs or kills its process where a client's data says so
+(`benchmarks.faulty`), a client that drops out, a node that lies. Each is played in a process of its own,
+under central and under local trust, beside a run without it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from flwr.app import Array, ArrayRecord, Context, Message
+from flwr.clientapp.typing import ClientAppCallable
+
+from benchmarks.faulty import TRIGGER
+from clients.app import faults_of, make_app
+from clients.fleet import Fleet
+from fedprivacy.data.population import population
+from fedprivacy.record import RunRecord
+from fedprivacy.runs import RunDirectory
+from fedprivacy.scenario import Scenario
+from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.launch import Engine
+from scenarios.runner import resume, run
+from server.app import NodeView, serve
+
+CLIENTS, BAD = 40, 3
+PATIENCE = 300.0  # seconds that a play may take
+BEGIN, END = "<!-- the table, by python -m benchmarks.faults -->", "<!-- end of the table -->"
+TEXT = """
+name = "faulty"
+seed = 1
+[data]
+name = "npz"
+path = "{folder}/records.npz"
+partition = "by-user"
+[model]
+name = "code"
+factory = "benchmarks.faulty:make"
+options = {{ harm = "{harm}", mark = "{folder}/mark" }}
+[training]
+learning_rate = 0.5
+[server]
+rounds = 2
+[sampling]
+name = "all"
+[privacy]
+trust = "{trust}"
+clipping_norm = 1.0
+noise_multiplier = 1.0
+delta = 1e-3
+[federation]
+chunk_size = 20
+"""
+TRUSTS = ("central", "local")
+Play = Callable[[Scenario, Path], object]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong.
+
+    Args:
+        name: In words.
+        harm: What the model does with the record of one client (`benchmarks.faulty.HARM`), or None.
+        overrides: What else the scenario says.
+        lie: What one of two messages of a node says instead of its honest reply, or None.
+        holds: Whether nobody may be there to end it: then it is waited for a few seconds only.
+    """
+
+    name: str
+    harm: str | None = None
+    overrides: Sequence[str] = ()
+    lie: Callable[[Message], None] | None = None
+    holds: bool = False
+
+
+def _changed(reply: Message, **changed: Callable[[Any], Any]) -> None:
+    arrays = {name: array.numpy() for name, array in reply.content.array_records["arrays"].items()}
+    told = {name: changed.get(name, lambda array: array)(array) for name, array in arrays.items()}
+    reply.content.array_records["arrays"] = ArrayRecord({name: Array(array) for name, array in told.items()})
+
+
+def _fails(reply: Message) -> None:
+    raise RuntimeError("the node is on fire")
+
+
+WAIT = "federation.client_timeout=2.0"
+FAULTS = (
+    Fault("a client raises an error", "raise"),
+    Fault("a client's numbers have a wrong shape", "wrong-shape"),
+    Fault("a client's update is NaN", "nan"),
+    Fault("a client's update is infinite", "infinite"),
+    Fault("a client's update is too large", "huge"),
+    Fault("a client is slow, but in time", "slow", (WAIT,)),
+    Fault("a client hangs; `client_timeout` is set", "hang", (WAIT,)),
+    Fault("a client hangs; only `timeout` is set", "hang", ("federation.timeout=2.0",), holds=True),
+    Fault("a client kills its process once", "kill-once"),
+    Fault("a client kills its process each time", "kill"),
+    Fault("a client kills its process; `client_timeout` is set", "kill", (WAIT,)),
+    *(
+        Fault(f"clients drop out at {rate:.0%}", None, (f"federation.dropout={rate}", "server.rounds=10"))
+        for rate in (0.0, 0.1, 0.3, 0.5)
+    ),
+    Fault("a node fails", lie=_fails),
+    Fault("a node's sum is NaN", lie=partial(_changed, updates=lambda sums: sums * np.nan)),
+    Fault("a node's sum has a wrong shape", lie=partial(_changed, updates=lambda sums: sums[:-1])),
+    Fault("a node's sum is too large", lie=partial(_changed, updates=lambda sums: sums + 1e6)),
+    Fault("a node answers for other clients", lie=partial(_changed, clients=lambda ids: ids + 1)),
+)
+
+
+def _on(engine: str, workers: int, scenario: Scenario, out: Path) -> object:
+    return run(scenario, out, allow_code=True, report=False, engine=Engine(engine, workers))
+
+
+ENGINES: dict[str, Play] = {
+    "embedded, 1 worker": partial(_on, "embedded", 1),
+    "embedded, 2 workers": partial(_on, "embedded", 2),
+}
+if find_spec("ray"):
+    ENGINES["ray, 2 workers"] = partial(_on, "ray", 2)
+LYING = "embedded, 1 worker"  # a reply is looked at by the server alone, whatever brought it
+
+
+def _lying(scenario: Scenario, out: Path, lie: Callable[[Message], None]) -> object:
+    """A run whose node lies in its first message of each round."""
+
+    def mod(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        reply = call_next(message, context)
+        if message.metadata.message_type == "train" and message.metadata.group_id.endswith("/0"):
+            lie(reply)
+        return reply
+
+    fleet = Fleet.of(scenario, population(scenario.data), allow_code=True)
+    grid = EmbeddedGrid(make_app(fleet, [mod]), [{}])
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+    record = RunRecord(scenario, fleet.plan, directory, noise_key=fleet.streams.run)
+    view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+    serve(grid, record, fleet.people, fleet.model, view=view)
+    return record
+
+
+@dataclass
+class Seen:
+    """What became of a run.
+
+    Args:
+        document: Its record.
+        ended: How it ended, in words.
+    """
+
+    document: Mapping[str, Any]
+    ended: str
+
+
+@dataclass
+class Row:
+    """What is seen of one fault on one engine.
+
+    Args:
+        fault: Its name.
+        engine: Where it was played.
+        seen: By trust model.
+        epsilons: Of the runs without it, by trust model and observer.
+    """
+
+    fault: str
+    engine: str
+    seen: dict[str, Seen] = field(default_factory=dict)
+    epsilons: dict[str, dict[str, float | None]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> tuple[str, str, str, str, str, str]:
+        """The row of the table."""
+        counted, mean = self._both(_counted), self._both(_estimate)
+        return self.fault, self.engine, counted, self._both(lambda s: s.ended), mean, self.guarantee
+
+    @property
+    def guarantee(self) -> str:
+        """Whether what is claimed with the fault is what is claimed without it, or less."""
+        found = {trust: self._claims(trust) for trust in self.seen}
+        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
+
+    def _claims(self, trust: str) -> str:
+        now, before = _epsilons(self.seen[trust].document), self.epsilons[trust]
+        if now == before:
+            return "the same"
+        for who, epsilon in now.items():
+            was = before[who]
+            if epsilon is not None and (was is None or epsilon < was - 1e-9):
+                return f"WRONG: {who} {epsilon:.4g}, without the fault {was}"
+        return "; ".join(
+            f"{who} {_number(before[who])} becomes {_number(epsilon)}"
+            for who, epsilon in now.items()
+            if epsilon != before[who]
+        )
+
+    def _both(self, said: Callable[[Seen], str]) -> str:
+        found = {trust: said(seen) for trust, seen in self.seen.items()}
+        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
+
+
+def _by_trust(found: Mapping[str, str]) -> str:
+    return "; ".join(f"{trust}: {said}" for trust, said in found.items())
+
+
+def _number(epsilon: float | None) -> str:
+    return "none" if epsilon is None else f"{epsilon:.3g}"
+
+
+def _counted(seen: Seen) -> str:
+    total = Counter[str]()
+    for event in seen.document["rounds"]:
+        total.update(event["faults"])
+    rounds = len(seen.document["rounds"])
+    if not rounds:
+        return "no round was finished"
+    told = ", ".join(f"`{kind}` {count / rounds:g}" for kind, count in total.items())
+    return f"{told} a round" if told else "nothing"
+
+
+def _estimate(seen: Seen) -> str:
+    found = seen.document["estimate"]
+    if not seen.document["rounds"]:
+        return "—"
+    if found["unbiased"]:
+        return "unbiased"
+    coin = "by a coin" in found["words"]
+    return f"{found['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
+
+
+def _epsilons(document: Mapping[str, Any]) -> dict[str, float | None]:
+    return {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
+
+
+def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None) -> list[Row]:
+    """Plays faults on engines, those of nodes on one.
+
+    Args:
+        faults: Which.
+        engines: Names from `ENGINES`; None: all.
+    """
+    found = []
+    _import_all()
+    for fault in faults:
+        for engine in engines or tuple(ENGINES):
+            if fault.lie is not None and engine != LYING:
+                continue
+            row = Row(fault.name, engine)
+            for trust in TRUSTS:
+                row.seen[trust] = played(fault, engine, trust)
+                row.epsilons[trust] = _without(trust, 10 if "server.rounds=10" in fault.overrides else 2)
+            found.append(row)
+    return found
+
+
+@cache
+def _without(trust: str, rounds: int) -> dict[str, float | None]:
+    """What is claimed of a run in which nothing goes wrong."""
+    return _epsilons(played(Fault("none", None, (f"server.rounds={rounds}",)), LYING, trust).document)
+
+
+def played(fault: Fault, engine: str, trust: str) -> Seen:
+    """A run with a fault, in a process of its own."""
+    play = ENGINES[engine] if fault.lie is None else partial(_lying, lie=fault.lie)
+    with tempfile.TemporaryDirectory() as folder:
+        _write_records(Path(folder), bad=fault.harm is not None)
+        text = TEXT.format(folder=folder, harm=fault.harm or "raise", trust=trust)
+        scenario, out = Scenario.from_text(text, overrides=fault.overrides), Path(folder, "runs")
+        code = _in_a_process(lambda: play(scenario, out), 20.0 if fault.holds else PATIENCE)
+        if not out.exists():
+            raise RuntimeError(f"{fault.name} on {engine}: the engine was not up in time")
+        (path,) = out.iterdir()
+        ended = "yes"
+        if code is None:
+            ended = "no: held until somebody ends it"
+        elif code < 0:
+            again = _in_a_process(lambda: resume(path, allow_code=True), PATIENCE)
+            ended = "no: the run died with it, `--resume` " + ("went on" if again == 0 else "dies again")
+        elif code:
+            ended = "no: " + json.loads((path / "run.json").read_text())["error"]
+        return Seen(json.loads((path / "run.json").read_text()), ended)
+
+
+def _in_a_process(work: Callable[[], object], seconds: float) -> int | None:
+    """The exit code of a forked process; below 0 if it was killed, None if it did not end."""
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(seconds)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return None
+    return process.exitcode
+
+
+def _import_all() -> None:
+    """What the first training of a model by code imports takes seconds: once, and not in each process."""
+    with tempfile.TemporaryDirectory() as folder:
+        _write_records(Path(folder), bad=False)
+        Fleet.of(Scenario.from_text(TEXT.format(folder=folder, harm="raise", trust="local")), allow_code=True)
+
+
+def _write_records(folder: Path, *, bad: bool) -> None:
+    """Forty clients of two records; of one of them the first sets the model off."""
+    stream = np.random.default_rng(0)
+    x = stream.normal(size=(2 * CLIENTS, 4)).astype(np.float32)
+    held_out = stream.normal(size=(20, 4)).astype(np.float32)
+    if bad:
+        x[2 * BAD, 0] = TRIGGER
+    np.savez(
+        folder / "records.npz",
+        x_train=x,
+        y_train=np.arange(2 * CLIENTS) % 2,
+        user_train=np.repeat(np.arange(CLIENTS), 2),
+        x_test=held_out,
+        y_test=np.arange(20) % 2,
+    )
+
+
+def table(found: Sequence[Row]) -> str:
+    """The table, in Markdown."""
+    head = ("fault", "engine", "the record counts", "the round ends", "the mean update", "the guarantee")
+    lines = [head, tuple("---" for _ in head), *(row.cells for row in found)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(
+    write: Annotated[Path | None, typer.Option(help="The page whose table is replaced.")] = None,
+    engine: Annotated[list[str] | None, typer.Option(help="An engine; all without.")] = None,
+) -> None:
+    """Plays every fault on each engine."""
+    found = []
+    for fault in FAULTS:
+        found += rows([fault], engine)
+        print(table(found[-1:]).splitlines()[-1] if found else "", flush=True)
+    said = table(found)
+    if write is not None:
+        before, _, rest = write.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        write.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

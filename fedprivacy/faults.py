@@ -1,0 +1,113 @@
+"""What goes wrong with clients and nodes, by kind: one place that names the kinds.
+
+It depends on clients' data, and no noise hides it: operator-only. Under local trust the server is the
+adversary, and what goes wrong on a node stays there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Counted on a node, in clients; the last in pieces of clients, or messages.
+ON_NODES = {
+    "raised": "training raised an error",
+    "worker_died": "the process that trained them died, twice, and again with each of them alone",
+    "late": "still training, also alone, when federation.client_timeout (else timeout) was over",
+    "not_finite": "the update was not finite: zero was answered for it",
+    "dropped": "dropped out, by federation.dropout",
+    "retried": "pieces done again since their process had died",
+}
+# Counted by the server, in clients of the node's message.
+OF_REPLIES = {
+    "no_answer": "no answer from the node, or none in federation.timeout",
+    "node_error": "an error instead of the node's answer: it failed, refused or is gone",
+    "reply_shape": "the node's reply had not the parts or shapes that were asked for",
+    "reply_clients": "the node's reply named or counted other clients than were asked",
+    "reply_not_finite": "the node's sum was not finite",
+    "reply_too_large": "the node's sum was longer than that of clipped updates can be",
+}
+KINDS = {**ON_NODES, **OF_REPLIES}
+# Those whose clients have failed; under local trust such a client answers with noise alone.
+FAILED = ("raised", "worker_died", "late", *OF_REPLIES)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why one client failed.
+
+    Args:
+        kind: One of `FAILED`.
+        reason: In words; it may depend on the client's data.
+    """
+
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What went wrong, counted.
+
+    Args:
+        counts: How many of each kind; those of which there are none may be left out.
+        first: Why the first of those that failed did.
+
+    >>> (Faults({"late": 2}) + Faults({"late": 1, "raised": 1}, "client 3: no room")).told
+    {'raised': 1, 'late': 3}
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    first: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError: there is no such kind."""
+        unknown = self.counts.keys() - KINDS.keys()
+        if unknown:
+            raise ValueError(f"no kinds of faults: {sorted(unknown)}")
+        object.__setattr__(self, "counts", {k: self.counts[k] for k in KINDS if self.counts.get(k)})
+
+    def __add__(self, other: Faults) -> Faults:
+        return Faults({k: self[k] + other[k] for k in KINDS}, self.first or other.first)
+
+    def __sub__(self, other: Faults) -> Faults:
+        """What has come since `other`, to be added to it."""
+        return Faults({k: self[k] - other[k] for k in KINDS}, None if other.first else self.first)
+
+    def __getitem__(self, kind: str) -> int:
+        return self.counts.get(kind, 0)
+
+    @property
+    def told(self) -> dict[str, int]:
+        """The counts of which there are any, for a record."""
+        return dict(self.counts)
+
+    @property
+    def zeroed(self) -> int:
+        """How many clients had an update that was not finite and answered with zero instead."""
+        return self["not_finite"]
+
+    @property
+    def failed(self) -> int:
+        """How many clients failed."""
+        return sum(self[kind] for kind in FAILED)
+
+    def values(self) -> dict[str, Any]:
+        """What a node counts, as scalars by name."""
+        return {**{kind: self[kind] for kind in ON_NODES}, "first": self.first or ""}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Faults:
+        """What `values` took apart.
+
+        Raises:
+            KeyError, TypeError, ValueError: these are no such values.
+        """
+        counts = {kind: int(values[kind]) for kind in ON_NODES}
+        if min(counts.values()) < 0:
+            raise ValueError(f"counts below 0: {counts}")
+        return cls(counts, str(values["first"]) or None)
+
+
+NO_FAULTS = Faults()
