@@ -51,8 +51,8 @@ Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (
 AnyEngine = Annotated[
     str,
     typer.Option(
-        help="Where the Flower apps run: embedded (in this process), or ray (Ray actors: its ports are open to "
-        "the network, without a password; see docs/engines.md). The numbers are the same."
+        help="Where the Flower apps run: embedded (in this process), or ray (Ray actors: its ports are open "
+        "to the network, without a password; see docs/engines.md). The numbers are the same."
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]

@@ -169,11 +169,11 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
             f"--gpus-per-worker {engine.gpus_per_worker:g}: a share of a GPU goes with training.device = "
             f'"cuda", and with it alone; here it is "{fleet.device}".'
         )
-    print(OPEN_PORTS, file=sys.stderr)
     make_app = partial(
         fleet_app, scenario.to_toml(), fleet.plan.to_json(), fleet.streams.run, allow_code=allow_code
     )
     with cluster(engine.workers, engine.gpus_per_worker, engine.ray_address) as room:
+        print(OPEN_PORTS, file=sys.stderr)
         from scenarios.engines.ray_grid import RayGrid
         from scenarios.engines.ray_workers import Workers
 

@@ -7,9 +7,11 @@ import math
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from fedprivacy.errors import InputError, RunError
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
+    "RAY_BACKEND_LOG_LEVEL": "error",
 }
 _LONGEST_PATH = 40  # of our folder: Ray's sockets lie deep in it, and their paths may have 107 letters
 
@@ -59,6 +61,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
         InputError: if nothing answers at `address`, or the cluster has no such CPUs or GPUs.
         RunError: if Ray does not start.
     """
+    _check_address(address)
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     hook = sys.excepthook
@@ -77,7 +80,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
         with _signals_kept():
             ray.shutdown()
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
 def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, folder: str | None) -> None:
@@ -101,11 +104,27 @@ def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, f
             num_gpus=None if gpus_per_worker else 0,  # None: those that there are
             include_dashboard=False,
             _node_ip_address="127.0.0.1",
-            _temp_dir=folder,
+            _temp_dir=os.path.join(folder or "", "r"),
             **quiet,
         )
     except (ConnectionError, RuntimeError, TimeoutError, OSError) as error:
         raise RunError(f"Ray does not start here: {type(error).__name__}: {error}") from error
+
+
+def _check_address(address: str | None) -> None:
+    """Ray itself tries for minutes."""
+    if address is None or address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        if not port.isdigit() or "/" in host:
+            raise ValueError("it is not HOST:PORT")
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError, ValueError) as error:
+        raise InputError(
+            f"--ray-address {address}: no Ray cluster there ({error}). Start one with `ray start --head`, or "
+            "leave the option out."
+        ) from error
 
 
 def _slots(resources: dict[str, float], workers: int, gpus_per_worker: float) -> Cluster:
@@ -123,13 +142,22 @@ def _slots(resources: dict[str, float], workers: int, gpus_per_worker: float) ->
 
 
 def _folder() -> str:
-    """A folder of our own for Ray's sockets and logs, which nobody else can read."""
+    """A folder that nobody else can read; Ray's own in it is open to all, since Ray makes it so."""
     for base in (tempfile.gettempdir(), "/tmp"):
         folder = tempfile.mkdtemp(prefix="fp-ray-", dir=base)
         if len(folder) <= _LONGEST_PATH:
             return folder
         os.rmdir(folder)
     raise RunError(f"Ray does not start here: {tempfile.gettempdir()} is too long a path for its sockets.")
+
+
+def _remove(folder: str) -> None:
+    """Ray's last processes may write a word to their logs while they end."""
+    until = time.monotonic() + 5
+    shutil.rmtree(folder, ignore_errors=True)
+    while os.path.exists(folder) and time.monotonic() < until:
+        time.sleep(0.1)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -56,6 +56,11 @@ class SimulatedGrid(Grid):
         self._ready: dict[str, Message] = {}
 
     @property
+    def retried(self) -> int:
+        """How many messages were tried again so far, since whoever had them died."""
+        return 0
+
+    @property
     def run(self) -> Run:
         """The run of this grid (a copy)."""
         return copy.copy(self._run)
