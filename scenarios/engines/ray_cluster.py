@@ -104,7 +104,7 @@ def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, f
             num_gpus=None if gpus_per_worker else 0,  # None: those that there are
             include_dashboard=False,
             _node_ip_address="127.0.0.1",
-            _temp_dir=folder,
+            _temp_dir=os.path.join(folder or "", "r"),
             **quiet,
         )
     except (ConnectionError, RuntimeError, TimeoutError, OSError) as error:
@@ -142,7 +142,7 @@ def _slots(resources: dict[str, float], workers: int, gpus_per_worker: float) ->
 
 
 def _folder() -> str:
-    """A folder of our own for Ray's sockets and logs, which nobody else can read."""
+    """A folder that nobody else can read; Ray's own in it is open to all, since Ray makes it so."""
     for base in (tempfile.gettempdir(), "/tmp"):
         folder = tempfile.mkdtemp(prefix="fp-ray-", dir=base)
         if len(folder) <= _LONGEST_PATH:

@@ -149,6 +149,12 @@ def test_a_grid_and_its_workers_merge_together_or_not_at_all(ray_room: Cluster) 
         RayGrid(Workers(ray_room, dying_app), [{}], merge=merged)
 
 
+def test_nobody_else_can_read_what_ray_writes(ray_room: Cluster) -> None:
+    folder = Path(ray._private.worker._global_node.get_temp_dir_path()).parent
+    assert folder.name.startswith("fp-ray-")
+    assert folder.stat().st_mode & 0o077 == 0
+
+
 def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
     embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path
 ) -> None:
