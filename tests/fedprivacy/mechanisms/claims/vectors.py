@@ -168,7 +168,7 @@ class PublicPart:
 class SQKRClaim(VectorClaim):
     """Given what client and server share, a message is one word of b bits: finite, and read back here."""
 
-    instances = (SQKR(NORM, 0.5), SQKR(NORM, 2.0), SQKR(NORM, 5.0))
+    instances = (SQKR(NORM, 0.5), SQKR(NORM, 5.0))
     no_oracle = (
         "The paper spreads an update by Kashin's representation, ours by a rotation whose coordinates are cut: "
         "another error, of which nobody else has code or figures."
