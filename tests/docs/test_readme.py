@@ -2,7 +2,8 @@
 
 The commands of the `sh` blocks run in the order of the page, in one new folder, in bash. By rule:
 
-- `NOT_RUN` install software, change the reader's shell or run all of it. That what they name exists is checked.
+- `NOT_RUN` install software, change the reader's shell, run all of it, or start a cluster or a federation, as tests of
+  these engines do. That what they name exists is checked.
 - `SHORTER` are run with options after them that make them quick, and change nothing else.
 
 A `text` block is what the command above it prints; `...` in it stands for anything.
@@ -26,6 +27,10 @@ NOT_RUN = (
     ". .venv/bin/activate",
     "fedprivacy --install-completion",
     "pip install -c constraints.txt -e '.[ray]'",
+    "fedprivacy run digits --engine ray --workers 2",
+    "fedprivacy federation up --nodes 3 --tls",
+    "fedprivacy run digits --engine superlink --set server.rounds=2",
+    "fedprivacy federation down",
     "export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1",
     "flwr run . --stream",
 )
@@ -100,7 +105,10 @@ def test_what_is_not_run_exists() -> None:
         "docs/attacks.md",
         "docs/units.md",
         "docs/speed.md",
-        "docs/deployment.md",
+        *(
+            f"docs/{name}.md"
+            for name in ("deployment", "engines", "faults", "nodes", "resume", "scale", "security")
+        ),
     ],
 )
 def test_every_link_and_picture_leads_somewhere(page: str) -> None:

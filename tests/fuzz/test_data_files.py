@@ -76,7 +76,7 @@ def test_broken_data_files_end_in_our_errors(tmp_path: Path) -> None:
             assert len(npz.array(str(file), name)) in (found.records, found.test_records)
         npz.unusable_columns(str(file))
 
-    @fuzz(300)
+    @fuzz(200)
     @given(broken_npz())
     def each(data: bytes) -> None:
         file.write_bytes(data)

@@ -106,7 +106,7 @@ def test_clients_answer_broken_requests_or_refuse_them(make_scenario) -> None:
         assert np.isfinite(reply.updates).all()
         return reply
 
-    @fuzz(500)
+    @fuzz(300)
     @given(broken_message(*whole))
     def each(message: Message) -> None:
         tally.read(serve, message)
@@ -124,7 +124,7 @@ def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
     def serve(message: Message) -> Any:
         return who.answer(AskRequest.of(*clients_messages.parts_of(message)), who.fresh(), [0])
 
-    @fuzz(250)
+    @fuzz(200)
     @given(broken_message(*whole))
     def each(message: Message) -> None:
         tally.read(serve, message)
@@ -197,7 +197,7 @@ def test_broken_arrays_are_refused_or_as_large_as_their_bytes() -> None:
         assert not found.dtype.hasobject
         return found
 
-    @fuzz(500)
+    @fuzz(300)
     @given(some.one_of(*(broken_npy(bytes_of(array)) for array in arrays)))
     def each(data: bytes) -> None:
         tally.read(read, data)

@@ -123,7 +123,7 @@ def small_statistics() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "examples"), [("run", 250), ("statistics", 150), ("compare", 150), ("replay", 100)]
+    ("kind", "examples"), [("run", 150), ("statistics", 100), ("compare", 80), ("replay", 70)]
 )
 def test_broken_documents_end_in_our_errors(folders: dict[str, Path], kind: str, examples: int) -> None:
     folder, tally = folders[kind], Tally()
@@ -210,7 +210,7 @@ def test_broken_runs_are_not_gone_on_with(
 
     restore()
 
-    @fuzz(300)
+    @fuzz(200)
     @given(some.data())
     def each(data: some.DataObject) -> None:
         for part, content in whole.items():
@@ -254,7 +254,7 @@ def test_broken_checkpoint_files_are_passed_over(tmp_path: Path) -> None:
     def read() -> Any:
         return directory.load_checkpoint()
 
-    @fuzz(300)
+    @fuzz(200)
     @given(
         some.one_of(
             broken_bytes(whole),
@@ -269,7 +269,7 @@ def test_broken_checkpoint_files_are_passed_over(tmp_path: Path) -> None:
 
     with bounded():
         each()
-    assert (tally.examples, tally.refused) == (300, 0)
+    assert (tally.examples, tally.refused) == (200, 0)
 
 
 def test_broken_accounts_and_events_end_in_our_errors(tmp_path: Path) -> None:
