@@ -36,7 +36,7 @@ NOT_SHOWN = (
     "are not shown to the observer"
 )
 HIDDEN = (
-    "the fields marked operator-only, which the simulation sees on the nodes, are not shown to the observer"
+    "the fields marked operator-only, which whoever runs this sees, are not shown to the observer"
 )
 HANDED = (
     "whoever submits the run is honest about the plan: each client clips, draws its own noise and counts its "
