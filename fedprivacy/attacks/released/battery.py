@@ -1,4 +1,4 @@
-"""All attacks on released models: fitted once on the references, then run on one target model after another."""
+"""All attacks on released models: prepared once on the references, then run on one target after another."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ class Battery:
 
         Args:
             weights: Of the target, shape (parameters,).
-            members: Whether each judged record is a member, shape (targets,); read on the calibration half only.
+            members: Whether each judged record is a member, shape (targets,); read on the calibration half
+                only.
             calibration: Whether it is in the calibration half, shape (targets,).
             places: Where the judged records stand in the pool, shape (targets,); None: all of it.
 
@@ -172,36 +173,23 @@ class _Case:
 
     @cached_property
     def _own(self) -> tuple[Signals, Signals]:
-        """The target's confidences in the judged records and in z."""
-        module, weights = self._battery.module, self._weights[None]
+        """The target's confidences in the whole pool, shape (pool,), and in z, shape (population,)."""
+        battery, weights = self._battery, self._weights[None]
         return (
-            confidences(module, weights, self._x, self._y)[0],
-            confidences(module, weights, *self._battery.population)[0],
+            confidences(battery.module, weights, battery.x, battery.y)[0],
+            confidences(battery.module, weights, *battery.population)[0],
         )
 
     def _lira(self, variance: Variance, offline: bool) -> Signals:
-        told, members = self._compared
-        return lira(self._own[0], told, members, variance=variance, offline=offline)
+        told, members = self._battery.asked[0], self._battery.references.members
+        return lira(self._own[0], told, members, variance=variance, offline=offline)[self._places]
 
     def _rmia(self, offline: bool) -> Signals:
-        battery, (told, members) = self._battery, self._compared
-        own, others = self._own
-        return rmia(
-            own,
-            told,
-            members,
-            others,
-            battery.asked[1],
-            gamma=battery.gamma,
-            offline=offline,
-            a=battery.offline_a,
-        )
-
-    @property
-    def _compared(self) -> tuple[Signals, Flags]:
-        """What references say of the judged records, and which of these they were trained on."""
-        battery = self._battery
-        return battery.asked[0][:, self._places], battery.references.members[:, self._places]
+        battery, (own, others) = self._battery, self._own
+        told, others_told = battery.asked
+        members, gamma, a = battery.references.members, battery.gamma, battery.offline_a
+        scores = rmia(own, told, members, others, others_told, gamma=gamma, offline=offline, a=a)
+        return scores[self._places]
 
     def _network(self, gradients: bool) -> Signals:
         battery = self._battery

@@ -1,8 +1,9 @@
-"""LiRA, the likelihood ratio attack (Carlini et al. 2022, "Membership Inference Attacks From First Principles").
+"""LiRA, the likelihood ratio attack of Carlini et al. 2022 on the released model.
 
-The confidence of a record is taken for normal, with one mean and deviation over models that were trained on it and
-another over models that were not. The score is the log-likelihood ratio of the target's confidence (online);
-or, from models without the record alone, how many deviations it lies above their mean (offline, equation 4).
+The confidence of a record is taken for normal, with one mean and deviation over models that were trained on
+it and another over models that were not. The score is the log-likelihood ratio of the target's confidence
+(online); or, from models without the record alone, how many deviations it lies above their mean (offline,
+equation 4).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def lira(
         references: Of the reference models, shape (models, records).
         members: Which records each of these was trained on, shape (models, records).
         variance: Whether each record has variances of its own, or all have two in common, with and
-            without the record, pooled over records about their own means. With few models the latter is better.
+            without the record, pooled over records about their own means. With few models the latter is
+            better.
         offline: Whether only models without the record are used.
 
     Raises:
@@ -69,8 +71,8 @@ def _normal(references: Signals, counted: Flags, variance: Variance, which: str)
     needed = 2 if variance == "per-record" else 1
     if models.min(initial=needed) < needed or models.sum() <= len(models):
         raise InputError(
-            f"references: a record has {models.min(initial=0)} models {which} it, and {variance} variances need "
-            f"{max(needed, 2)}; train more references."
+            f"references: {models.min(initial=len(references))} models {which} a record are too few for "
+            f"{variance} variances; train more references."
         )
     means = np.where(counted, references, 0.0).sum(axis=0) / models
     squares = (np.where(counted, references - means, 0.0) ** 2).sum(axis=0)

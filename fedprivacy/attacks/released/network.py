@@ -1,9 +1,9 @@
 """The attack network of Nasr, Shokri and Houmansadr 2019 on one released model.
 
-A branch for each thing that is seen of a record: the gradient by the last layer, the output, the loss, the label;
-and an encoder of all branches, which says whether the record is a member. The gradient goes through a convolution
-whose kernels are as wide as the layer's inputs, as in the paper. It learns from known memberships, one half, and
-is measured on the other.
+A branch for each thing that is seen of a record: the gradient by the last layer, the output, the loss, the
+label; and an encoder of all branches, which says whether the record is a member. The gradient goes through a
+convolution whose kernels are as wide as the layer's inputs, as in the paper. It learns from known
+memberships, one half, and is measured on the other.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Fitting:
         folds: The known half itself is scored by so many networks, each fitted on the other folds.
     """
 
-    epochs: int = 30
-    batch_size: int = 64
+    epochs: int = 15
+    batch_size: int = 128
     learning_rate: float = 1e-3
-    weight_decay: float = 1e-4
+    weight_decay: float = 3e-3
     filters: int = 16
-    folds: int = 3
+    folds: int = 2
 
 
 class AttackNetwork(nn.Module):
@@ -112,7 +112,8 @@ def network(seen: Seen, members: Flags, calibration: Flags, streams: Streams, fi
         fitting: How it learns.
 
     Raises:
-        InputError: a half lacks members or non-members, or the calibration half has too few of them for the folds.
+        InputError: a half lacks members or non-members, or the calibration half has too few of them for the
+            folds.
     """
     check_halves(members, calibration, len(seen.y))
     known = np.flatnonzero(calibration)
@@ -139,7 +140,8 @@ def _parts(seen: Seen, known: NDArray[np.int64]) -> list[Tensor]:
     parts.append(nn.functional.one_hot(torch.from_numpy(seen.y), logs.shape[1]).float())
     if seen.gradients is not None:
         backs, inputs = seen.gradients.backs.cpu(), seen.gradients.inputs.cpu()
-        # Gradients of members are smaller by orders of magnitude: lengths on a logarithmic scale, directions kept.
+        # Gradients of members are smaller by orders of magnitude: lengths on a logarithmic scale, directions
+        # kept.
         lengths = backs.norm(dim=1, keepdim=True).clamp_min(1e-12)
         logarithms = torch.log1p(lengths / lengths[rows].median())
         parts += [backs / lengths * logarithms, inputs / inputs[rows].norm(dim=1).mean().clamp_min(1e-12) * 4]

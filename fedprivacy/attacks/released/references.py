@@ -1,7 +1,7 @@
-"""Reference models, which an attacker trains as the target was trained: on its own halves of a pool of records.
+"""Reference models, which an attacker trains as the target was trained, on own halves of a pool of records.
 
-All are trained by `fedprivacy.training.cohort` as if each were a client, many in one computation. Target models
-of an experiment are trained in the same way, on members that independent coins chose.
+All are trained by `fedprivacy.training.cohort` as if each were a client, many in one computation. Target
+models of an experiment are trained in the same way, on members that independent coins chose.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def draw_halves(models: int, records: int, stream: np.random.Generator) -> Flags
     """Which records each reference model is trained on, shape (models, records).
 
     For each model a fair coin for each record, independent of those of other records. Of one record the coins
-    are so drawn that half of all models have it (one more or less than the others where their number is odd), so
-    that no record lacks models with it or without it.
+    are so drawn that half of all models have it (one more or less than the others where their number is odd),
+    so that no record lacks models with it or without it.
 
     Args:
         models: How many, at least 2.
@@ -79,7 +79,9 @@ def draw_halves(models: int, records: int, stream: np.random.Generator) -> Flags
         InputError: fewer than two models.
     """
     if models < 2:
-        raise InputError(f"references = {models}: at least 2 are needed, one with a record and one without it.")
+        raise InputError(
+            f"references = {models}: at least 2 are needed, one with a record and one without it."
+        )
     ranks = stream.random((models, records)).argsort(axis=0)
     return ranks < (models + stream.integers(0, 2, records) * (models % 2)) // 2
 
@@ -108,7 +110,9 @@ def train(recipe: Recipe, x: Tensor, y: Tensor, members: Flags, streams: Streams
     if not members.any(axis=1).all():
         raise InputError("members: a model without any record cannot be trained; make the pool larger.")
     found = [
-        _together(recipe, x, y, members, range(start, min(start + recipe.together, len(members))), streams, purpose)
+        _together(
+            recipe, x, y, members, range(start, min(start + recipe.together, len(members))), streams, purpose
+        )
         for start in range(0, len(members), recipe.together)
     ]
     weights = torch.cat(found)
@@ -117,9 +121,7 @@ def train(recipe: Recipe, x: Tensor, y: Tensor, members: Flags, streams: Streams
     return Models(weights, members)
 
 
-def train_references(
-    recipe: Recipe, x: Tensor, y: Tensor, streams: Streams, models: int = MODELS
-) -> Models:
+def train_references(recipe: Recipe, x: Tensor, y: Tensor, streams: Streams, models: int = MODELS) -> Models:
     """Reference models on halves of the pool of their own.
 
     Args:

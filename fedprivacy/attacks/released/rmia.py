@@ -1,8 +1,8 @@
 """RMIA, the relative membership attack (Zarifzadeh, Liu and Shokri 2024).
 
-LR(x, z) = (Pr(x | theta) / Pr(x)) / (Pr(z | theta) / Pr(z)), with Pr(. | theta) the target's probability of the
-label and Pr(.) its mean over models with and without the record. The score of x is the share of population records
-z, which nobody trained on, over which x prevails: LR(x, z) >= gamma.
+LR(x, z) = (Pr(x | theta) / Pr(x)) / (Pr(z | theta) / Pr(z)), with Pr(. | theta) the target's probability of
+the label and Pr(.) its mean over models with and without the record. The score of x is the share of
+population records z, which nobody trained on, over which x prevails: LR(x, z) >= gamma.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Shadow models with an attack network for each class (Shokri, Stronati, Song and Shmatikov 2017).
 
-The reference models are the shadows: what they say of records that they were, or were not, trained on teaches a
-network for each class to tell members by the whole output. The networks of all classes are trained at once, as if
-each were a client.
+The reference models are the shadows: what they say of records that they were, or were not, trained on teaches
+a network for each class to tell members by the whole output. The networks of all classes are trained at once,
+as if each were a client.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Shadow:
         for label, weights in zip(self.classes, self.weights, strict=True):
             own = y == label
             with torch.no_grad():
-                logits = functional_call(self.module, unflatten(self.module, weights), x[torch.from_numpy(own)])
+                logits = functional_call(
+                    self.module, unflatten(self.module, weights), x[torch.from_numpy(own)]
+                )
             found[own] = (logits[:, 1] - logits[:, 0]).double().numpy()
         return found
 

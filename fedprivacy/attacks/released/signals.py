@@ -1,7 +1,7 @@
 """What models say of records, for many models: the logit-scaled confidence, from which losses follow.
 
-phi = log(p / (1 - p)), p the probability of the record's label (Carlini et al. 2022, section VI-A). Of
-logits z it is z_label minus the log of the sum of exp z over the other classes: so it stays finite and keeps its
+phi = log(p / (1 - p)), p the probability of the record's label (Carlini et al. 2022, section VI-A). Of logits
+z it is z_label minus the log of the sum of exp z over the other classes: so it stays finite and keeps its
 digits where p is 1 in float32. The loss is log(1 + exp(-phi)).
 """
 
@@ -52,7 +52,9 @@ def log_probabilities(module: nn.Module, weights: Tensor, x: Tensor) -> Signals:
     Raises:
         InputError: as `confidences`.
     """
-    return np.concatenate([logits.log_softmax(dim=1).cpu().numpy() for _, logits in _passes(module, weights, x)])
+    return np.concatenate(
+        [logits.log_softmax(dim=1).cpu().numpy() for _, logits in _passes(module, weights, x)]
+    )
 
 
 def losses(confidences: Signals) -> Signals:
@@ -85,7 +87,7 @@ def _passes(module: nn.Module, weights: Tensor, x: Tensor) -> Iterator[tuple[sli
         logits = functional_call(module, parameters, x[part]).double()
         if logits.ndim != 2 or logits.shape[1] < 2:
             raise InputError(
-                f"model: outputs of shape {tuple(logits.shape[1:])}; membership signals need two classes or more."
+                f"model: outputs of shape {tuple(logits.shape[1:])}; membership signals need two or more."
             )
         if not bool(torch.isfinite(logits).all()):
             raise InputError(

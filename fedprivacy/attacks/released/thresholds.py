@@ -1,7 +1,7 @@
 """Attacks that compare one number of the target's output with a threshold; none needs another model.
 
-The loss (Yeom et al. 2018), the largest probability and the entropy (Salem et al. 2019, Shokri et al. 2017), the
-modified entropy and thresholds of each class (Song and Mittal 2021).
+The loss (Yeom et al. 2018), the largest probability and the entropy (Salem et al. 2019, Shokri et al. 2017),
+the modified entropy and thresholds of each class (Song and Mittal 2021).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def modified_entropy(logs: Signals, y: Labels) -> Signals:
 def by_class(scores: Signals, y: Labels, members: Flags, calibration: Flags) -> Signals:
     """Scores less the threshold of their class, so that one threshold, 0, serves all; shape (records,).
 
-    Each class's is that of the largest balanced accuracy on the calibration half; where that has no members or
-    no non-members of a class, it is that of all classes.
+    Each class's is that of the largest balanced accuracy on the calibration half; where that has no members
+    or no non-members of a class, it is that of all classes.
 
     Args:
         scores: Shape (records,).
