@@ -5,7 +5,8 @@
 Target models, an MLP 446-128-30, are trained until they know all of their records, about 2000 of 4007, each a
 member by a fair coin; references in the same way on halves of their own. The test records are those that
 nobody trained on. Thresholds and attack networks are fitted on half of the known memberships, all figures are
-of the other half. The data are read from where they lie; without them nothing is measured.
+of the other half. Seconds are of processor time. The data are read from where they lie; without them nothing
+is measured.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Row:
         auc: On the measured half.
         tpr: At 1 % FPR.
         balanced: The balanced accuracy.
-        seconds: On one target, without references and what is done once for all targets.
+        seconds: Of processor time, on one target, without what is done once for all targets.
     """
 
     attack: str
@@ -114,8 +115,8 @@ class Found:
         train: The targets' mean accuracy on their members.
         test: And on records that nobody trained on.
         exposure: Who is exposed, by LiRA on each reference.
-        training: Seconds that all models took.
-        once: Seconds of what is done once for all targets.
+        training: Seconds of processor time that all models took.
+        once: And of what is done once for all targets.
     """
 
     rows: Sequence[Row]
@@ -140,11 +141,11 @@ def attack(
         attacks: Their names.
     """
     recipe, streams = data.recipe(epochs), Streams(seed)
-    began = time.perf_counter()
+    began = time.process_time()
     coins = draw_coins(targets, len(data.y), streams.stream("released/targets/members"))
     own = train(recipe, data.x, data.y, coins, streams, "targets")
     others = train_references(recipe, data.x, data.y, streams, references)
-    training = time.perf_counter() - began
+    training = time.process_time() - began
     module = recipe.build(0)
     battery = Battery(module, data.x, data.y, data.others, others, streams, attacks)
     once = battery.prepare()
@@ -195,7 +196,7 @@ def show(found: Found) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for row in found.rows:
         table.add_row(row.attack, *map(_text, (row.auc, row.tpr, row.balanced)), f"{row.seconds:.1f}")
-    console = Console(highlight=False, width=max(Console().width, 100))
+    console = Console(highlight=False, width=max(Console().width, 120))
     console.print(table)
     exposed, (most,) = found.exposure, found.exposure.most(1)
     console.print(

@@ -38,7 +38,7 @@ class Scored:
     Args:
         scores: Larger means rather a member, shape (targets,).
         fitted: Whether memberships of the calibration half were used: `fedprivacy.attacks.metrics.measure`.
-        seconds: How long it took on this target model, without what is done once for all of them.
+        seconds: Of processor time, on this target model, without what is done once for all of them.
     """
 
     scores: Signals
@@ -110,9 +110,9 @@ class Battery:
         found = {}
         for name in ATTACKS:
             if name in self.attacks:
-                began = time.perf_counter()
+                began = time.process_time()
                 scores = case.ways[name]()
-                found[name] = Scored(scores, name in FITTED, time.perf_counter() - began)
+                found[name] = Scored(scores, name in FITTED, time.process_time() - began)
         return found
 
     @cached_property
@@ -132,13 +132,13 @@ class Battery:
         return fit_shadow(logs, self.y.cpu().numpy(), self.references.members[: len(some)], self.streams)
 
     def prepare(self) -> float:
-        """Does what is done once for all target models; how many seconds it took."""
-        began = time.perf_counter()
+        """Does what is done once for all target models; how many seconds of processor time it took."""
+        began = time.process_time()
         if set(self.attacks) & {"lira", "lira-global", "lira-offline", "rmia", "rmia-offline"}:
             _ = self.asked
         if "shadow" in self.attacks:
             _ = self.shadow
-        return time.perf_counter() - began
+        return time.process_time() - began
 
 
 class _Case:

@@ -166,7 +166,7 @@ def _fit(
         torch.manual_seed(seed % 2**63)
         model = AttackNetwork(parts[0].shape[1], gradient, fitting.filters)
         optimiser = torch.optim.Adam(
-            model.parameters(), fitting.learning_rate, weight_decay=fitting.weight_decay
+            model.parameters(), fitting.learning_rate, weight_decay=fitting.weight_decay, fused=True
         )
         own = [part[torch.from_numpy(rows)] for part in parts]
         wanted = torch.from_numpy(truth).float()
