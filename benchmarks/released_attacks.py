@@ -170,8 +170,8 @@ def _measured(one: Scored, members: np.ndarray, calibration: np.ndarray) -> Meas
 def _row(name: str, runs: Sequence[Measured], seconds: float) -> Row:
     rates = [rate.tpr for run in runs if (rate := run.tpr_at_fpr[RATE]) is not None]
     columns = [[run.auc for run in runs], rates, [run.balanced_accuracy for run in runs]]
-    figures = [over_seeds(column) if len(column) > 1 else column[0] for column in columns]
-    return Row(name, *figures, seconds)
+    auc, tpr, balanced = (over_seeds(column) if len(column) > 1 else column[0] for column in columns)
+    return Row(name, auc, tpr, balanced, seconds)
 
 
 def _accuracies(module: nn.Module, models: Models, data: Data) -> tuple[float, float]:
