@@ -83,7 +83,7 @@ def draw_halves(models: int, records: int, stream: np.random.Generator) -> Flags
             f"references = {models}: at least 2 are needed, one with a record and one without it."
         )
     ranks = stream.random((models, records)).argsort(axis=0)
-    return ranks < (models + stream.integers(0, 2, records) * (models % 2)) // 2
+    return ranks < (models + stream.integers(0, 2, records)) // 2
 
 
 def draw_coins(models: int, records: int, stream: np.random.Generator) -> Flags:

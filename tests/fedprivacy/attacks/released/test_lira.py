@@ -56,6 +56,20 @@ def test_a_common_variance_is_the_exact_ratio_where_it_is_true_with_few_models()
     assert area(own, truth) < area(found, truth) <= area(exact(target, known), truth) + 0.02
 
 
+@pytest.mark.parametrize("variance", ["per-record", "global"])
+def test_it_is_the_formula_record_by_record(variance) -> None:
+    target, references, members, _, _ = gaussian(12, spread=0.5)
+    told = {}
+    for kind, flags in (("with", members), ("without", ~members)):
+        groups = [references[flags[:, x], x] for x in range(RECORDS)]
+        means, own = [group.mean() for group in groups], [group.var(ddof=1) for group in groups]
+        # of groups of the same size the pooled variance is the mean of their variances
+        variances = own if variance == "per-record" else np.full(RECORDS, np.mean(own))
+        told[kind] = norm.logpdf(target, means, np.sqrt(variances))
+    found = lira(target, references, members, variance=variance)
+    assert np.allclose(found, told["with"] - told["without"])
+
+
 def test_offline_counts_deviations_above_the_models_without_the_record() -> None:
     target, references, members, truth, (_, out, deviation) = gaussian(4000, spread=0.5)
     found = lira(target, references, members, offline=True)

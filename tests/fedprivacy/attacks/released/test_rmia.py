@@ -94,6 +94,13 @@ def test_order_does_not_matter_and_sure_models_give_finite_scores() -> None:
     assert np.isfinite(sure).all()
 
 
+def test_a_pair_at_gamma_is_won() -> None:
+    """Where every model is sure of every record, each ratio is 1 to the bit."""
+    sure, members = np.full((2, 3), 1e3), np.array([[True] * 3, [False] * 3])
+    assert (rmia(sure[0], sure, members, sure[0], sure, gamma=1.0, a=1.0) == 1).all()
+    assert (rmia(sure[0], sure, members, sure[0], sure, gamma=1.1, a=1.0) == 0).all()
+
+
 def test_wrong_values_are_refused() -> None:
     *seen, _ = signals()
     with pytest.raises(InputError, match="gamma = 0"):
