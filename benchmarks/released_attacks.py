@@ -35,6 +35,7 @@ from fedprivacy.attacks.released.references import MODELS, Models, Recipe, draw_
 from fedprivacy.attacks.targets import Targets, draw_calibration
 from fedprivacy.batches import ShuffledBatches
 from fedprivacy.data import npz
+from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.models import build, evaluate
 from fedprivacy.scenario.model import Mlp
 from fedprivacy.seeds import Streams
@@ -169,6 +170,10 @@ def _measured(one: Scored, members: np.ndarray, calibration: np.ndarray) -> Meas
 
 def _row(name: str, runs: Sequence[Measured], seconds: float) -> Row:
     rates = [rate.tpr for run in runs if (rate := run.tpr_at_fpr[RATE]) is not None]
+    if len(rates) < len(runs):
+        raise InputError(
+            "data: too few records for a TPR at 1 % FPR, which needs 500 non-members of each target."
+        )
     columns = [[run.auc for run in runs], rates, [run.balanced_accuracy for run in runs]]
     auc, tpr, balanced = (over_seeds(column) if len(column) > 1 else column[0] for column in columns)
     return Row(name, auc, tpr, balanced, seconds)
@@ -240,7 +245,11 @@ def main(
         print(f"{path}: the data are not here, so nothing was measured. --data says where they are.")
         return
     torch.set_num_threads(1)
-    found = attack(Data.read(path), references, targets, epochs, seed)
+    try:
+        found = attack(Data.read(path), references, targets, epochs, seed)
+    except FedPrivacyError as error:
+        print(error)
+        raise typer.Exit(error.exit_code) from error
     show(found)
     if file is not None:
         document = {

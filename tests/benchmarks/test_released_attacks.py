@@ -84,6 +84,17 @@ def test_it_prints_and_writes_all_figures(
     assert "Less than aimed at" in said
 
 
+def test_data_that_cannot_be_used_are_refused_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"nothing")
+    with pytest.raises(typer.Exit) as stopped:
+        main(broken)
+    assert stopped.value.exit_code == 2
+    assert str(broken) in capsys.readouterr().out
+
+
 def test_without_the_data_nothing_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(tmp_path / "nothing.npz")
     assert "nothing was measured" in capsys.readouterr().out

@@ -55,6 +55,7 @@ def by_class(scores: Signals, y: Labels, members: Flags, calibration: Flags) -> 
 
     Each class's is that of the largest balanced accuracy on the calibration half; where that has no members
     or no non-members of a class, it is that of all classes.
+    One number a class is fitted, so that scores of the calibration half flatter themselves a little.
 
     Args:
         scores: Shape (records,).
