@@ -1,0 +1,251 @@
+"""Disparate vulnerability: which records, and which classes, an attack tells from several models.
+
+An average hides whom an attack hits: most members may be safe while a few are found each time (after ML
+Privacy Meter; Kulynych et al. 2022). A record is called a member of a model if its score is above a threshold
+that a small share of the model's non-members pass. What the record stands to lose is the share of models
+trained on it in which it is called so, less the share of models without it in which it is too: some records
+look like members to everybody. A record is told by its place in the pool; nothing of its content is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import hypergeom
+
+from fedprivacy.attacks.document import over_targets
+from fedprivacy.attacks.intervals import CONFIDENCE, Figure, difference, proportion_high, proportion_low
+from fedprivacy.attacks.metrics import LEAST_OF_A_CLASS
+from fedprivacy.attacks.released.references import Flags
+from fedprivacy.attacks.released.signals import Signals
+from fedprivacy.attacks.roc import auc
+from fedprivacy.errors import InputError
+
+Counts = NDArray[np.int64]
+Score = Callable[[Signals, Signals, Flags], Signals]
+MODELS = "models"  # what a record's intervals cover: the chance of training, and of who else is in
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record's exposure. Its intervals hold for this record by itself.
+
+    Args:
+        place: Where it stands in the pool.
+        advantage: Its rate less its rate of false alarms.
+        rate: The share of models trained on it in which it is called a member.
+        hits: In how many it is.
+        models: Of how many.
+        alarms: In how many models without it it is called a member.
+        others: Of how many.
+    """
+
+    place: int
+    advantage: Figure
+    rate: Figure
+    hits: int
+    models: int
+    alarms: int
+    others: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "record": self.place,
+            "advantage": self.advantage.to_json(),
+            "rate": self.rate.to_json(),
+            "hits": self.hits,
+            "models": self.models,
+            "alarms": self.alarms,
+            "others": self.others,
+        }
+
+
+@dataclass(frozen=True)
+class Class:
+    """One class's exposure, each figure the mean over models, with the mean of their intervals over records.
+
+    Args:
+        auc: None where a model has too few members or non-members of the class.
+        rate: The share of its members that are called so; None where a model has no member of it.
+        alarms: The share of its non-members that are; None where a model has none.
+        records: Of the pool.
+    """
+
+    auc: Figure | None
+    rate: Figure | None
+    alarms: Figure | None
+    records: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        figures = {"auc": self.auc, "rate": self.rate, "alarms": self.alarms}
+        told = {name: None if figure is None else figure.to_json() for name, figure in figures.items()}
+        return {**told, "records": self.records}
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Who is exposed.
+
+    Args:
+        fpr: The share of a model's non-members that pass its threshold.
+        hits: For each record, shape (records,): see `Record`.
+        models: Likewise.
+        alarms: Likewise.
+        others: Likewise.
+        margins: How far a record's score lies above the threshold, on average over models trained on it.
+        classes: By label.
+    """
+
+    fpr: float
+    hits: Counts
+    models: Counts
+    alarms: Counts
+    others: Counts
+    margins: Signals
+    classes: dict[int, Class]
+
+    def most(self, count: int) -> list[Record]:
+        """The most exposed records, of those that some models were trained on and some were not.
+
+        What few models say is uncertain, so the order is by the lower end of the advantage, then by its
+        value, then by the margin. Who is chosen among many is a little flattered by chance.
+
+        Args:
+            count: How many, at most.
+        """
+        places = np.flatnonzero((self.models > 0) & (self.others > 0))
+        counts = np.stack([self.hits, self.models, self.alarms, self.others], axis=1)[places]
+        kinds, kind = np.unique(counts, axis=0, return_inverse=True)
+        found = [_advantage(*row.tolist()) for row in kinds]
+        keys = np.array([(-one.low, -one.value) for one in found]).reshape(-1, 2)[kind.reshape(-1)]
+        order = np.lexsort((places, -self.margins[places], keys[:, 1], keys[:, 0]))[:count]
+        return [
+            Record(
+                int(places[at]),
+                found[kind.reshape(-1)[at]],
+                _proportion(int(counts[at, 0]), int(counts[at, 1]), MODELS),
+                *counts[at].tolist(),
+            )
+            for at in order
+        ]
+
+    def proved(self, error: float = 1 - CONFIDENCE) -> Counts:
+        """The places of records that are exposed for certain, all of them at once.
+
+        By Fisher's exact test, one-sided: were a record's coin without effect on what is said of it, so many
+        of the models that call it a member would not be among those trained on it. With Bonferroni's
+        correction: with probability 1 - error at least, no record without any effect is among them.
+        """
+        every, called = self.models + self.others, self.hits + self.alarms
+        tails = hypergeom.sf(self.hits - 1, every, called, self.models)
+        return np.flatnonzero(tails <= error / len(self.hits))
+
+    def to_json(self, most: int = 20) -> dict[str, Any]:
+        """As a JSON object, with the most exposed records.
+
+        Args:
+            most: How many of these.
+        """
+        return {
+            "fpr": self.fpr,
+            "models": int((self.models + self.others)[0]),
+            "records": len(self.hits),
+            "exposed": len(self.proved()),
+            "most_exposed": [record.to_json() for record in self.most(most)],
+            "classes": {str(label): one.to_json() for label, one in self.classes.items()},
+        }
+
+
+def exposure(scores: Signals, members: Flags, y: NDArray[np.int64], fpr: float = 0.01) -> Exposure:
+    """Who is exposed by an attack on several models.
+
+    Args:
+        scores: Of each record on each model, larger for rather a member, shape (models, records).
+        members: Which records each model was trained on, shape (models, records).
+        y: Labels, shape (records,).
+        fpr: The false positive rate, in (0, 1).
+
+    Raises:
+        InputError: shapes differ, a score is not finite, or a model has too few non-members for such a rate.
+    """
+    if scores.shape != members.shape or scores.shape[1:] != y.shape or not scores.size:
+        raise InputError(
+            f"scores: shapes {scores.shape}, {members.shape} of members and {y.shape} of labels; must be "
+            "(models, records) twice, and (records,)."
+        )
+    if not np.isfinite(scores).all():
+        raise InputError("scores: NaN or infinite; an attack must give each record a finite score.")
+    if not 0 < fpr < 1:
+        raise InputError(f"fpr = {fpr}: must lie between 0 and 1. 0.01 is usual.")
+    limits = [_threshold(own[~inside], fpr) for own, inside in zip(scores, members, strict=True)]
+    above = scores - np.array(limits)[:, None]
+    models = members.sum(axis=0)
+    return Exposure(
+        fpr,
+        (members & (above > 0)).sum(axis=0),
+        models,
+        (~members & (above > 0)).sum(axis=0),
+        len(scores) - models,
+        np.where(members, above, 0.0).sum(axis=0) / np.maximum(models, 1),
+        {int(label): _class(scores, members, above > 0, y == label) for label in np.unique(y)},
+    )
+
+
+def in_turn(score: Score, signals: Signals, members: Flags) -> Signals:
+    """The scores of each reference model, attacked with the help of the others, shape (models, records).
+
+    So that each record is attacked as many times as there are references, without a further model.
+
+    Args:
+        score: From a target's signals, and the signals and members of references, to scores: LiRA, say.
+        signals: Of the references, shape (models, records).
+        members: Which records each was trained on, shape (models, records).
+    """
+    others = ~np.eye(len(signals), dtype=bool)
+    return np.stack(
+        [score(own, signals[rest], members[rest]) for own, rest in zip(signals, others, strict=True)]
+    )
+
+
+def _threshold(nonmembers: Signals, fpr: float) -> float:
+    """The score above which a further non-member is with probability `fpr` at most (`tpr_at` says why)."""
+    k = math.floor(fpr * (len(nonmembers) + 1) + 1e-9)
+    if k == 0:
+        raise InputError(
+            f"fpr = {fpr}: needs {math.ceil(1 / fpr) - 1} non-members of each model, and one has "
+            f"{len(nonmembers)}; ask for a larger rate."
+        )
+    return float(np.sort(nonmembers)[-k])
+
+
+def _class(scores: Signals, members: Flags, called: Flags, own: Flags) -> Class:
+    areas, rates, alarms = [], [], []
+    for values, inside, hit in zip(scores[:, own], members[:, own], called[:, own], strict=True):
+        if min(inside.sum(), (~inside).sum()) >= LEAST_OF_A_CLASS:
+            areas.append(auc(values[inside], values[~inside]))
+        if inside.any():
+            rates.append(_proportion(int(hit[inside].sum()), int(inside.sum())))
+        if not inside.all():
+            alarms.append(_proportion(int(hit[~inside].sum()), int((~inside).sum())))
+    area, rate, alarm = (
+        over_targets(figures) if len(figures) == len(scores) else None for figures in (areas, rates, alarms)
+    )
+    return Class(area, rate, alarm, int(own.sum()))
+
+
+def _advantage(hits: int, models: int, alarms: int, others: int) -> Figure:
+    found = difference(hits, models, alarms, others)
+    return Figure(found.value, found.low, found.high, MODELS)
+
+
+def _proportion(hits: int, trials: int, covers: str = "targets") -> Figure:
+    error = (1 - CONFIDENCE) / 2
+    low, high = proportion_low(hits, trials, error), proportion_high(hits, trials, error)
+    return Figure(hits / trials, low, high, covers)

@@ -1,0 +1,187 @@
+"""The attack network of Nasr, Shokri and Houmansadr 2019 on one released model.
+
+A branch for each thing that is seen of a record: the gradient by the last layer, the output, the loss, the
+label; and an encoder of all branches, which says whether the record is a member. The gradient goes through a
+convolution whose kernels are as wide as the layer's inputs, as in the paper. It learns from known
+memberships, one half, and is measured on the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from torch import Tensor, nn
+
+from fedprivacy.attacks.released.gradients import LastLayer
+from fedprivacy.attacks.released.signals import Signals, scaled
+from fedprivacy.attacks.targets import Flags, check_halves
+from fedprivacy.errors import InputError
+from fedprivacy.seeds import Streams
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a white-box attacker sees of some records.
+
+    Args:
+        logs: Log-probabilities, shape (records, classes).
+        y: Labels, shape (records,).
+        gradients: By the last layer; None for an attacker that sees outputs alone.
+    """
+
+    logs: Signals
+    y: NDArray[np.int64]
+    gradients: LastLayer | None = None
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How the network learns: by Adam.
+
+    Args:
+        epochs: Passes over the known half.
+        batch_size: Records of a step.
+        learning_rate: The step size.
+        weight_decay: Times the weights, added to the gradient.
+        filters: Kernels of the convolution over a gradient.
+        folds: The known half itself is scored by so many networks, each fitted on the other folds.
+    """
+
+    epochs: int = 15
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 3e-3
+    filters: int = 16
+    folds: int = 2
+
+
+class AttackNetwork(nn.Module):
+    """Branches and encoder; to one logit of membership a record, shape (records,).
+
+    Args:
+        classes: Of the target's output.
+        gradient: Inputs of the last layer, with the bias, and its outputs; None without that branch.
+        filters: See `Fitting`.
+    """
+
+    def __init__(self, classes: int, gradient: tuple[int, int] | None, filters: int) -> None:
+        super().__init__()
+        self.output = _branch(classes)
+        self.loss = _branch(1)
+        self.label = _branch(classes)
+        self.kernels = self.gradient = None
+        if gradient is not None:
+            width, rows = gradient
+            self.kernels = nn.Linear(width, filters, bias=False)
+            self.gradient = nn.Sequential(nn.ReLU(), nn.Flatten(), _branch(rows * filters))
+        self.encoder = nn.Sequential(
+            nn.Linear((3 + (gradient is not None)) * 64, 256),
+            nn.ReLU(),
+            nn.Linear(256, 128),
+            nn.ReLU(),
+            nn.Linear(128, 64),
+            nn.ReLU(),
+            nn.Linear(64, 1),
+        )
+
+    def forward(self, parts: list[Tensor]) -> Tensor:
+        output, loss, label, *factors = parts
+        found = [self.output(output), self.loss(loss), self.label(label)]
+        if self.kernels is not None and self.gradient is not None:
+            backs, inputs = factors
+            # A kernel times a row of the outer product is the row's number times (kernel times inputs).
+            found.append(self.gradient(backs[:, :, None] * self.kernels(inputs)[:, None, :]))
+        return torch.as_tensor(self.encoder(torch.cat(found, dim=1))[:, 0])
+
+
+def network(seen: Seen, members: Flags, calibration: Flags, streams: Streams, fitting: Fitting) -> Signals:
+    """The logit of membership, shape (records,).
+
+    The evaluation half is scored by a network fitted on the whole calibration half; that half itself fold by
+    fold by networks fitted on its other folds, so that thresholds fitted on these scores hold for the others.
+
+    Args:
+        seen: Of the records.
+        members: Whether a record is a member, shape (records,); read on the calibration half only.
+        calibration: Whether it is in the calibration half, shape (records,).
+        streams: Initial weights and batches are drawn from them.
+        fitting: How it learns.
+
+    Raises:
+        InputError: a half lacks members or non-members, or the calibration half has too few of them for the
+            folds.
+    """
+    check_halves(members, calibration, len(seen.y))
+    known = np.flatnonzero(calibration)
+    truth = members[known]
+    if min(truth.sum(), (~truth).sum()) < fitting.folds:
+        raise InputError(
+            f"members: {fitting.folds} folds need as many members and non-members in the known half."
+        )
+    parts = _parts(seen, known)
+    scores = np.empty(len(seen.y))
+    seed = streams.torch_seed("released/network")
+    scores[~calibration] = _fit(parts, known, truth, np.flatnonzero(~calibration), seed, fitting)
+    for number, (fit, told) in enumerate(StratifiedKFold(fitting.folds).split(known, truth)):
+        scores[known[told]] = _fit(parts, known[fit], truth[fit], known[told], seed + 1 + number, fitting)
+    return scores
+
+
+def _parts(seen: Seen, known: NDArray[np.int64]) -> list[Tensor]:
+    """What goes into the branches, each column standardised by the known half."""
+    logs = torch.from_numpy(seen.logs).float()
+    odds = torch.from_numpy(scaled(seen.logs, seen.y)).float()[:, None]
+    rows = torch.from_numpy(known)
+    parts = [_standardised(logs, rows), _standardised(odds, rows)]
+    parts.append(nn.functional.one_hot(torch.from_numpy(seen.y), logs.shape[1]).float())
+    if seen.gradients is not None:
+        backs, inputs = seen.gradients.backs.cpu(), seen.gradients.inputs.cpu()
+        # Gradients of members are smaller by orders of magnitude: lengths on a logarithmic scale, directions
+        # kept.
+        lengths = backs.norm(dim=1, keepdim=True).clamp_min(1e-12)
+        logarithms = torch.log1p(lengths / lengths[rows].median())
+        parts += [backs / lengths * logarithms, inputs / inputs[rows].norm(dim=1).mean().clamp_min(1e-12) * 4]
+    return parts
+
+
+def _standardised(values: Tensor, rows: Tensor) -> Tensor:
+    return (values - values[rows].mean(dim=0)) / values[rows].std(dim=0).clamp_min(1e-6)
+
+
+def _fit(
+    parts: list[Tensor],
+    rows: NDArray[np.int64],
+    truth: Flags,
+    told: NDArray[np.int64],
+    seed: int,
+    fitting: Fitting,
+) -> Signals:
+    """Fits a network on some rows and asks it about others, shape (told,)."""
+    gradient = (parts[4].shape[1], parts[3].shape[1]) if len(parts) > 3 else None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed % 2**63)
+        model = AttackNetwork(parts[0].shape[1], gradient, fitting.filters)
+        optimiser = torch.optim.Adam(
+            model.parameters(), fitting.learning_rate, weight_decay=fitting.weight_decay, fused=True
+        )
+        own = [part[torch.from_numpy(rows)] for part in parts]
+        wanted = torch.from_numpy(truth).float()
+        with torch.enable_grad():
+            for _ in range(fitting.epochs):
+                for batch in torch.randperm(len(rows)).split(fitting.batch_size):
+                    optimiser.zero_grad()
+                    logits = model([part[batch] for part in own])
+                    nn.functional.binary_cross_entropy_with_logits(logits, wanted[batch]).backward()
+                    optimiser.step()
+    with torch.no_grad():
+        asked = torch.from_numpy(told)
+        found = model([part[asked] for part in parts]).double().numpy()
+    return np.asarray(found)
+
+
+def _branch(inputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU())

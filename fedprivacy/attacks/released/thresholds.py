@@ -1,0 +1,77 @@
+"""Attacks that compare one number of the target's output with a threshold; none needs another model.
+
+The loss (Yeom et al. 2018), the largest probability and the entropy (Salem et al. 2019, Shokri et al. 2017),
+the modified entropy and thresholds of each class (Song and Mittal 2021).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.attacks.released.signals import Signals, scaled
+from fedprivacy.attacks.targets import Flags, check_halves
+from fedprivacy.attacks.thresholds import balanced_threshold
+
+Labels = NDArray[np.int64]
+
+
+def loss(logs: Signals, y: Labels) -> Signals:
+    """Minus the logarithm of the odds against the label: ordered as minus the loss, shape (records,).
+
+    Args:
+        logs: Log-probabilities of the target, shape (records, classes).
+        y: Labels, shape (records,).
+    """
+    return scaled(logs, y)
+
+
+def confidence(logs: Signals) -> Signals:
+    """The logit-scaled largest probability, whatever the label; arguments as in `loss`."""
+    return scaled(logs, logs.argmax(axis=1))
+
+
+def entropy(logs: Signals) -> Signals:
+    """Minus the logarithm of the entropy of the output; arguments as in `loss`."""
+    return -np.log(np.maximum(-(np.exp(logs) * logs).sum(axis=1), np.finfo(np.float64).tiny))
+
+
+def modified_entropy(logs: Signals, y: Labels) -> Signals:
+    """Minus the logarithm of the modified entropy, which is 0 for certainty in the label alone.
+
+    -(1 - p_y) log p_y - sum over others of p_i log(1 - p_i); arguments as in `loss`.
+    """
+    rows, probabilities = np.arange(len(y)), np.exp(logs)
+    # 1 - p, of all classes, to the last digit: the sum of the others.
+    odds = np.stack([scaled(logs, np.full(len(y), c)) for c in range(logs.shape[1])], axis=1)
+    rest = -np.logaddexp(0.0, odds)  # log(1 - p)
+    terms = -probabilities * rest
+    terms[rows, y] = -np.exp(rest[rows, y]) * logs[rows, y]
+    return -np.log(np.maximum(terms.sum(axis=1), np.finfo(np.float64).tiny))
+
+
+def by_class(scores: Signals, y: Labels, members: Flags, calibration: Flags) -> Signals:
+    """Scores less the threshold of their class, so that one threshold, 0, serves all; shape (records,).
+
+    Each class's is that of the largest balanced accuracy on the calibration half; where that has no members
+    or no non-members of a class, it is that of all classes.
+    One number a class is fitted, so that scores of the calibration half flatter themselves a little.
+
+    Args:
+        scores: Shape (records,).
+        y: Labels, shape (records,).
+        members: Whether a record is a member, shape (records,); read on the calibration half only.
+        calibration: Whether it is in the calibration half, shape (records,).
+
+    Raises:
+        InputError: a half lacks members or non-members.
+    """
+    check_halves(members, calibration, len(scores))
+    inside, outside = calibration & members, calibration & ~members
+    common = balanced_threshold(scores[inside], scores[outside])
+    found = scores - common
+    for label in np.unique(y):
+        own = y == label
+        if (own & inside).any() and (own & outside).any():
+            found[own] = scores[own] - balanced_threshold(scores[own & inside], scores[own & outside])
+    return found

@@ -1,0 +1,55 @@
+"""Attacks at a threshold: against their definitions in probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedprivacy.attacks.released import thresholds
+from fedprivacy.attacks.thresholds import balanced_threshold
+from fedprivacy.errors import InputError
+
+
+def outputs(records: int = 300, classes: int = 4, seed: int = 0):
+    stream = np.random.default_rng(seed)
+    logits = 3 * stream.normal(size=(records, classes))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return np.log(p), p, stream.integers(0, classes, records), stream
+
+
+def test_scores_are_ordered_as_their_definitions() -> None:
+    logs, p, y, _ = outputs()
+    rows = np.arange(len(y))
+    own = p[rows, y]
+    entropies = -(p * np.log(p)).sum(axis=1)
+    modified = -(1 - own) * np.log(own)
+    for c in range(p.shape[1]):
+        modified -= np.where(c == y, 0.0, p[:, c] * np.log(1 - p[:, c]))
+    assert np.allclose(thresholds.loss(logs, y), np.log(own / (1 - own)))
+    assert np.allclose(thresholds.confidence(logs), np.log(p.max(axis=1) / (1 - p.max(axis=1))))
+    assert np.allclose(thresholds.entropy(logs), -np.log(entropies))
+    assert np.allclose(thresholds.modified_entropy(logs, y), -np.log(modified))
+
+
+def test_each_class_has_the_threshold_of_its_calibration_half() -> None:
+    logs, _, y, stream = outputs()
+    scores = thresholds.loss(logs, y)
+    members, calibration = stream.random(300) < 0.5, stream.random(300) < 0.5
+    found = thresholds.by_class(scores, y, members, calibration)
+    for label in range(4):
+        there = calibration & (y == label)
+        limit = balanced_threshold(scores[there & members], scores[there & ~members])
+        assert np.allclose(found[y == label], scores[y == label] - limit)
+    # what is in the evaluation half teaches nothing
+    assert (thresholds.by_class(scores, y, members ^ ~calibration, calibration) == found).all()
+
+
+def test_a_class_without_known_members_has_the_threshold_of_all() -> None:
+    logs, _, y, stream = outputs()
+    scores = thresholds.loss(logs, y)
+    members, calibration = (stream.random(300) < 0.5) & (y != 2), stream.random(300) < 0.5
+    limit = balanced_threshold(scores[calibration & members], scores[calibration & ~members])
+    found = thresholds.by_class(scores, y, members, calibration)
+    assert np.allclose(found[y == 2], scores[y == 2] - limit)
+    with pytest.raises(InputError, match="holds no members"):
+        thresholds.by_class(scores, y, np.zeros(300, dtype=bool), calibration)
