@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedprivacy.errors import InputError
+from fedprivacy.installation import install
 from fedprivacy.processes import cores
 
 if TYPE_CHECKING:  # torch and Flower are imported when a run begins, so that help is instant
@@ -111,7 +112,7 @@ def engine_of(
             if value is not None:
                 raise InputError(f"{option} {value}: only with --engine ray; here it is {name}.")
     elif find_spec("ray") is None:
-        raise InputError("--engine ray: needs the extra: pip install 'fedprivacy[ray]'")
+        raise InputError(f"--engine ray: needs the extra: {install('ray')}")
     if gpus_per_worker is not None and not (0 < gpus_per_worker <= 1 or gpus_per_worker in range(1, 65)):
         raise InputError(
             f"--gpus-per-worker {gpus_per_worker:g}: must be a share above 0 and up to 1, or a whole number."

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fedprivacy.data import storage
 from fedprivacy.errors import InputError
+from fedprivacy.installation import install
 from fedprivacy.scenario.findings import Finding, dotted, literal, suggestion
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _stamp(source: Source) -> object:
 
 def _make(source: Source, made: Path) -> None:
     if find_spec("flwr_datasets") is None:
-        what = "needs the extra: pip install 'fedprivacy[datasets]'"
+        what = f"needs the extra: {install('datasets')}"
         raise SourceError([Finding(("data", "name"), what)])
     from fedprivacy.data.hub_arrays import arrays, write
 

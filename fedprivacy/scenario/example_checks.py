@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from fedprivacy.installation import install
 from fedprivacy.scenario.findings import Finding, literal
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def opacus_is_installed(v: Values) -> Iterator[Finding]:
     if v["training.trainer"] == "opacus" and find_spec("opacus") is None:
         yield Finding(
             ("training", "trainer"),
-            "needs the extra: pip install 'fedprivacy[opacus]'",
+            f"needs the extra: {install('opacus')}",
             'Install it, or use trainer = "fedprivacy".',
             literal("opacus"),
         )

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from fedprivacy.errors import InputError
 from fedprivacy.factory import reason
+from fedprivacy.installation import install
 from fedprivacy.training.dp_sgd import train_examples
 from fedprivacy.training.task import Index
 
@@ -33,7 +34,7 @@ def trainer_of(name: str, module: nn.Module, features: Sequence[int], classes: i
     except ImportError as error:
         raise InputError(
             f'training.trainer = "{name}": Opacus cannot be imported, {reason(error)}. '
-            "Install the extra: pip install 'fedprivacy[opacus]'"
+            f"Install the extra: {install('opacus')}"
         ) from error
     opacus_trainer.check(module, features, classes)
     return opacus_trainer.train_examples

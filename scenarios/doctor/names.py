@@ -9,8 +9,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from fedprivacy.installation import ROOT
 from scenarios.doctor.check import FAILURE, OK, WARNING, Check
-from scenarios.doctor.requirements import ROOT
 
 NAMES = ("fedprivacy", "clients", "server", "scenarios")
 

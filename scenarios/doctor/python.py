@@ -11,9 +11,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from fedprivacy import __version__
+from fedprivacy.installation import ROOT, install
 from scenarios.doctor.check import ABSENT, FAILURE, OK, WARNING, Check
 from scenarios.doctor.probe import ProbeFailed, probe
-from scenarios.doctor.requirements import ROOT, Requirement, in_range, install, requirements
+from scenarios.doctor.requirements import Requirement, in_range, requirements
 
 LEAST_PYTHON = ">=3.11"
 # Distribution -> the module that it brings. torch and flwr have checks of their own.

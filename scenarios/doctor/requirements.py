@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]  # the folder of our packages: of a checkout, or of an environment
+from fedprivacy.installation import ROOT
+
 _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z0-9._-]+)\s*(?:\[(?P<extras>[^\]]*)\])?\s*(?P<range>[^;]*?)\s*(?:;(?P<marker>.*))?"
 )
@@ -92,18 +92,3 @@ def requirements() -> list[Requirement]:
     extras = project.get("optional-dependencies", {})
     listed = [f'{line}; extra == "{extra}"' for extra, lines in extras.items() for line in lines]
     return [Requirement.of(line) for line in [*project["dependencies"], *listed]]
-
-
-def source() -> Path | None:
-    """The folder that fedprivacy can be installed from again, if this is one."""
-    return ROOT if (ROOT / "pyproject.toml").is_file() else None
-
-
-def install(extra: str = "") -> str:
-    """The command that installs fedprivacy again, with an extra: it is on no package index."""
-    wanted = f"[{extra}]" if extra else ""
-    folder = source()
-    if folder is None:
-        return f"pip install 'fedprivacy{wanted} @ file:///PATH/TO/fedprivacy.whl'"
-    constraints = "-c constraints.txt " if (folder / "constraints.txt").is_file() else ""
-    return f"cd {folder} && pip install {constraints}-e '.{wanted}'"

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from fedprivacy.installation import install
 from scenarios.doctor import Asked, machine, places, probe, requirements
 from scenarios.doctor.check import Check, Step
 from scenarios.doctor.examination import steps
 from scenarios.doctor.names import clashes
 from scenarios.doctor.python import installation, packages, version_check
-from scenarios.doctor.requirements import Requirement, in_range, install
+from scenarios.doctor.requirements import Requirement, in_range
 
 ROOT = Path(__file__).parents[2]
 RUN = [sys.executable, "-c", "from scenarios.cli import main; main()", "doctor"]

@@ -14,6 +14,7 @@ from fedprivacy.data import hub
 from fedprivacy.data.hub import Source, SourceError
 from fedprivacy.data.population import population
 from fedprivacy.errors import ScenarioError
+from fedprivacy.installation import install
 from fedprivacy.scenario import FlwrDatasets, Scenario
 from scenarios.runner import run
 
@@ -394,5 +395,5 @@ def test_the_hub_is_asked_once_however_often_a_scenario_is_checked(
 
 def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "find_spec", lambda name: None)
-    said = "my.toml:3: data.name: needs the extra: pip install 'fedprivacy[datasets]'."
+    said = f"my.toml:3: data.name: needs the extra: {install('datasets')}."
     assert complaints('path = "people"\nlabel = "y"') == [said]

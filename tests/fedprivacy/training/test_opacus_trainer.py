@@ -572,11 +572,9 @@ def test_it_says_what_to_install(make_scenario, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "opacus", None)
     monkeypatch.delitem(sys.modules, "fedprivacy.training.opacus_trainer")
     monkeypatch.delattr("fedprivacy.training.opacus_trainer")
-    with pytest.raises(
-        ScenarioError, match=r"training.trainer=opacus: needs the extra: pip install 'fedprivacy\[opacus\]'"
-    ):
+    with pytest.raises(ScenarioError, match=r"training.trainer=opacus: needs the extra: .*\.\[opacus\]'"):
         make_scenario(OPACUS, text=HOSPITALS)
-    with pytest.raises(InputError, match=r"cannot be imported.*pip install 'fedprivacy\[opacus\]'"):
+    with pytest.raises(InputError, match=r"cannot be imported.*pip install .*\[opacus\]'"):
         Fleet.of(asked)
 
 
