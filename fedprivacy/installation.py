@@ -1,4 +1,4 @@
-"""How fedprivacy is installed again: it is on no package index, where its name alone would fetch other code."""
+"""How fedprivacy is installed again: it is on no package index, where its name would fetch other code."""
 
 from __future__ import annotations
 
