@@ -21,7 +21,7 @@ LOCAL = "privacy={trust='local', clipping_norm=1.0, noise_multiplier=1.0, delta=
 EXAMPLE = (
     "privacy={trust='local', unit='example', adjacency='add-remove', clipping_norm=1.0, noise_multiplier=1.0, "
     "delta=1e-3}",
-    "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}",
+    "training={batches='poisson', rate=0.9, steps=6, learning_rate=0.5}",
 )
 LIMIT = "federation.client_timeout=1.0"
 

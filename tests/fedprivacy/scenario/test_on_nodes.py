@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,9 +77,9 @@ def test_an_attack_needs_records_that_are_here(make) -> None:
 
 
 def test_it_runs_over_nodes_alone(make, tmp_path: Path) -> None:
-    for start in (run, compare):
+    for start in (run, partial(compare, workers=1)):
         with pytest.raises(InputError, match="the records of this scenario are on nodes") as error:
-            start(make(), tmp_path / "runs", workers=1)
+            start(make(), tmp_path / "runs")
         assert error.value.exit_code == 2
     with pytest.raises(InputError, match="--engine superlink"):
         population(make().data)
