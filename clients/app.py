@@ -135,12 +135,12 @@ def _budgets(state: RecordDict, here: Residence, fleet: Fleet) -> Budgets | None
     """What the clients have left: by the node's account, or else in this Flower run."""
     if here.account is not None:
         return KeptBudgets(here.account, fleet.plan.population, fleet.plan.answers)
-    return _load(state, fleet, always=here.pinned)
+    return _load(state, fleet)
 
 
-def _load(state: RecordDict, fleet: Fleet, *, always: bool = False) -> Budgets | None:
+def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    if fleet.plan.trust != "local" and not always:
+    if fleet.plan.trust != "local":
         return None
     # What the noise was made for, even where the scenario allows more answers than it has rounds.
     cap = fleet.plan.answers

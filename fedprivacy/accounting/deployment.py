@@ -45,9 +45,9 @@ class Stated:
     """What whoever submits a run states of it.
 
     Args:
-        pinned: That each node holds the run's plan itself, and draws from its operating system's entropy.
-        noise: Where the server's noise and cohorts come from, "seeded" or "system"; nodes that are not pinned
-            are asked for the same.
+        pinned: That each node holds the run's plan itself.
+        noise: Where noise and cohorts come from, "seeded" or "system". A pinned node draws as its owner says:
+            from a run that is seeded nothing better is claimed of it.
     """
 
     pinned: bool = False
@@ -60,7 +60,7 @@ class Stated:
             server: Whether it rests on what the server draws.
             nodes: Whether it rests on what the nodes draw.
         """
-        if (server and self.noise == SEEDED) or (nodes and self.noise == SEEDED and not self.pinned):
+        if self.noise == SEEDED:
             return SIMULATED
         parts = [_AT_SERVER] * server + [_STATED if self.pinned else _ASSUMED] * nodes
         return "; ".join([*parts, _UNMEASURED])
@@ -71,9 +71,9 @@ class Stated:
         Args:
             held: Whether the clients were our own, of whom it is known.
         """
-        own = SYSTEM if self.pinned else self.noise
-        known = "" if held else ", stated by whoever submitted the run" if self.pinned else ", assumed"
-        return {"server": _NAMES[self.noise], "clients": _NAMES[own] + known}
+        told = self.pinned and self.noise == SYSTEM
+        known = "" if held else ", stated by whoever submitted the run" if told else ", assumed"
+        return {"server": _NAMES[self.noise], "clients": _NAMES[self.noise] + known}
 
 
 SIMULATION = Stated()

@@ -248,13 +248,9 @@ def test_an_answer_that_never_leaves_is_spent(owners, plan: Plan) -> None:
     assert answered(grid(owners.config()), request(plan)).refused == 1
 
 
-def test_without_a_home_a_run_is_answered_and_the_owner_is_warned(owners, plan: Plan, capsys) -> None:
-    nodes = grid(owners.config(home=None))
-    hosts_of(nodes)
-    assert "no home: what was answered is counted for one Flower run alone" in capsys.readouterr().err
-    assert answered(nodes, request(plan)).refused == 0
-    assert answered(nodes, request(plan)).refused == 1
-    assert answered(grid(owners.config(home=None)), request(plan)).refused == 0
+def test_a_misspelt_key_is_told_to_who_owns_the_node(owners, capsys) -> None:
+    refused(hosts_of(grid(owners.config(hmoe="/srv/home"))), "node-config")
+    assert "hmoe: there is no such key" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ noise
@@ -326,7 +322,9 @@ def test_how_many_records_a_client_has_is_told_where_it_was_agreed_alone(
     for adjacency, told in (("replace-one", True), ("zero-out", True), ("add-remove", False)):
         own = (*EXAMPLES, "data.records_per_client=21", f"privacy.adjacency={adjacency}")
         plan = plan_of(make_scenario(*own, text=on_nodes_text))
-        reply = sent(grid(owners.config(0, *own, home=None)), request(plan, observe="sum"))
+        config = owners.config(0, *own)
+        owners.account().unlink(missing_ok=True)
+        reply = sent(grid(config), request(plan, observe="sum"))
         if told:
             refused(reply, "data")
         else:
@@ -358,6 +356,11 @@ CONFIGS = {
     "a scenario that is not there": ({"scenario": "/nowhere/own.toml"}, "scenario"),
     "a scenario that is none": ({"scenario": "name = 'none'"}, "scenario"),
     "a home that is not there": ({"home": "/nowhere/home"}, "home"),
+    "no home": ({"home": None}, "node-config"),
+    "an empty home": ({"home": ""}, "node-config"),
+    "empty data": ({"data": ""}, "node-config"),
+    "an empty scenario": ({"scenario": ""}, "node-config"),
+    "a home that is misspelt": ({"home": None, "hmoe": "/srv/home"}, "node-config"),
 }
 
 

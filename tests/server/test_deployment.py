@@ -125,7 +125,16 @@ def test_of_records_under_central_trust_what_the_nodes_draw_is_said_too() -> Non
     assert "at the server" in both
     assert "this is assumed" in both
     assert Stated(pinned=True).randomness(server=True, nodes=True) == SIMULATED
-    assert Stated(pinned=True).randomness(server=False, nodes=True) != SIMULATED
+
+
+def test_of_pinned_nodes_in_a_seeded_run_nothing_better_is_claimed() -> None:
+    """`federation up --scenario X --seeded-noise`: each holds its plan, and draws from the seed in it."""
+    stated = Stated(pinned=True, noise="seeded")
+    assert stated.randomness(server=False, nodes=True) == SIMULATED
+    assert stated.to_json(held=False) == {
+        "server": "simulation-grade randomness",
+        "clients": "simulation-grade randomness, assumed",
+    }
 
 
 def test_without_held_out_records_nothing_is_known_of_the_model(
