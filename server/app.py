@@ -94,14 +94,25 @@ def serve(
     model: Blueprint,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
+    begun: Callable[[], object] = lambda: None,
 ) -> None:
     """Plays a scenario's rounds; whatever ends it, the record says how far it came.
+
+    Args:
+        grid: Flower's way to the nodes.
+        record: Where the run is written; it holds the scenario, the plan and the ledger.
+        people: The data; the server reads only its held-out part.
+        model: How the scenario's model is made.
+        checkpoint: Where to go on, or None to start.
+        view: What the engine lets the simulation see on the nodes.
+        begun: Called once the record is there, before any node is spoken to.
 
     Raises:
         RunError: if a host has no node, or all clients of a round fail.
     """
     record.begin()
     try:
+        begun()
         _play(grid, record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
@@ -256,7 +267,7 @@ def _train(
         sizes=people.partition.sizes,
         stated=stated,
     )
-    serve(grid, record, people, model)
+    serve(grid, record, people, model, begun=home.begun)
     return directory
 
 
@@ -276,5 +287,5 @@ def _ask(grid: Grid, scenario: Statistics, out: Path, stated: Stated, home: Home
         noise_key=key,
         stated=stated,
     )
-    serve_statistics(grid, record, who)
+    serve_statistics(grid, record, who, begun=home.begun)
     return directory

@@ -13,6 +13,7 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError
+from fedprivacy.faults import REASON
 from fedprivacy.mechanisms.catalogue import ClipOnly, Local
 from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainReply
@@ -27,12 +28,12 @@ class Rejected(FedPrivacyError):
 
     Args:
         kind: One of `fedprivacy.faults.OF_REPLIES`.
-        reason: In words.
+        reason: In words, of which some are kept: a node may send what it likes.
     """
 
     def __init__(self, kind: str, reason: str) -> None:
         self.kind = kind
-        super().__init__(reason)
+        super().__init__(reason[:REASON])
 
 
 def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:

@@ -136,6 +136,11 @@ class _Arriving:
         try:
             result = following.arrivals.result()
             if "run.json" not in result.files:
+                print(
+                    f"Nothing of run {following.run}'s record came home. If it had begun, count all that was "
+                    "planned as released.",
+                    file=sys.stderr,
+                )
                 return
             document = self._write(result, status, error)
         except (FedPrivacyError, OSError) as problem:

@@ -61,7 +61,9 @@ def quickly(monkeypatch) -> None:
 def record() -> list[str]:
     sender = Sender(TOKEN)
     events = (
-        [sender.event({"round": number}) for number in range(3)] if (begin := sender.begin("/far")) else []
+        [line for number in range(3) for line in sender.event({"round": number})]
+        if (begin := sender.begin("/far"))
+        else []
     )
     return [begin, *events, *sender.file("run.json", b"{}"), sender.end("finished")]
 

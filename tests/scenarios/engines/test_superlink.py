@@ -13,19 +13,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from flwr.app import Context, RecordDict
 from flwr.cli.build import build_fab_from_disk
 from safetensors.numpy import load_file
 from warm import COLD, ENVIRONMENT, warm
 
+import server.home
+from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.homecoming import Result, new_token
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control, Link, check_certificate
+from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.following import Following
 from scenarios.engines.superlink import _Arriving
 from scenarios.federation_keys import make_certificates
 from scenarios.federation_state import Target
 from scenarios.runner import run
+from server.app import app as server_app
 
 ROOT = Path(__file__).parents[3]
 TARGET = Target(Link("127.0.0.1:1"), "system")
@@ -238,24 +243,31 @@ def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: st
     assert not runs.exists() or not list(runs.iterdir())
 
 
-def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(tmp_path: Path, make_scenario) -> None:
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(
+    tmp_path: Path, make_scenario, monkeypatch, capsys, rounds: int
+) -> None:
     """As when the SuperLink dies, or the user ends the run: the record says no less than what may have happened."""
-    asked, begun = make_scenario("server.rounds=5"), []
-    whole = run(
-        asked,
-        tmp_path / "far",
-        report=False,
-        on_round=lambda event: begun.append(next((tmp_path / "far").glob("*/run.json")).read_bytes()),
-    )
-    files = {"scenario.toml": asked.to_toml(compare=False).encode(), "run.json": begun[0]}
-    following = Following(Control(TARGET.link, tmp_path / "flower"), 7, new_token(), None)
-    following.arrivals._result = Result("/far", files, whole["rounds"][:1])
-    _Arriving(asked, tmp_path / "runs", "", TARGET).broken_off(following, "interrupted", "by the user")
+    asked, token, log = make_scenario("server.rounds=5"), new_token(), []
+    monkeypatch.setattr(server.home, "_to_log", log.append)
+    config = {"scenario": asked.to_toml(compare=False), "out": str(tmp_path / "far"), "record": token}
+    grid = EmbeddedGrid(client_app, [{}], config)
+    server_app(grid, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config))
+    whole = json.loads(next((tmp_path / "far").glob("*/run.json")).read_text())
+    following = Following(Control(TARGET.link, tmp_path / "flower"), 7, token, None)
+    arriving = _Arriving(asked, tmp_path / "runs", "", TARGET)
+    following.arrivals.feed(log[0])
+    arriving.broken_off(following, "interrupted", "by the user")
+    assert "Nothing of run 7's record came home" in capsys.readouterr().err
+    events = [at for at, line in enumerate(log) if " event " in line]
+    for line in log[: events[rounds]]:
+        following.arrivals.feed(line)
+    arriving.broken_off(following, "interrupted", "by the user")
     document = json.loads(next((tmp_path / "runs").glob("*/run.json")).read_text())
     assert (document["status"], document["error"], len(document["rounds"])) == (
         "interrupted",
         "by the user",
-        1,
+        rounds,
     )
     for kept, stated in zip(document["privacy"]["guarantees"], whole["privacy"]["guarantees"], strict=True):
         assert kept["epsilon"] == stated["epsilon"]
