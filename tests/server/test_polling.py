@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -27,11 +28,16 @@ class Slow(EmbeddedGrid):
     strangers: tuple[Message, ...] = ()
     lost: str | None = None
     nameless = False
+    most = 0  # messages of one node under way at once
+    under_way: dict[str, int]
 
     def push_messages(self, messages: Iterable[Message]) -> list[str]:
         count = sum(1 for _ in messages)
+        nodes = [message.metadata.dst_node_id for message in messages]
         ids = super().push_messages(messages)
         assert len(ids) == count
+        self.under_way |= zip(ids, nodes, strict=True)
+        self.most = max(self.most, *Counter(self.under_way.values()).values())
         return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
@@ -41,6 +47,8 @@ class Slow(EmbeddedGrid):
         if self.nameless:
             for reply in came:
                 reply.metadata.group_id = ""
+        for one in came:
+            self.under_way.pop(one.metadata.reply_to_message_id, None)
         return [*self.strangers, *came[::-1]]
 
 
@@ -53,7 +61,9 @@ def slow(monkeypatch) -> Slow:
     def echo(message: Message, context) -> Message:
         return Message(RecordDict({"node": ConfigRecord({"id": context.node_id})}), reply_to=message)
 
-    return Slow(app, [{}, {}, {}])
+    grid = Slow(app, [{}, {}, {}])
+    grid.under_way = {}
+    return grid
 
 
 def questions(count: int, taken: list[int] | None = None) -> Iterable[Message]:
@@ -67,6 +77,7 @@ def test_a_generator_is_sent_whole_and_every_reply_comes_once(slow: Slow) -> Non
     replies = list(PollingGrid(slow).send_and_receive(questions(100), timeout=30))
     assert sorted(int(one.metadata.group_id[2:]) for one in replies) == list(range(100))
     assert [number for number, _ in by_turn(replies)] == list(range(100))
+    assert slow.most == 1  # each starts a process on its node
 
 
 def test_messages_are_taken_as_replies_are_used(slow: Slow) -> None:
