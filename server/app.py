@@ -227,6 +227,7 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 
 app = ServerApp()
+_FILES = ("npz", "flwr-datasets")  # records of somebody, which are read whole by whoever has the scenario
 
 
 @app.main()
@@ -236,7 +237,9 @@ def _main(grid: Grid, context: Context) -> None:
         scenario = scenario_of_app(str(context.run_config["scenario"]))
         out = Path(str(context.run_config["out"])).expanduser()
         noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
-        stated = Stated(context.run_config.get("pinned", False) is True, noise)
+        pinned = context.run_config.get("pinned", False) is True
+        read = scenario.data.name in _FILES and (pinned or noise != SEEDED)
+        stated = Stated(pinned, noise, reads=read)
         if isinstance(scenario, Statistics):
             directory = _ask(PollingGrid(grid), scenario, out, stated, home)
         else:

@@ -37,6 +37,15 @@ STEPS_PINNED = (
     _PINNED.format(does="clips the gradient of each record, draws its own batches and noise") + THIS_CODE
 )
 ANSWERS_PINNED = _PINNED.format(does="randomises its own answers, answers each query once") + THIS_CODE
+SERVER_READS = "the server's process has read the records itself, out of the file that holds all of them"
+FILE_READ = (
+    "the records are in one file, and the processes of the run that read it, the server's among them, make "
+    "nothing else of it than this plan does"
+)
+NODES_ANSWER = (
+    "no client's records make its training hang or kill its process, which the server would see "
+    "(federation.client_timeout in the node's own scenario keeps that from it)"
+)
 _NAMES = {SEEDED: "simulation-grade randomness", SYSTEM: "operating system's entropy"}
 
 
@@ -48,10 +57,13 @@ class Stated:
         pinned: That each node holds the run's plan itself.
         noise: Where noise and cohorts come from, "seeded" or "system". A pinned node draws as its owner says:
             from a run that is seeded nothing better is claimed of it.
+        reads: That the server's process reads the records of all clients, out of a file, and the run is more
+            than a simulation.
     """
 
     pinned: bool = False
     noise: str = SEEDED
+    reads: bool = False
 
     def randomness(self, *, server: bool, nodes: bool) -> str:
         """What a guarantee assumes of the randomness that it rests on.
