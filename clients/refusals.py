@@ -79,7 +79,7 @@ def log(text: str) -> None:
     """
     if len(text) > MOST:
         text = f"{text[:MOST]} ..."  # a request may be as long as a server likes
-    text = "\n    ".join(printable(line) for line in text.split("\n"))
+    text = printable(text).replace("\n", "\n    ")
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
 
 

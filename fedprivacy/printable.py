@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""A line with its control characters written out.
+    r"""A text with its control characters written out, but for tabs and the ends of its lines.
 
-    >>> printable("a\x1b[2J\tb\n")
-    'a\\x1b[2J\tb\\n'
+    >>> print(printable("a\x1b[2J\r"))
+    a\x1b[2J\r
     """
     return "".join(
-        one if one.isprintable() or one == "\t" else one.encode("unicode_escape").decode() for one in text
+        one if one.isprintable() or one in "\t\n" else one.encode("unicode_escape").decode() for one in text
     )

@@ -230,7 +230,10 @@ def _wait_for_port(folder: Path, federation: Federation, port: int, deadline: fl
 def _wait_for_nodes(folder: Path, federation: Federation, control: Control, deadline: float) -> None:
     while True:
         _check_alive(folder, federation)
-        online = len(_online(control))
+        try:
+            online = len(_online(control))
+        except RunError:  # slow to answer while all of them start
+            online = 0
         if online >= federation.nodes:
             return
         if time.monotonic() > deadline:

@@ -208,6 +208,7 @@ def federation_of(
         denominator=_denominator(scenario, ledger.plan, sizes),
         timeout=scenario.federation.timeout,
         longest=longest(ledger.plan, len(weights), int(sizes.max(initial=1))),
+        dropout=scenario.federation.dropout > 0,
     )
     return federation, module
 

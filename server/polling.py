@@ -81,7 +81,9 @@ class PollingGrid(Grid):
         waiting: dict[str, tuple[int, str]] = {}  # message id -> node, group
         while True:
             held += itertools.islice(messages, AT_ONCE - len(waiting) - len(held))
-            busy, fresh, later = {node for node, _ in waiting.values()}, [], []
+            busy = {node for node, _ in waiting.values()}
+            fresh: list[Message] = []
+            later: list[Message] = []
             for message in held:
                 free = message.metadata.dst_node_id not in busy
                 (fresh if free else later).append(message)
@@ -90,7 +92,7 @@ class PollingGrid(Grid):
             if fresh:
                 about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
                 sent = list(self._grid.push_messages(fresh))
-                del fresh
+                fresh.clear()
                 waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
             if not waiting:
                 if not held:

@@ -58,7 +58,12 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
 
 
 def accepted(
-    message: Message, asked: NDArray[np.int64], parameters: int, observe: str, most: float | None
+    message: Message,
+    asked: NDArray[np.int64],
+    parameters: int,
+    observe: str,
+    most: float | None,
+    dropout: bool = True,
 ) -> TrainReply:
     """The reply in a message.
 
@@ -68,6 +73,7 @@ def accepted(
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the reply holds.
         most: What `longest` gave.
+        dropout: Whether clients may drop out (`federation.dropout`).
 
     Raises:
         Rejected: an honest node does not answer so.
@@ -84,6 +90,8 @@ def accepted(
     told = answered + reply.refused + faults.failed + faults["dropped"]
     if reply.refused < 0 or told > len(asked) or max(faults.zeroed, faults["retried"]) > len(asked):
         raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and counts others")
+    if faults["dropped"] and not dropout:
+        raise Rejected("reply_clients", "a node says that clients dropped out, where none does")
     if not np.isfinite(reply.updates).all():
         raise Rejected("reply_not_finite", "a node answered with numbers that are not finite")
     if most is not None:

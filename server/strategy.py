@@ -60,6 +60,7 @@ class Federation:
     denominator: float
     timeout: float
     longest: float | None = None
+    dropout: bool = True
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -80,7 +81,12 @@ class Federation:
         self.ledger.ask(cohort)
         replies = self._replies(number, asked)
         total = aggregate(
-            asked, replies, parameters=len(self.weights), observe=self.observe, longest=self.longest
+            asked,
+            replies,
+            parameters=len(self.weights),
+            observe=self.observe,
+            longest=self.longest,
+            dropout=self.dropout,
         )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))

@@ -31,7 +31,7 @@ from scenarios import federation
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.federation_cli import app
 from scenarios.federation_keys import make_certificates, make_node_key
-from scenarios.federation_processes import MARK, Started, end, living, start, tail
+from scenarios.federation_processes import MARK, Started, _began, end, living, start, tail
 from scenarios.federation_state import Federation, read, target_of
 from server.messages import request_to
 
@@ -149,6 +149,21 @@ def test_down_twice_and_of_nothing_is_no_error(tmp_path: Path) -> None:
     assert read(tmp_path) is None
     assert (tmp_path / "home").is_dir()  # what clients have left of their budgets stays
     assert federation.down(tmp_path) == 0
+
+
+def test_a_superlink_that_is_slow_once_is_waited_for(tmp_path: Path) -> None:
+    class Slow:
+        calls = 0
+
+        def nodes(self, limit: float) -> list[dict]:
+            self.calls += 1
+            if self.calls == 1:
+                raise RunError("did not answer within 30 s")
+            return [{"status": "online"}] * 2
+
+    own = Started("superlink", os.getpid(), _began(os.getpid()))
+    state = replace(STATE, processes=(own,))
+    federation._wait_for_nodes(tmp_path, state, Slow(), time.monotonic() + 20)
 
 
 def test_with_another_number_of_nodes_each_client_has_the_account_that_it_had(

@@ -62,6 +62,10 @@ LIES = {
     "more refusals": ("reply_clients", change(refused=6)),
     "refusals below 0": ("reply_clients", change(refused=-1)),
     "more failures": ("reply_clients", change(late=1)),
+    "clients who dropped out, where none does": (
+        "reply_clients",
+        change(updates=lambda u: u[:0] if u.ndim == 2 else u * 0, clients=lambda c: c[:0], dropped=5),
+    ),
     "not finite": ("reply_not_finite", change(updates=holes)),
     "too large": ("reply_too_large", change(updates=lambda u: u + 1e6)),
 }

@@ -22,6 +22,7 @@ import server.home
 from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.homecoming import Result, new_token
+from scenarios.engines import control
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control, Link, check_certificate
 from scenarios.engines.embedded import EmbeddedGrid
@@ -60,8 +61,9 @@ def test_an_address_is_host_and_port(address: str) -> None:
 def test_another_machine_is_spoken_to_through_tls_alone(tmp_path: Path) -> None:
     for address in ("127.0.0.1:18000", "localhost:18000", "[::1]:18000"):
         assert Link.of(address, None).loopback
-    with pytest.raises(InputError, match="through TLS only"):
-        Link.of("hospital.example:18000", None)
+    for address in ("hospital.example:18000", "127.evil.example:18000", "10.0.0.1:18000", "[2001::1]:18000"):
+        with pytest.raises(InputError, match="through TLS only"):
+            Link.of(address, None)
     make_certificates(tmp_path)
     link = Link.of("hospital.example:18000", tmp_path / "ca.crt")
     assert not link.loopback
@@ -168,6 +170,34 @@ def test_flowers_commands_know_one_superlink_and_nothing_of_the_users(tmp_path: 
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.fixture
+def answers(monkeypatch, tmp_path: Path) -> Callable[..., Control]:
+    """Flower's command, of which each call does what a shell says."""
+
+    def of(shell: str) -> Control:
+        path = tmp_path / "flwr"
+        path.write_text(f"#!/bin/sh\n{shell}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr(control, "program", lambda name: str(path))
+        return Control(TARGET.link, tmp_path / "home")
+
+    return of
+
+
+@pytest.mark.parametrize("said", ['{"runs": []}', '{"runs": [{}]}', '{"runs": 7}', '{"success": true}'])
+def test_an_answer_that_says_nothing_of_the_run_is_an_error_of_ours(answers, said: str) -> None:
+    with pytest.raises(RunError, match="says nothing of run 7"):
+        answers(f"echo '{said}'").status(7)
+
+
+def test_a_run_that_may_have_begun_is_said_to(answers, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(control.Control._ask, "__defaults__", (0.5,))
+    with pytest.raises(RunError, match=r"did not answer within .* may have begun all the same: `flwr list`"):
+        answers("exec sleep 20").submit(tmp_path, tmp_path)
+    with pytest.raises(RunError, match="answered without run-id"):
+        answers("echo '{\"success\": true}'").submit(tmp_path, tmp_path)
+
+
 # ------------------------------------------------------------------ what comes home
 
 
@@ -198,11 +228,11 @@ def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path
 
 def test_a_run_that_failed_there_fails_here_with_its_words(far) -> None:
     arriving, result, runs = far
-    result.status, result.error = "failed", "round 1: all 12 clients failed"
+    result.status, result.error = "failed", "round 1: all 12 clients failed\x1b]0;x"
     document = json.loads(result.files["run.json"]) | {"status": "failed", "error": result.error}
     result.files["run.json"] = json.dumps(document).encode()
     with pytest.raises(
-        RunError, match=r"(?s)SuperLink's side: round 1: all 12 clients failed.How far it came"
+        RunError, match=r"(?s)SuperLink's side: round 1: all 12 clients failed\\x1b\]0;x.How far it came"
     ):
         arriving.whole(result)
     assert len(list(runs.iterdir())) == 1
