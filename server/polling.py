@@ -29,6 +29,8 @@ class PollingGrid(Grid):
         grid: Flower's own.
     """
 
+    one_each = True
+
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
 

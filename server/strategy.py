@@ -106,7 +106,10 @@ class Federation:
         messages of one node change.
         """
         alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
-        waves = one_per_node(asked, self.hosts) if alone else [list(enumerate(asked))]
+        turns = getattr(self.grid, "one_each", False)
+        waves = one_per_node(asked, self.hosts) if alone or turns else [list(enumerate(asked))]
+        if not alone:  # without waiting for a wave; in turns, so that no node waits for another's chunks
+            waves = [[one for wave in waves for one in wave]]
         for wave in waves:
             yield from self.grid.send_and_receive(self._requests(number, wave), timeout=self.timeout)
 

@@ -12,9 +12,14 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 import server.polling
+from clients.app import make_app
+from clients.fleet import Fleet
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.data.population import population
 from fedprivacy.errors import RunError
 from scenarios.engines.embedded import EmbeddedGrid
 from server.aggregation import by_turn
+from server.app import federation_of
 from server.hosts import find_hosts
 from server.polling import AT_ONCE, PollingGrid
 
@@ -120,6 +125,27 @@ def test_replies_of_no_request_are_left_out_of_a_round(slow: Slow) -> None:
 def test_the_same_model_as_without_it(trial, make_scenario) -> None:
     asked = make_scenario("federation.chunk_size=2")
     assert np.array_equal(trial(asked, wrap=PollingGrid).play(), trial(asked).play())
+
+
+def test_all_nodes_have_work_from_the_beginning(make_scenario, monkeypatch) -> None:
+    """Chunks come host by host: in that order the second node would wait for all of the first."""
+    sent: list[int] = []
+
+    class Noting(EmbeddedGrid):
+        def push_messages(self, messages: Iterable[Message]) -> list[str]:
+            sent.extend(message.metadata.dst_node_id for message in messages)
+            return super().push_messages(messages)
+
+    asked = make_scenario("federation.chunk_size=1", "federation.hosts=3")
+    people = population(asked.data)
+    fleet = Fleet.of(asked, people)
+    grid = Noting(make_app(fleet), [{"partition-id": n, "num-partitions": 3} for n in range(3)])
+    federation, _ = federation_of(PollingGrid(grid), asked, Ledger(fleet.plan), people, fleet.model)
+    sent.clear()
+    monkeypatch.setattr(server.polling, "AT_ONCE", 3)
+    federation.round(0)
+    assert sorted(sent[:3]) == [1, 2, 3]
+    assert len(sent) == 12
 
 
 # ------------------------------------------------------------------ which node serves which host
