@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import numpy as np
@@ -36,11 +37,22 @@ def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None =
         mods: Flower mods around every handler; a malicious participant is one.
         crew: Who trains them; None: this process.
     """
-    return _app(lambda context: Residence(residents, residents.hosts_of(context.node_config)), mods, crew)
+    return _app(
+        lambda context: Residence(residents, residents.hosts_of(context.node_config)),
+        mods,
+        lambda fleet: nullcontext(crew),
+    )
+
+
+def _crew_of_node(fleet: Fleet) -> AbstractContextManager[Crew | None]:
+    """Where clients have a time of their own, a process that can be stopped: no server sees who hangs."""
+    return nullcontext() if fleet.client_timeout is None else Crew()
 
 
 def _app(
-    residence_of: Callable[[Context], Residence], mods: Sequence[Mod] = (), crew: Crew | None = None
+    residence_of: Callable[[Context], Residence],
+    mods: Sequence[Mod] = (),
+    crew_of: Callable[[Fleet], AbstractContextManager[Crew | None]] = _crew_of_node,
 ) -> ClientApp:
     client_app = ClientApp(mods=list(mods))
 
@@ -63,7 +75,8 @@ def _app(
             if here.pinned:
                 vet(fleet, request, here.hosts, here.observe)
             budgets = _budgets(context.state, here, fleet)
-            reply, untold = answer(fleet, budgets, request, here.hosts, crew)
+            with crew_of(fleet) as crew:
+                reply, untold = answer(fleet, budgets, request, here.hosts, crew)
             _store(context.state, budgets)
             if here.pinned:
                 words = "" if budgets is None else budgets.words(request.clients)
@@ -135,12 +148,12 @@ def _budgets(state: RecordDict, here: Residence, fleet: Fleet) -> Budgets | None
     """What the clients have left: by the node's account, or else in this Flower run."""
     if here.account is not None:
         return KeptBudgets(here.account, fleet.plan.population, fleet.plan.answers)
-    return _load(state, fleet, always=here.pinned)
+    return _load(state, fleet)
 
 
-def _load(state: RecordDict, fleet: Fleet, *, always: bool = False) -> Budgets | None:
+def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    if fleet.plan.trust != "local" and not always:
+    if fleet.plan.trust != "local":
         return None
     # What the noise was made for, even where the scenario allows more answers than it has rounds.
     cap = fleet.plan.answers

@@ -4,7 +4,7 @@ partition-id    which of the nodes this is, from 0
 num-partitions  how many nodes there are
 scenario        a scenario of its own, as a path or as TOML text: the node is pinned, and serves no other plan
 data            the path of its own records, where the scenario says that data are on nodes
-home            a folder for its account of what was answered, which outlives every run
+home            a folder for its account of what was answered, which outlives every run; pinned nodes need one
 noise           "system" (the operating system's entropy) or "seeded" (a simulation that repeats)
 allow-code      whether its own scenario may run code
 """
@@ -18,6 +18,8 @@ from pathlib import Path
 from fedprivacy.entropy import SEEDED, SYSTEM, check_noise
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.scenario.reading import read_text
+
+KEYS = ("partition-id", "num-partitions", "scenario", "data", "home", "noise", "allow-code")
 
 
 def is_pinned(node_config: Mapping[str, object]) -> bool:
@@ -33,7 +35,7 @@ class Owner:
         scenario: The text of its own scenario; None: the node follows the run.
         named: What that text is called in messages.
         data: The path of its own records.
-        home: Where its account is kept; None: nowhere, and budgets are those of one Flower run.
+        home: Where its account is kept; None: on a node that follows the run.
         noise: Where its noise comes from; None: nothing was said, on a node that follows the run.
         allow_code: Whether its own scenario may run code.
     """
@@ -52,13 +54,21 @@ class Owner:
         Raises:
             Refusal: if it contradicts itself, or its scenario cannot be read.
         """
+        _check_keys(node_config)
         pinned = is_pinned(node_config)
-        given = {key: str(node_config[key]) for key in ("data", "home") if node_config.get(key)}
+        given = {key: str(node_config[key]) for key in ("data", "home") if key in node_config}
         if given and not pinned:
             # Who submits a run would say what is done with the records, and reset the account at will.
             raise Refusal(
                 f"node config: {' and '.join(given)} without a scenario of its own: the node would follow "
                 "whoever submits a run. Add scenario = PATH.",
+                "node-config",
+            )
+        if pinned and "home" not in given:
+            # Flower's own state ends with a run or a restart, and loses counts where messages overlap.
+            raise Refusal(
+                "node config: a scenario without a home: nothing would count what was answered. Make a "
+                "folder and add home = PATH.",
                 "node-config",
             )
         text, named = _scenario(str(node_config["scenario"])) if pinned else (None, "")
@@ -91,11 +101,17 @@ class Owner:
                 'WARNING: noise = "seeded": noise comes from the seed in the scenario. Whoever knows that '
                 'can take it away again, so that nothing is protected. Set noise = "system".'
             )
-        if self.home is None:
-            yield (
-                "WARNING: no home: what was answered is counted for one Flower run alone, and whoever "
-                "submits another asks anew. Set home = FOLDER."
+
+
+def _check_keys(node_config: Mapping[str, object]) -> None:
+    """Refuses what would be overlooked: a key that is misspelt, or has no value."""
+    for key, value in node_config.items():
+        if key not in KEYS:
+            raise Refusal(
+                f"node config: {key}: there is no such key. There are {', '.join(KEYS)}.", "node-config"
             )
+        if value in ("", None):
+            raise Refusal(f"node config: {key} is empty. Give it a value, or leave it out.", "node-config")
 
 
 def _scenario(value: str) -> tuple[str, str]:

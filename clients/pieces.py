@@ -92,7 +92,7 @@ def without_data(fleet: Fleet, request: TrainRequest, client: int, failure: Fail
 
 
 def silent(request: TrainRequest, clients: Ids, failure: Failure) -> Part:
-    """What becomes of clients that cannot even answer without data."""
+    """What becomes of clients that cannot answer without data: of none, as long as noise can be drawn."""
     parameters = len(request.weights)
     private = np.zeros((0, parameters) if request.observe == "each" else parameters)
     return Part(private, clients[:0], 0, dict.fromkeys(clients.tolist(), failure))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fedprivacy.errors import FedPrivacyError, Refusal
+from fedprivacy.printable import printable
 from fedprivacy.protocol import Faults, TrainReply, TrainRequest
 
 MOST = 8_000  # characters of a line in a log
@@ -72,9 +73,13 @@ def kind(name: str) -> Iterator[None]:
 
 
 def log(text: str) -> None:
-    """Writes to the node's log: the error output of its SuperNode."""
+    """Writes to the node's log, the error output of its SuperNode; further lines are indented.
+
+    Words of a server may be in it: they cannot begin a line, nor say anything to a terminal.
+    """
     if len(text) > MOST:
         text = f"{text[:MOST]} ..."  # a request may be as long as a server likes
+    text = printable(text).replace("\n", "\n    ")
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
 
 

@@ -79,7 +79,8 @@ def residence(context: Context) -> Residence:
     with kind("data"):
         stamp = None if owner.data is None else npz.stamp(owner.data)
     residents = _of_owner(owner, tuple(hosts), stamp)
-    account = None if owner.home is None else Account.open(owner.home, scenario)
+    assert owner.home is not None  # it is pinned
+    account = Account.open(owner.home, scenario)
     observe = scenario.federation.observe if isinstance(scenario, Scenario) else "sum"
     return Residence(residents, hosts, owner, account, observe)
 

@@ -32,6 +32,8 @@ KINDS = {**ON_NODES, **OF_REPLIES}
 # Those whose clients have failed; under local trust such a client answers with noise alone.
 FAILED = ("raised", "worker_died", "late", *OF_REPLIES)
 
+REASON = 1000  # characters of why something failed: more than that is no reason
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -39,11 +41,14 @@ class Failure:
 
     Args:
         kind: One of `FAILED`.
-        reason: In words; it may depend on the client's data.
+        reason: In words, of which `REASON` characters are kept; it may depend on the client's data.
     """
 
     kind: str
     reason: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", self.reason[:REASON])
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Faults:
 
     Args:
         counts: How many of each kind; those of which there are none may be left out.
-        first: Why the first of those that failed did.
+        first: Why the first of those that failed did, of which `REASON` characters are kept.
 
     >>> (Faults({"late": 2}) + Faults({"late": 1, "raised": 1}, "client 3: no room")).told
     {'raised': 1, 'late': 3}
@@ -67,6 +72,8 @@ class Faults:
         if unknown:
             raise ValueError(f"no kinds of faults: {sorted(unknown)}")
         object.__setattr__(self, "counts", {k: self.counts[k] for k in KINDS if self.counts.get(k)})
+        if self.first is not None:
+            object.__setattr__(self, "first", self.first[:REASON])
 
     def __add__(self, other: Faults) -> Faults:
         return Faults({k: self[k] + other[k] for k in KINDS}, self.first or other.first)

@@ -9,6 +9,7 @@ The first carries the token that whoever submitted gave the run.
 
 begin   {"token", "path"}                 path: where the record lies on the server's machine
 event   a round or a query, as it happens
+more    bytes that come before those of the next event, which is longer than a line
 file    {"name", "size", "digest"}        then its bytes in parts
 part    bytes
 end     {"status", "error", "left_out"}
@@ -31,7 +32,7 @@ from fedprivacy.errors import RunError
 MOST_BYTES = 16 * 2**20  # of all that comes home
 MOST_EVENTS = 2**20
 PART = 6 * 1024  # bytes in a line, which base64 makes 8 kB
-_LINE = re.compile(r"@record ([0-9a-f]{32}) ([0-9]{1,9}) (begin|event|file|part|end) ([A-Za-z0-9+/=]*)$")
+_LINE = re.compile(r"@record ([0-9a-f]{32}) ([0-9]{1,9}) (begin|event|more|file|part|end) ([A-Za-z0-9+/=]*)$")
 _NAME = re.compile(r"scenario\.toml|run\.json|events\.jsonl|checkpoint/round-[0-9]{6,9}\.safetensors")
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 
@@ -67,9 +68,13 @@ class Sender:
         """The first line; before it no node may have been spoken to."""
         return self._json("begin", {"token": self.token, "path": path})
 
-    def event(self, event: Mapping[str, Any]) -> str:
-        """The line of a round's or a query's event."""
-        return self._json("event", event)
+    def event(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """The lines of a round's or a query's event."""
+        data = json.dumps(event).encode()
+        last = (len(data) - 1) // PART * PART
+        for start in range(0, last, PART):
+            yield self._line("more", data[start : start + PART])
+        yield self._line("event", data[last:])
 
     def file(self, name: str, data: bytes) -> Iterator[str]:
         """The lines of a file; a later file of the same name replaces it."""
@@ -127,7 +132,7 @@ class Arrivals:
         self._token, self._mark = token, ""
         self._next, self._bytes = 0, 0
         self._file: dict[str, Any] | None = None
-        self._data = bytearray()
+        self._data, self._more = bytearray(), bytearray()
         self._result = Result()
         self.damage: str | None = None
 
@@ -205,7 +210,11 @@ class Arrivals:
         if self._file is not None:
             self.damage = f"the file {self._file['name']} is cut short"
             return None
-        value = _object(data)
+        if kind == "more":
+            self._more += data
+            return None
+        value = _object(bytes(self._more) + data)
+        self._more.clear()
         if kind == "event" and len(self._result.events) < MOST_EVENTS:
             self._result.events.append(value)
             return value

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedprivacy import json_text, npy
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.faults import NO_FAULTS
+from fedprivacy.faults import NO_FAULTS, REASON
 from fedprivacy.faults import Faults as Faults
 from fedprivacy.plan import Plan
 
@@ -23,7 +23,6 @@ Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
 MOST = 2**31 - 1  # of what a message counts: rounds, clients, faults
-REASON = 1000  # characters of why something failed: more than that is no reason
 _DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
 

@@ -3,7 +3,7 @@
 federation.json   address, certificates, processes; there while the federation is up, with mode 0600
 keys/             the authority's certificate, the SuperLink's, node keys (with TLS)
 flower/           Flower's own home of each process
-homes/            what each node keeps: the budgets of its clients, which outlive the federation
+home/             the account of all nodes: the budgets of their clients, which outlive the federation
 logs/             what each process said
 runs/             the record of each run, as the SuperLink's side wrote it
 """
@@ -156,7 +156,7 @@ def _start(
     wait: float,
     say: Callable[[str], None],
 ) -> Federation:
-    for name in ("keys", "logs", "flower", "homes", "runs"):
+    for name in ("keys", "logs", "flower", "home", "runs"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
     tls = federation.root_certificates is not None
     names = [f"node-{number}" for number in range(federation.nodes)]
@@ -178,7 +178,6 @@ def _start(
             control.register(make_node_key(keys, name))
     say(f"starting {federation.nodes} node{'' if federation.nodes == 1 else 's'}")
     for number, name in enumerate(names):
-        (folder / "homes" / name).mkdir(mode=0o700, exist_ok=True)
         known = ["--root-certificates", str(keys / "ca.crt"), "--auth-supernode-private-key"]
         known += [str(keys / name)]
         command = [program("flower-supernode"), "--superlink", federation.address, "--host", HOST]
@@ -197,7 +196,8 @@ def _node_config(folder: Path, federation: Federation, number: int, data: Sequen
     """What a node is started with; paths have no quote in them (`up` refuses those)."""
     config = f"partition-id={number} num-partitions={federation.nodes} noise='{federation.noise}'"
     if federation.scenario is not None:
-        config += f" scenario='{federation.scenario}' home='{folder / 'homes' / f'node-{number}'}'"
+        # One account for all: with another number of nodes a client lives on another, and has answered.
+        config += f" scenario='{federation.scenario}' home='{folder / 'home'}'"
     if data:
         config += f" data='{data[number]}'"
     return config
@@ -230,7 +230,10 @@ def _wait_for_port(folder: Path, federation: Federation, port: int, deadline: fl
 def _wait_for_nodes(folder: Path, federation: Federation, control: Control, deadline: float) -> None:
     while True:
         _check_alive(folder, federation)
-        online = len(_online(control))
+        try:
+            online = len(_online(control))
+        except RunError:  # slow to answer while all of them start
+            online = 0
         if online >= federation.nodes:
             return
         if time.monotonic() > deadline:

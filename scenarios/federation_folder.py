@@ -14,10 +14,10 @@ from fedprivacy.scenario.statistics import Statistics
 from scenarios.federation_state import read
 
 HOST = "127.0.0.1"
-_SIGN = "README.txt"
+_SIGN = ".fedprivacy-federation"
 _ABOUT = """This folder belongs to a federation for trying, made by `fedprivacy federation up`.
 End it with `fedprivacy federation down`; then the folder may be removed. What clients have left of their
-budgets is in homes/: without it their nodes start anew.
+budgets is in home/: without it their nodes start anew.
 """
 
 
@@ -33,12 +33,17 @@ def check_folder(folder: Path) -> None:
             f"{folder}), or choose another folder."
         )
     try:
-        if folder.exists() and any(folder.iterdir()) and not (folder / _SIGN).is_file():
+        if folder.exists() and any(folder.iterdir()) and not _is_ours(folder):
             raise InputError(
                 f"--dir {folder}: holds other files. Choose an empty folder, or one that is not there."
             )
     except OSError as error:
         raise _unusable(folder, error) from error
+
+
+def _is_ours(folder: Path) -> bool:
+    sign = folder / _SIGN
+    return sign.is_file() and sign.read_bytes() == _ABOUT.encode()
 
 
 def claim(folder: Path) -> None:

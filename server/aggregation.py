@@ -74,6 +74,7 @@ def aggregate(
     parameters: int,
     observe: str,
     longest: float | None = None,
+    dropout: bool = True,
 ) -> RoundTotal:
     """The sum over a round's replies, added in (host, chunk) order whatever the order of arrival.
 
@@ -85,13 +86,14 @@ def aggregate(
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the replies hold.
         longest: The norm that one client's part has at most (`server.replies.longest`), or None.
+        dropout: Whether clients may drop out.
     """
     total = RoundTotal(np.zeros(parameters))
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is not None and reply[0] == number:
-            _add(total, chunk, reply[1], parameters, observe, longest)
+            _add(total, chunk, reply[1], parameters, observe, longest, dropout)
             reply = next(in_order, None)
         else:
             total.fail("no_answer", len(chunk.clients), "the node did not answer")
@@ -123,11 +125,17 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
 
 
 def _add(
-    total: RoundTotal, chunk: Chunk, message: Message, parameters: int, observe: str, longest: float | None
+    total: RoundTotal,
+    chunk: Chunk,
+    message: Message,
+    parameters: int,
+    observe: str,
+    longest: float | None,
+    dropout: bool,
 ) -> None:
     asked = len(chunk.clients)
     try:
-        reply = accepted(message, chunk.clients, parameters, observe, longest)
+        reply = accepted(message, chunk.clients, parameters, observe, longest, dropout)
     except Rejected as error:
         total.fail(error.kind, asked, str(error))
         return

@@ -94,14 +94,25 @@ def serve(
     model: Blueprint,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
+    begun: Callable[[], object] = lambda: None,
 ) -> None:
     """Plays a scenario's rounds; whatever ends it, the record says how far it came.
+
+    Args:
+        grid: Flower's way to the nodes.
+        record: Where the run is written; it holds the scenario, the plan and the ledger.
+        people: The data; the server reads only its held-out part.
+        model: How the scenario's model is made.
+        checkpoint: Where to go on, or None to start.
+        view: What the engine lets the simulation see on the nodes.
+        begun: Called once the record is there, before any node is spoken to.
 
     Raises:
         RunError: if a host has no node, or all clients of a round fail.
     """
     record.begin()
     try:
+        begun()
         _play(grid, record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
@@ -197,6 +208,7 @@ def federation_of(
         denominator=_denominator(scenario, ledger.plan, sizes),
         timeout=scenario.federation.timeout,
         longest=longest(ledger.plan, len(weights), int(sizes.max(initial=1))),
+        dropout=scenario.federation.dropout > 0,
     )
     return federation, module
 
@@ -216,6 +228,7 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 
 app = ServerApp()
+_FILES = ("npz", "flwr-datasets")  # records of somebody, which are read whole by whoever has the scenario
 
 
 @app.main()
@@ -225,7 +238,9 @@ def _main(grid: Grid, context: Context) -> None:
         scenario = scenario_of_app(str(context.run_config["scenario"]))
         out = Path(str(context.run_config["out"])).expanduser()
         noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
-        stated = Stated(context.run_config.get("pinned", False) is True, noise)
+        pinned = context.run_config.get("pinned", False) is True
+        read = scenario.data.name in _FILES and (pinned or noise != SEEDED)
+        stated = Stated(pinned, noise, reads=read)
         if isinstance(scenario, Statistics):
             directory = _ask(PollingGrid(grid), scenario, out, stated, home)
         else:
@@ -256,7 +271,7 @@ def _train(
         sizes=people.partition.sizes,
         stated=stated,
     )
-    serve(grid, record, people, model)
+    serve(grid, record, people, model, begun=home.begun)
     return directory
 
 
@@ -276,5 +291,5 @@ def _ask(grid: Grid, scenario: Statistics, out: Path, stated: Stated, home: Home
         noise_key=key,
         stated=stated,
     )
-    serve_statistics(grid, record, who)
+    serve_statistics(grid, record, who, begun=home.begun)
     return directory

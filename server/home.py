@@ -31,7 +31,6 @@ class Home:
         self._sender = Sender(str(token)) if is_token(token) else None
         self._write = write or _to_log
         self.directory: RunDirectory | None = None
-        self._advance = False
 
     def begin(self, directory: RunDirectory) -> None:
         """Says where the record is being written; before any node is spoken to."""
@@ -39,18 +38,20 @@ class Home:
         if self._sender:
             self._write(self._sender.begin(str(directory.path.resolve())))
 
-    def event(self, event: dict[str, Any]) -> None:
-        """Sends a round's or a query's event.
+    def begun(self) -> None:
+        """Sends the record as it is before the first round or query, in which the whole plan is charged.
 
-        With the first goes the record as it is before the run has ended, in which the whole plan is charged:
-        should the rest be lost, what was released by then is not forgotten.
+        Should the rest be lost, what was released by then is not forgotten.
         """
+        if self._sender is not None and self.directory is not None:
+            self._send(["scenario.toml", "run.json"])
+
+    def event(self, event: dict[str, Any]) -> None:
+        """Sends a round's or a query's event."""
         if self._sender is None or self.directory is None:
             return
-        self._write(self._sender.event(event))
-        if not self._advance:
-            self._advance = True
-            self._send(["scenario.toml", "run.json"])
+        for line in self._sender.event(event):
+            self._write(line)
 
     def end(self, error: BaseException | None) -> None:
         """Sends the record as it stands, and how the run ended."""
@@ -108,7 +109,7 @@ def going_home(run_config: Mapping[str, object]) -> Iterator[Home]:
 def said_of(error: BaseException) -> str:
     """What a run that failed says for itself: our own errors in their words, others with their kind."""
     text = str(error) if isinstance(error, FedPrivacyError) else f"{type(error).__name__}: {error}"
-    return text[:4000]
+    return text[:2000]  # which goes home in one line
 
 
 def _to_log(line: str) -> None:

@@ -13,12 +13,14 @@ from flwr.serverapp import Grid
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 32  # messages under way at once, so that memory does not grow with the cohort
+AT_ONCE = 32  # messages that were taken and not answered, so that memory does not grow with the cohort
 POLL = 0.5  # seconds between two looks for replies; Flower's own loop looks every 3
 
 
 class PollingGrid(Grid):
-    """Sends a few messages at a time through Flower's grid, and yields replies as they come.
+    """Sends a few messages at a time through Flower's grid, one to a node, and yields replies as they come.
+
+    Flower starts a process for each message that reaches a node, however many there are already.
 
     Flower's `HttpGrid.send_and_receive` goes over its messages twice, so a generator sends none at all (flwr
     1.41); it waits for all replies, and hands on an error of its own without the group that it answers.
@@ -26,6 +28,8 @@ class PollingGrid(Grid):
     Args:
         grid: Flower's own.
     """
+
+    one_each = True
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -75,25 +79,36 @@ class PollingGrid(Grid):
         return self._replies(iter(messages), deadline)
 
     def _replies(self, messages: Iterator[Message], deadline: float) -> Iterator[Message]:
-        waiting: dict[str, str] = {}  # message id -> group
+        held: list[Message] = []  # until their node is free
+        waiting: dict[str, tuple[int, str]] = {}  # message id -> node, group
         while True:
-            fresh = list(itertools.islice(messages, AT_ONCE - len(waiting)))
+            held += itertools.islice(messages, AT_ONCE - len(waiting) - len(held))
+            busy = {node for node, _ in waiting.values()}
+            fresh: list[Message] = []
+            later: list[Message] = []
+            for message in held:
+                free = message.metadata.dst_node_id not in busy
+                (fresh if free else later).append(message)
+                busy.add(message.metadata.dst_node_id)
+            held = later
             if fresh:
-                groups = [message.metadata.group_id for message in fresh]
+                about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
                 sent = list(self._grid.push_messages(fresh))
-                del fresh
-                waiting |= {key: group for key, group in zip(sent, groups, strict=False) if key}
+                fresh.clear()
+                waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
             if not waiting:
-                return
+                if not held:
+                    return
+                continue  # what was sent did not go; its node is free
             if time.monotonic() >= deadline:
-                logger.warning("Time is up: %d replies did not come.", len(waiting))
+                logger.warning("Time is up: %d replies did not come.", len(waiting) + len(held))
                 return
             came = list(self._grid.pull_messages(list(waiting)))
             for reply in came:
-                group = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if group is None:
+                asked = waiting.pop(reply.metadata.reply_to_message_id, None)
+                if asked is None:
                     continue  # nobody asked for it
-                reply.metadata.group_id = group  # what was asked, whatever the reply says
+                reply.metadata.group_id = asked[1]  # what was asked, whatever the reply says
                 yield reply
             if not came:
                 time.sleep(POLL)

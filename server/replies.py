@@ -13,6 +13,7 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError
+from fedprivacy.faults import REASON
 from fedprivacy.mechanisms.catalogue import ClipOnly, Local
 from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainReply
@@ -27,12 +28,12 @@ class Rejected(FedPrivacyError):
 
     Args:
         kind: One of `fedprivacy.faults.OF_REPLIES`.
-        reason: In words.
+        reason: In words, of which some are kept: a node may send what it likes.
     """
 
     def __init__(self, kind: str, reason: str) -> None:
         self.kind = kind
-        super().__init__(reason)
+        super().__init__(reason[:REASON])
 
 
 def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
@@ -57,7 +58,12 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
 
 
 def accepted(
-    message: Message, asked: NDArray[np.int64], parameters: int, observe: str, most: float | None
+    message: Message,
+    asked: NDArray[np.int64],
+    parameters: int,
+    observe: str,
+    most: float | None,
+    dropout: bool = True,
 ) -> TrainReply:
     """The reply in a message.
 
@@ -67,6 +73,7 @@ def accepted(
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the reply holds.
         most: What `longest` gave.
+        dropout: Whether clients may drop out (`federation.dropout`).
 
     Raises:
         Rejected: an honest node does not answer so.
@@ -83,6 +90,8 @@ def accepted(
     told = answered + reply.refused + faults.failed + faults["dropped"]
     if reply.refused < 0 or told > len(asked) or max(faults.zeroed, faults["retried"]) > len(asked):
         raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and counts others")
+    if faults["dropped"] and not dropout:
+        raise Rejected("reply_clients", "a node says that clients dropped out, where none does")
     if not np.isfinite(reply.updates).all():
         raise Rejected("reply_not_finite", "a node answered with numbers that are not finite")
     if most is not None:

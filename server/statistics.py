@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from fedprivacy.analytics.results import result, truth
 from fedprivacy.analytics.streams import statistics_streams
 from fedprivacy.entropy import streams_for
 from fedprivacy.errors import FedPrivacyError, RunError
+from fedprivacy.faults import REASON
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.protocol import AskReply, AskRequest
 from server.aggregation import by_turn
@@ -51,22 +52,29 @@ class Gathered:
     def fail(self, count: int, reason: str) -> None:
         """Counts clients that did not answer."""
         self.failed += count
-        self.first_failure = self.first_failure or reason
+        self.first_failure = self.first_failure or reason[:REASON]
 
 
-def serve(grid: Grid, record: StatisticsRecord, people: People) -> None:
+def serve(
+    grid: Grid,
+    record: StatisticsRecord,
+    people: People,
+    begun: Callable[[], object] = lambda: None,
+) -> None:
     """Asks the queries of a scenario; whatever ends it, the record says how far it came.
 
     Args:
         grid: Flower's way to the nodes.
         record: Where the run is written; it holds the scenario and the plan.
         people: The data, of which a simulation knows the true values.
+        begun: Called once the record is there, before any node is spoken to.
 
     Raises:
         RunError: if a host has no node, or nobody answers a query.
     """
     record.begin()
     try:
+        begun()
         _play(grid, record, people)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")

@@ -60,6 +60,7 @@ class Federation:
     denominator: float
     timeout: float
     longest: float | None = None
+    dropout: bool = True
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -80,7 +81,12 @@ class Federation:
         self.ledger.ask(cohort)
         replies = self._replies(number, asked)
         total = aggregate(
-            asked, replies, parameters=len(self.weights), observe=self.observe, longest=self.longest
+            asked,
+            replies,
+            parameters=len(self.weights),
+            observe=self.observe,
+            longest=self.longest,
+            dropout=self.dropout,
         )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
@@ -100,7 +106,10 @@ class Federation:
         messages of one node change.
         """
         alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
-        waves = one_per_node(asked, self.hosts) if alone else [list(enumerate(asked))]
+        turns = getattr(self.grid, "one_each", False)
+        waves = one_per_node(asked, self.hosts) if alone or turns else [list(enumerate(asked))]
+        if not alone:  # without waiting for a wave; in turns, so that no node waits for another's chunks
+            waves = [[one for wave in waves for one in wave]]
         for wave in waves:
             yield from self.grid.send_and_receive(self._requests(number, wave), timeout=self.timeout)
 

@@ -37,6 +37,15 @@ STEPS_PINNED = (
     _PINNED.format(does="clips the gradient of each record, draws its own batches and noise") + THIS_CODE
 )
 ANSWERS_PINNED = _PINNED.format(does="randomises its own answers, answers each query once") + THIS_CODE
+SERVER_READS = "the server's process has read the records itself, out of the file that holds all of them"
+FILE_READ = (
+    "the records are in one file, and the processes of the run that read it, the server's among them, make "
+    "nothing else of it than this plan does"
+)
+NODES_ANSWER = (
+    "no client's records make its training hang or kill its process, which the server would see "
+    "(federation.client_timeout in the node's own scenario keeps that from it)"
+)
 _NAMES = {SEEDED: "simulation-grade randomness", SYSTEM: "operating system's entropy"}
 
 
@@ -45,13 +54,16 @@ class Stated:
     """What whoever submits a run states of it.
 
     Args:
-        pinned: That each node holds the run's plan itself, and draws from its operating system's entropy.
-        noise: Where the server's noise and cohorts come from, "seeded" or "system"; nodes that are not pinned
-            are asked for the same.
+        pinned: That each node holds the run's plan itself.
+        noise: Where noise and cohorts come from, "seeded" or "system". A pinned node draws as its owner says:
+            from a run that is seeded nothing better is claimed of it.
+        reads: That the server's process reads the records of all clients, out of a file, and the run is more
+            than a simulation.
     """
 
     pinned: bool = False
     noise: str = SEEDED
+    reads: bool = False
 
     def randomness(self, *, server: bool, nodes: bool) -> str:
         """What a guarantee assumes of the randomness that it rests on.
@@ -60,7 +72,7 @@ class Stated:
             server: Whether it rests on what the server draws.
             nodes: Whether it rests on what the nodes draw.
         """
-        if (server and self.noise == SEEDED) or (nodes and self.noise == SEEDED and not self.pinned):
+        if self.noise == SEEDED:
             return SIMULATED
         parts = [_AT_SERVER] * server + [_STATED if self.pinned else _ASSUMED] * nodes
         return "; ".join([*parts, _UNMEASURED])
@@ -71,9 +83,9 @@ class Stated:
         Args:
             held: Whether the clients were our own, of whom it is known.
         """
-        own = SYSTEM if self.pinned else self.noise
-        known = "" if held else ", stated by whoever submitted the run" if self.pinned else ", assumed"
-        return {"server": _NAMES[self.noise], "clients": _NAMES[own] + known}
+        told = self.pinned and self.noise == SYSTEM
+        known = "" if held else ", stated by whoever submitted the run" if told else ", assumed"
+        return {"server": _NAMES[self.noise], "clients": _NAMES[self.noise] + known}
 
 
 SIMULATION = Stated()

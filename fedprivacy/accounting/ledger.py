@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedprivacy.accounting.deployment import PINNED, SIMULATION, STEPS_PINNED, Stated
+from fedprivacy.accounting.deployment import (
+    FILE_READ,
+    NODES_ANSWER,
+    PINNED,
+    SERVER_READS,
+    SIMULATION,
+    STEPS_PINNED,
+    Stated,
+)
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.per_client import client_events
 from fedprivacy.fields import Fields, check
@@ -56,6 +64,10 @@ STEPS_HANDED = (
 SIZES_PUBLIC = (
     "how many records each client has is public, and what is reckoned with it (rates, denominators "
     "of means) stays the same if a record comes or goes"
+)
+RECORDS_TRAIN = (
+    "no record makes its client's training fail (raise an error, hang, kill its process): what a failure "
+    "takes out of an answer is more than one record's part"
 )
 OTHERS_HONEST = (
     "neither the server nor another client colludes with the observer: it sees only the final model"
@@ -216,6 +228,8 @@ class Ledger:
             # Of records it is the batch that amplifies, and not the cohort.
             secret = [] if plan.sampler.name == "all" or plan.batches else [SECRET_COHORT]
             return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
+        if observer == "server" and self.stated.reads:
+            return [_claim(observer, None, [SERVER_READS])]
         if plan.step_noise is not None:
             # Whoever looks sees no more than the models that clients answer with: each step is noisy.
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
@@ -246,11 +260,12 @@ class Ledger:
     @property
     def _common(self) -> list[str]:
         """What every claim rests on."""
+        of_records, local = self.plan.unit == "example", self.plan.trust == "local"
         sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
+        sometimes += [NODES_ANSWER] * (local and not self.held) + [FILE_READ] * self.stated.reads
         # Of records the batches, which clients draw, amplify under central trust too.
-        nodes = self.plan.trust == "local" or self.plan.unit == "example"
-        randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=nodes)
-        return [*sometimes, *[SIZES_PUBLIC] * (self.plan.unit == "example"), PUBLIC_SHAPE, randomness]
+        randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
+        return [*sometimes, *[SIZES_PUBLIC, RECORDS_TRAIN] * of_records, PUBLIC_SHAPE, randomness]
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import dp_accounting
 
-from fedprivacy.accounting.deployment import ANSWERS_PINNED, SIMULATION, Stated
+from fedprivacy.accounting.deployment import ANSWERS_PINNED, FILE_READ, SERVER_READS, SIMULATION, Stated
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.analytics.plan import StatisticsPlan
@@ -62,10 +62,12 @@ def _claim(
     if plan.trust == "central" and observer == "server":
         reason = "the server is trusted: it sees exact totals"
         return {"observer": observer, "event": None, "assumptions": [reason]}
+    if stated.reads and observer == "server":
+        return {"observer": observer, "event": None, "assumptions": [SERVER_READS]}
     told = ENFORCED if held else ANSWERS_PINNED if stated.pinned else HANDED
     by_whom = TRUSTED if plan.trust == "central" else told
     randomness = stated.randomness(server=plan.trust == "central", nodes=plan.trust == "local")
     known = PUBLIC_ANSWERS if plan.trust == "local" else PUBLIC_SIZE
     size = [f"{PUBLIC}, {known}"] if plan.adjacency == "replace-one" else [PUBLIC, PRIVATE_SIZE]
-    assumptions = [by_whom, *size, TRUTH_HIDDEN, randomness]
+    assumptions = [by_whom, *size, TRUTH_HIDDEN, *[FILE_READ] * stated.reads, randomness]
     return {"observer": observer, "event": to_json(event), "assumptions": assumptions}

@@ -39,7 +39,6 @@ def train_examples(
     """
     weights, options, clients = task.weights, task.options, task.clients
     index, used, steps = task.batches(secret=True)
-    used &= not blank
     mean_sizes = np.array([[options.batches.mean_size(int(size))] for size in task.agreed])
     own_noise = [task.streams.noise("dp-sgd", round=task.round, member=int(client)) for client in clients]
     # numpy's calls take a fraction of torch's, which for a small model would be most of a step.
@@ -55,16 +54,19 @@ def train_examples(
         at = slice(None) if rows is everyone else rows
         here = weights if step == 0 else (weights + way[at]).astype(np.float32)
         batch = index[at, step]
-        found = clipped_sums(
-            task.module,
-            torch.from_numpy(here),
-            torch.from_numpy(features.take(batch, axis=0)),
-            torch.from_numpy(labels.take(batch)),
-            torch.from_numpy(used[at, step]),
-            clipping_norm,
-        )
-        zeroed[at] += found.zeroed.numpy()
-        gradients = found.sums.numpy().astype(np.float64)
+        if blank:  # not even the model is asked: it may be what failed
+            gradients = np.zeros((len(rows), len(weights)))
+        else:
+            found = clipped_sums(
+                task.module,
+                torch.from_numpy(here),
+                torch.from_numpy(features.take(batch, axis=0)),
+                torch.from_numpy(labels.take(batch)),
+                torch.from_numpy(used[at, step]),
+                clipping_norm,
+            )
+            zeroed[at] += found.zeroed.numpy()
+            gradients = found.sums.numpy().astype(np.float64)
         if noise is not None:
             for gradient, client in zip(gradients, rows, strict=True):
                 gradient += noise.draw(len(weights), own_noise[client])

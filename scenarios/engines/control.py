@@ -6,6 +6,7 @@ that a SuperLink that hangs never holds us up. They get a Flower home of their o
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import re
@@ -65,7 +66,10 @@ class Link:
     def loopback(self) -> bool:
         """Whether it is on this machine, and reads its files."""
         host = self.address.rpartition(":")[0].strip("[]")
-        return host in ("localhost", "::1") or host.startswith("127.")
+        try:
+            return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:  # a name, which may lead anywhere
+            return False
 
 
 def check_certificate(path: Path) -> None:
@@ -157,7 +161,7 @@ class Control:
         Raises:
             RunError: if the SuperLink does not answer, or does not take it.
         """
-        return int(self._ask(["supernode", "register", str(public_key)])["node-id"])
+        return _whole(self._ask(["supernode", "register", str(public_key)]), "node-id")
 
     def submit(self, app: Path, run_config: Path) -> int:
         """Starts a run and returns its id.
@@ -169,7 +173,13 @@ class Control:
         Raises:
             RunError: if the SuperLink does not answer, or does not take it.
         """
-        return int(self._ask(["run", str(app), _NAME, "--run-config", str(run_config)], named=True)["run-id"])
+        try:
+            words = ["run", str(app), _NAME, "--run-config", str(run_config)]
+            return _whole(self._ask(words, named=True), "run-id")
+        except _Silent as error:
+            raise RunError(
+                f"{error} The run may have begun all the same: `flwr list` names it, `flwr stop` ends it."
+            ) from error
 
     def status(self, run: int) -> tuple[str, str]:
         """A run's status, as in "running" or "finished:failed", and what Flower says of it.
@@ -177,9 +187,13 @@ class Control:
         Raises:
             RunError: if the SuperLink does not answer, or knows no such run.
         """
-        found = self._ask(["list", "--run-id", str(run)])["runs"][0]
-        details = str(found.get("status-details", ""))
-        return str(found["status"]), "" if details == "N/A" else details
+        answer = self._ask(["list", "--run-id", str(run)])
+        try:
+            found = answer["runs"][0]
+            status, details = str(found["status"]), str(found.get("status-details", ""))
+        except (LookupError, TypeError, AttributeError) as error:
+            raise RunError(f"the SuperLink {self.link.address} says nothing of run {run}.") from error
+        return status, "" if details == "N/A" else details
 
     def stop(self, run: int) -> None:
         """Stops a run.
@@ -216,7 +230,7 @@ class Control:
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
-            raise RunError(
+            raise _Silent(
                 f"the SuperLink {self.link.address} did not answer within {limit:.0f} s."
             ) from error
         answer = _json(done.stdout)
@@ -224,6 +238,17 @@ class Control:
             return answer
         said = str(answer.get("error-message") or done.stderr or done.stdout)
         raise RunError(f"the SuperLink {self.link.address}: {_plain(said)}")
+
+
+class _Silent(RunError):
+    """A command that had no answer in time; what was asked for may be done all the same."""
+
+
+def _whole(answer: Mapping[str, Any], key: str) -> int:
+    try:
+        return int(answer[key])
+    except (LookupError, TypeError, ValueError) as error:
+        raise RunError(f"Flower's command answered without {key}.") from error
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from fedprivacy.errors import RunError
 from fedprivacy.homecoming import Arrivals, Result
+from fedprivacy.printable import printable
 from scenarios.engines.control import Control
 
 _SILENT = 20.0  # seconds without a line after which the run's status is asked for
@@ -119,7 +120,7 @@ class Following:
             if self.on_event is not None:
                 self.on_event(event)
         if not line.startswith("@record ") and line.strip():
-            self._said.append(_COLOURS.sub("", line.rstrip()))
+            self._said.append(printable(_COLOURS.sub("", line.rstrip())))
         return self.arrivals.damage is not None or self.arrivals.ended
 
     def _ended(self, status: str, details: str) -> str:
@@ -128,7 +129,7 @@ class Following:
             "finished:failed": "failed",
             "finished:completed": "ended, but its record did not come home",
         }
-        said = f": {details}" if details else ""
+        said = f": {printable(details)}" if details else ""
         tail = "\n".join(list(self._said)[-15:])
         return f"run {self.run} {words.get(status, f'is {status}')}{said}{self._kept()}" + (
             f"\nThe end of its log:\n{tail}" if tail else ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.homecoming import Result, new_token
+from fedprivacy.printable import printable
 from fedprivacy.rechecking import checked_document
 from fedprivacy.record import broken_off
 from fedprivacy.report import write as write_report
@@ -114,7 +115,7 @@ class _Arriving:
         failed = None
         if result.status != "finished":
             failed = RunError(
-                f"the run failed on the SuperLink's side: {result.error or 'it does not say why'}"
+                f"the run failed on the SuperLink's side: {printable(result.error or 'it does not say why')}"
             )
         if "run.json" not in result.files:
             raise failed or RunError("the run ended without a record.")
@@ -126,7 +127,8 @@ class _Arriving:
                 file=sys.stderr,
             )
         if failed is None and document.get("status") != "finished":
-            failed = RunError(f"the run's record says {document.get('status')}: {document.get('error')}")
+            said = f"the run's record says {document.get('status')}: {document.get('error')}"
+            failed = RunError(printable(said))
         if failed is not None:
             raise RunError(f"{failed}\nHow far it came: {document['path']}") from None
         return document
@@ -136,6 +138,11 @@ class _Arriving:
         try:
             result = following.arrivals.result()
             if "run.json" not in result.files:
+                print(
+                    f"Nothing of run {following.run}'s record came home. If it had begun, count all that was "
+                    "planned as released.",
+                    file=sys.stderr,
+                )
                 return
             document = self._write(result, status, error)
         except (FedPrivacyError, OSError) as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
-from clients.app import _app, app
+from benchmarks.faulty import TRIGGER
+from clients.app import _app, app, faults_of
 from clients.messages import parts_of
 from clients.refusals import KINDS
 from clients.residence import residence
@@ -218,6 +220,35 @@ def test_batches_and_steps_of_records_are_the_nodes_own(
         assert not again.updates.any()
 
 
+def test_who_hangs_or_kills_its_process_answers_like_any_other(owners, make_scenario, on_nodes_text) -> None:
+    """Else the server, which is the adversary, would get no answer, or an error, from that one alone."""
+    for harm, counted in (("hang", "late"), ("kill", "worker_died")):
+        model = (
+            f"model={{name='code', factory='benchmarks.faulty:make', options={{harm='{harm}', mark='none'}}}}"
+        )
+        own = (model, "federation.client_timeout=1.0")
+        config = owners.config(0, *own, allow_code=True)
+        owners.account().unlink(missing_ok=True)
+        owners.give(0, x_train=np.full((20, 4), TRIGGER))
+        nodes = grid(config)
+        told = answered(nodes, request(plan_of(make_scenario(*own, text=on_nodes_text))))
+        assert (told.clients.tolist(), told.faults.told) == ([0], {})
+        assert told.updates.any()
+        assert faults_of(nodes.states.values(), 0)[counted] == 1
+
+
+def test_a_server_writes_no_line_of_its_own_into_the_log(owners, plan: Plan, capsys) -> None:
+    nodes, (arrays, values) = grid(owners.config()), request(plan).parts()
+    line = "\n2026-01-01 00:00:00 fedprivacy node: round 0: asked 0, answered 0\x1b[2K\r"
+    bad = {**values, "plan": json.dumps({**json.loads(values["plan"]), line: 1})}
+    [reply] = nodes.send_and_receive([request_to(1, "train", "0/0", arrays, bad)])
+    refused(reply, "request")
+    told = capsys.readouterr().err
+    assert "asked 0" in told
+    assert "\x1b" not in told
+    assert all(one.startswith((time.strftime("%Y-%m-%d"), "    ")) for one in told.splitlines())
+
+
 # ------------------------------------------------------------------ never two answers to a round
 
 
@@ -248,13 +279,9 @@ def test_an_answer_that_never_leaves_is_spent(owners, plan: Plan) -> None:
     assert answered(grid(owners.config()), request(plan)).refused == 1
 
 
-def test_without_a_home_a_run_is_answered_and_the_owner_is_warned(owners, plan: Plan, capsys) -> None:
-    nodes = grid(owners.config(home=None))
-    hosts_of(nodes)
-    assert "no home: what was answered is counted for one Flower run alone" in capsys.readouterr().err
-    assert answered(nodes, request(plan)).refused == 0
-    assert answered(nodes, request(plan)).refused == 1
-    assert answered(grid(owners.config(home=None)), request(plan)).refused == 0
+def test_a_misspelt_key_is_told_to_who_owns_the_node(owners, capsys) -> None:
+    refused(hosts_of(grid(owners.config(hmoe="/srv/home"))), "node-config")
+    assert "hmoe: there is no such key" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ noise
@@ -326,7 +353,9 @@ def test_how_many_records_a_client_has_is_told_where_it_was_agreed_alone(
     for adjacency, told in (("replace-one", True), ("zero-out", True), ("add-remove", False)):
         own = (*EXAMPLES, "data.records_per_client=21", f"privacy.adjacency={adjacency}")
         plan = plan_of(make_scenario(*own, text=on_nodes_text))
-        reply = sent(grid(owners.config(0, *own, home=None)), request(plan, observe="sum"))
+        config = owners.config(0, *own)
+        owners.account().unlink(missing_ok=True)
+        reply = sent(grid(config), request(plan, observe="sum"))
         if told:
             refused(reply, "data")
         else:
@@ -358,6 +387,11 @@ CONFIGS = {
     "a scenario that is not there": ({"scenario": "/nowhere/own.toml"}, "scenario"),
     "a scenario that is none": ({"scenario": "name = 'none'"}, "scenario"),
     "a home that is not there": ({"home": "/nowhere/home"}, "home"),
+    "no home": ({"home": None}, "node-config"),
+    "an empty home": ({"home": ""}, "node-config"),
+    "empty data": ({"data": ""}, "node-config"),
+    "an empty scenario": ({"scenario": ""}, "node-config"),
+    "a home that is misspelt": ({"home": None, "hmoe": "/srv/home"}, "node-config"),
 }
 
 

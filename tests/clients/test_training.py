@@ -285,11 +285,11 @@ def test_a_zeroed_client_has_its_share_in_the_one_draw_for_a_sum() -> None:
     assert stats.kstest(noise, "norm", args=(0, 5.0 * 8)).pvalue > 1e-6
 
 
-def test_a_node_with_a_scenario_of_its_own_follows_no_other(make_scenario) -> None:
+def test_a_node_with_a_scenario_of_its_own_follows_no_other(make_scenario, tmp_path) -> None:
     """Under `flwr run` the run config comes from whoever submits the run."""
     own = make_scenario("privacy.trust=local")
     other = make_scenario("privacy.trust=local", "privacy.noise_multiplier=0.01")
-    node = {"partition-id": 0, "num-partitions": 1, "scenario": own.to_toml()}
+    node = {"partition-id": 0, "num-partitions": 1, "scenario": own.to_toml(), "home": str(tmp_path)}
     grid = EmbeddedGrid(flower_app, [node], run_config={"scenario": other.to_toml()})
     for scenario, refused in ((own, False), (other, True)):
         arrays, values = request(plan_of(scenario), observe="sum", clients=[1]).parts()

@@ -16,7 +16,7 @@ def lines(token: str = TOKEN, size: int = 3 * PART) -> list[str]:
     sender = Sender(token)
     return [
         sender.begin("/far/runs/1"),
-        sender.event({"round": 0, "accuracy": 0.5}),
+        *sender.event({"round": 0, "accuracy": 0.5}),
         *sender.file("scenario.toml", b"name = 1"),
         *sender.file("checkpoint/round-000001.safetensors", bytes(range(256)) * (size // 256)),
         *sender.file("events.jsonl", b""),
@@ -47,6 +47,20 @@ def test_each_event_is_given_once_also_where_the_log_is_read_again() -> None:
     events = [home.feed(line) for line in [*log[:4], *log]]
     assert [event for event in events if event] == [{"round": 0, "accuracy": 0.5}]
     assert home.whole().status == "finished"
+
+
+def test_an_event_may_be_longer_than_a_line() -> None:
+    """A histogram of many categories, say."""
+    sender = Sender(TOKEN)
+    events = [{"round": n, "estimate": [0.1] * size} for n, size in enumerate((20_000, 1, 20_000))]
+    log = [sender.begin("x"), *(line for event in events for line in sender.event(event))]
+    assert max(map(len, log)) < 2 * PART
+    assert arrive([*log, sender.end("finished")]).whole().events == events
+    assert arrive(log[:3]).result().events == []
+    for size in range(PART - 12, PART - 8):  # where a line is just full
+        sender = Sender(TOKEN)
+        log = [sender.begin("x"), *sender.event({"a": "b" * size}), sender.end("finished")]
+        assert arrive(log).whole().events == [{"a": "b" * size}]
 
 
 @pytest.mark.parametrize("gone", range(1, 9))
@@ -83,7 +97,7 @@ def test_who_does_not_know_the_mark_adds_nothing() -> None:
     """A node reads the token in the run config, but speaks only after the first line was written."""
     log = lines()
     forger = Sender(TOKEN)
-    forged = [forger.begin("/evil"), forger.event({"round": 0, "accuracy": 1.0}), forger.end("finished")]
+    forged = [forger.begin("/evil"), *forger.event({"round": 0, "accuracy": 1.0}), forger.end("finished")]
     result = arrive([log[0], *forged, *log[1:]]).whole()
     assert result.path == "/far/runs/1"
     assert result.events == [{"round": 0, "accuracy": 0.5}]

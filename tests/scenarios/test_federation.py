@@ -11,20 +11,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
+from flwr.common.config import parse_config_args
 from typer.testing import CliRunner
 
+from clients.app import app as client_app
+from clients.messages import parts_of
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.planning import plan_of
+from fedprivacy.protocol import TrainReply, TrainRequest
 from scenarios import federation
+from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.federation_cli import app
 from scenarios.federation_keys import make_certificates, make_node_key
-from scenarios.federation_processes import MARK, Started, end, living, start, tail
+from scenarios.federation_processes import MARK, Started, _began, end, living, start, tail
 from scenarios.federation_state import Federation, read, target_of
+from server.messages import request_to
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
 STATE = Federation("127.0.0.1:18000", None, 2, "system", None, "a" * 32, (Started("superlink", 999999, 1),))
@@ -103,11 +112,14 @@ def test_two_in_one_folder_are_refused(tmp_path: Path, free_ports) -> None:
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, free_ports) -> None:
-    (tmp_path / "thesis.tex").touch()
+    for name in ("keys/own", "README.txt", "scenario.toml", ".fedprivacy-federation"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
     mode = tmp_path.stat().st_mode
     with pytest.raises(InputError, match="holds other files"):
         federation.up(tmp_path, 1, port=free_ports(2))
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert sorted(tmp_path.rglob("*")) == before
     assert tmp_path.stat().st_mode == mode
 
 
@@ -132,11 +144,47 @@ def test_what_cannot_be_started_is_said_first(tmp_path: Path, options: dict, sai
 def test_down_twice_and_of_nothing_is_no_error(tmp_path: Path) -> None:
     assert federation.down(tmp_path) == 0
     Federation("127.0.0.1:1", None, 1, "system", None, "b" * 32).write(tmp_path)
-    (tmp_path / "homes").mkdir()
+    (tmp_path / "home").mkdir()
     assert federation.down(tmp_path) == 0
     assert read(tmp_path) is None
-    assert (tmp_path / "homes").is_dir()  # what clients have left of their budgets stays
+    assert (tmp_path / "home").is_dir()  # what clients have left of their budgets stays
     assert federation.down(tmp_path) == 0
+
+
+def test_a_superlink_that_is_slow_once_is_waited_for(tmp_path: Path) -> None:
+    class Slow:
+        calls = 0
+
+        def nodes(self, limit: float) -> list[dict]:
+            self.calls += 1
+            if self.calls == 1:
+                raise RunError("did not answer within 30 s")
+            return [{"status": "online"}] * 2
+
+    own = Started("superlink", os.getpid(), _began(os.getpid()))
+    state = replace(STATE, processes=(own,))
+    federation._wait_for_nodes(tmp_path, state, Slow(), time.monotonic() + 20)
+
+
+def test_with_another_number_of_nodes_each_client_has_the_account_that_it_had(
+    tmp_path: Path, make_scenario, base_text, monkeypatch
+) -> None:
+    """A client lives on another node then; it must not answer again."""
+    (tmp_path / "home").mkdir()
+    asked = make_scenario("privacy.trust=local", "federation.hosts=6", text=base_text)
+    (tmp_path / "scenario.toml").write_text(asked.to_toml())
+    plan = plan_of(asked)
+    answers = []
+    for nodes in (3, 2):
+        state = replace(STATE, nodes=nodes, scenario=str(tmp_path / "scenario.toml"))
+        said = [federation._node_config(tmp_path, state, node, []) for node in range(nodes)]
+        grid = EmbeddedGrid(client_app, [parse_config_args([one]) for one in said])
+        clients = np.array([2])  # on node 2 of 3, on node 0 of 2
+        request = TrainRequest(0, 2, 0, clients, np.zeros(10, np.float32), plan, "sum")
+        [reply] = grid.send_and_receive([request_to(2 % nodes + 1, "train", "0/0", *request.parts())])
+        assert not reply.has_error(), reply.error.reason
+        answers.append(TrainReply.of(*parts_of(reply), parameters=10, observe="sum").clients.tolist())
+    assert answers == [[2], []]
 
 
 def test_a_program_that_ends_at_once_leaves_nothing_and_shows_its_log(
@@ -150,6 +198,8 @@ def test_a_program_that_ends_at_once_leaves_nothing_and_shows_its_log(
         federation.up(tmp_path / "f", 1, tls=True, port=free_ports(2))
     assert read(tmp_path / "f") is None
     assert not (tmp_path / "f" / "keys").exists()
+    with pytest.raises(RunError, match="ended at once"):  # the folder is ours, and may be taken again
+        federation.up(tmp_path / "f", 1, port=free_ports(2))
 
 
 def test_the_command_says_what_the_port_takes_and_that_noise_is_seeded(tmp_path: Path, monkeypatch) -> None:

@@ -66,6 +66,7 @@ def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_th
     assert "as whoever submitted the run states and no message shows" in assumed(first)
     assert "the code that came with the run to its node is this code" in assumed(first)
     assert "seeded" not in assumed(first)
+    assert "no client's records make its training hang or kill its process" in assumed(first)
     assert first["randomness"] == {
         "server": "operating system's entropy",
         "clients": "operating system's entropy, stated by whoever submitted the run",
@@ -125,7 +126,16 @@ def test_of_records_under_central_trust_what_the_nodes_draw_is_said_too() -> Non
     assert "at the server" in both
     assert "this is assumed" in both
     assert Stated(pinned=True).randomness(server=True, nodes=True) == SIMULATED
-    assert Stated(pinned=True).randomness(server=False, nodes=True) != SIMULATED
+
+
+def test_of_pinned_nodes_in_a_seeded_run_nothing_better_is_claimed() -> None:
+    """`federation up --scenario X --seeded-noise`: each holds its plan, and draws from the seed in it."""
+    stated = Stated(pinned=True, noise="seeded")
+    assert stated.randomness(server=False, nodes=True) == SIMULATED
+    assert stated.to_json(held=False) == {
+        "server": "simulation-grade randomness",
+        "clients": "simulation-grade randomness, assumed",
+    }
 
 
 def test_without_held_out_records_nothing_is_known_of_the_model(
@@ -176,6 +186,34 @@ def test_records_as_unit_are_reckoned_by_what_was_agreed(
     assert "batches) comes from their operating systems' entropy" in "; ".join(found["assumptions"])
     again = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
     assert [event["refusals"] for event in again["rounds"]] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("kind", ["training", "statistics"])
+def test_against_a_server_that_reads_the_records_nothing_is_claimed(
+    make_scenario, make_statistics, make_table, statistics_text, tmp_path: Path, kind: str
+) -> None:
+    """Its process reads the file of all records: for sizes and accuracy, or for the truth beside an answer."""
+    table = make_table(a=np.random.default_rng(1).random(60).tolist())
+    data = f'data={{name="npz",path="{table}"}}'
+    if kind == "training":
+        asked = make_scenario(data, "privacy.trust=local", "privacy.delta=1e-3")
+    else:
+        asked = make_statistics(
+            data,
+            'queries.seen={kind="mean-of-bits",column="a",above=0.5}',
+            "privacy.trust=local",
+            text=statistics_text,
+        )
+    for config in ({"noise": "system"}, {"pinned": True}, {}):
+        document = played(tmp_path / "runs", asked.to_toml(), [{}], **config)
+        epsilons = {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
+        assert epsilons["participant"] is not None
+        assert (epsilons["server"] is None) == bool(config)
+        if config:
+            assert assumed(document).startswith("the server's process has read the records itself")
+            assert "the processes of the run that read it" in assumed(document, "participant")
+        assert checked_document(Path(document["path"])) == document
+        write(document, Path(document["path"]))
 
 
 def test_statistics_over_pinned_nodes_say_the_same(make_statistics, statistics_text, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import server.home
 from fedprivacy.errors import RunError
 from fedprivacy.homecoming import MOST_BYTES, Arrivals
 from fedprivacy.runs import Checkpoint, RunDirectory
+from scenarios.engines.following import _LONGEST
 from server.home import Home, going_home
 
 TOKEN = "5" * 32
@@ -47,22 +48,23 @@ def test_the_record_goes_home_with_its_newest_checkpoint(tmp_path: Path, log: li
     directory = a_run(tmp_path)
     with going_home({"record": TOKEN}) as home:
         home.begin(directory)
-        home.event({"round": 0})
+        home.event({"round": 0, "first_failure": "x" * 100_000})
         directory.write_document({"schema": 1, "status": "finished"})
     result = arrived(log).whole()
+    assert max(map(len, log)) < _LONGEST
     assert sorted(result.files) == [
         "checkpoint/round-000002.safetensors", "events.jsonl", "run.json", "scenario.toml",
     ]  # fmt: skip
     assert json.loads(result.files["run.json"])["status"] == "finished"
     assert result.path == str(directory.path)
-    assert result.events == [{"round": 0}]
+    assert result.events == [{"round": 0, "first_failure": "x" * 100_000}]
 
 
-def test_with_the_first_event_goes_what_was_charged_in_advance(tmp_path: Path, log: list[str]) -> None:
+def test_before_the_first_round_goes_what_is_charged_in_advance(tmp_path: Path, log: list[str]) -> None:
     """Should the log end there, it is known at home that the whole plan may have been released."""
     home = Home({"record": TOKEN})
     home.begin(a_run(tmp_path))
-    home.event({"round": 0})
+    home.begun()
     result = arrived(log).result()
     assert json.loads(result.files["run.json"])["status"] == "running"
     assert result.status is None
@@ -96,6 +98,7 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, log: list[str]) -
     for config in ({}, {"record": ""}, {"record": "x"}, {"record": 7}):
         with going_home(config) as home:
             home.begin(a_run(tmp_path))
+            home.begun()
             home.event({"round": 0})
     assert log == []
 
@@ -113,5 +116,5 @@ def test_a_model_that_is_too_large_stays_and_the_record_goes(tmp_path: Path, log
 def test_a_line_begins_a_line_whatever_was_written_before(capsys) -> None:
     print("INFO: half a l", end="")
     home = Home({"record": TOKEN})
-    server.home._to_log(home._sender.event({"round": 0}))
+    server.home._to_log(next(home._sender.event({"round": 0})))
     assert capsys.readouterr().out.splitlines()[1].startswith("@record ")

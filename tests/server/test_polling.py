@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,9 +12,14 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 import server.polling
+from clients.app import make_app
+from clients.fleet import Fleet
+from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.data.population import population
 from fedprivacy.errors import RunError
 from scenarios.engines.embedded import EmbeddedGrid
 from server.aggregation import by_turn
+from server.app import federation_of
 from server.hosts import find_hosts
 from server.polling import AT_ONCE, PollingGrid
 
@@ -27,11 +33,16 @@ class Slow(EmbeddedGrid):
     strangers: tuple[Message, ...] = ()
     lost: str | None = None
     nameless = False
+    most = 0  # messages of one node under way at once
+    under_way: dict[str, int]
 
     def push_messages(self, messages: Iterable[Message]) -> list[str]:
         count = sum(1 for _ in messages)
+        nodes = [message.metadata.dst_node_id for message in messages]
         ids = super().push_messages(messages)
         assert len(ids) == count
+        self.under_way |= zip(ids, nodes, strict=True)
+        self.most = max(self.most, *Counter(self.under_way.values()).values())
         return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
@@ -41,6 +52,8 @@ class Slow(EmbeddedGrid):
         if self.nameless:
             for reply in came:
                 reply.metadata.group_id = ""
+        for one in came:
+            self.under_way.pop(one.metadata.reply_to_message_id, None)
         return [*self.strangers, *came[::-1]]
 
 
@@ -53,7 +66,9 @@ def slow(monkeypatch) -> Slow:
     def echo(message: Message, context) -> Message:
         return Message(RecordDict({"node": ConfigRecord({"id": context.node_id})}), reply_to=message)
 
-    return Slow(app, [{}, {}, {}])
+    grid = Slow(app, [{}, {}, {}])
+    grid.under_way = {}
+    return grid
 
 
 def questions(count: int, taken: list[int] | None = None) -> Iterable[Message]:
@@ -67,6 +82,7 @@ def test_a_generator_is_sent_whole_and_every_reply_comes_once(slow: Slow) -> Non
     replies = list(PollingGrid(slow).send_and_receive(questions(100), timeout=30))
     assert sorted(int(one.metadata.group_id[2:]) for one in replies) == list(range(100))
     assert [number for number, _ in by_turn(replies)] == list(range(100))
+    assert slow.most == 1  # each starts a process on its node
 
 
 def test_messages_are_taken_as_replies_are_used(slow: Slow) -> None:
@@ -109,6 +125,27 @@ def test_replies_of_no_request_are_left_out_of_a_round(slow: Slow) -> None:
 def test_the_same_model_as_without_it(trial, make_scenario) -> None:
     asked = make_scenario("federation.chunk_size=2")
     assert np.array_equal(trial(asked, wrap=PollingGrid).play(), trial(asked).play())
+
+
+def test_all_nodes_have_work_from_the_beginning(make_scenario, monkeypatch) -> None:
+    """Chunks come host by host: in that order the second node would wait for all of the first."""
+    sent: list[int] = []
+
+    class Noting(EmbeddedGrid):
+        def push_messages(self, messages: Iterable[Message]) -> list[str]:
+            sent.extend(message.metadata.dst_node_id for message in messages)
+            return super().push_messages(messages)
+
+    asked = make_scenario("federation.chunk_size=1", "federation.hosts=3")
+    people = population(asked.data)
+    fleet = Fleet.of(asked, people)
+    grid = Noting(make_app(fleet), [{"partition-id": n, "num-partitions": 3} for n in range(3)])
+    federation, _ = federation_of(PollingGrid(grid), asked, Ledger(fleet.plan), people, fleet.model)
+    sent.clear()
+    monkeypatch.setattr(server.polling, "AT_ONCE", 3)
+    federation.round(0)
+    assert sorted(sent[:3]) == [1, 2, 3]
+    assert len(sent) == 12
 
 
 # ------------------------------------------------------------------ which node serves which host

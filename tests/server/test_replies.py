@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord
 
+from fedprivacy.faults import REASON
 from server.replies import longest
 
 ROWS = {"sum": 1, "each": 5}
@@ -61,6 +62,10 @@ LIES = {
     "more refusals": ("reply_clients", change(refused=6)),
     "refusals below 0": ("reply_clients", change(refused=-1)),
     "more failures": ("reply_clients", change(late=1)),
+    "clients who dropped out, where none does": (
+        "reply_clients",
+        change(updates=lambda u: u[:0] if u.ndim == 2 else u * 0, clients=lambda c: c[:0], dropped=5),
+    ),
     "not finite": ("reply_not_finite", change(updates=holes)),
     "too large": ("reply_too_large", change(updates=lambda u: u + 1e6)),
 }
@@ -133,3 +138,22 @@ def test_where_nothing_is_clipped_any_length_is_taken(make_scenario, trial) -> N
     clipped = trial(make_scenario("privacy.trust=none")).fleet.plan
     assert longest(clipped, 10) == pytest.approx(1.0)
     assert longest(replace(clipped, mechanism=None), 10) is None
+
+
+def screaming(reply) -> None:
+    raise RuntimeError("x" * 200_000)
+
+
+@pytest.mark.parametrize("tell", [change(first="x" * 200_000), screaming])
+def test_of_a_reason_that_a_node_gives_little_is_kept(make_scenario, trial, tell) -> None:
+    """It goes into the record, and home through a log."""
+
+    def mod(message, context, call_next):
+        reply = call_next(message, context)
+        if message.metadata.message_type == "train" and message.metadata.group_id.endswith("/0"):
+            tell(reply)
+        return reply
+
+    _, total = trial(make_scenario(), mods=[mod]).federation.round(0)
+    assert total.first_failure is not None
+    assert len(total.first_failure) == REASON

@@ -96,9 +96,16 @@ def test_without_noise_it_is_a_loop_over_records(model: str, sampler: str, extra
         assert np.abs(update.numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
 
 
+class Untouchable(nn.Module):
+    """A model that fails on whatever it is given."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("a client that failed asks its model again")
+
+
 def silent(clients: int, options: LocalTraining, noise: Gaussian | None, *, weights=None, round: int = 0):
     """Updates of clients none of whose records has a gradient: noise, and what is made of it."""
-    module = nn.Sequential(nn.Linear(4, 3))
+    module = nn.Sequential(nn.Linear(4, 3), Untouchable())
     start = np.zeros(15, np.float32) if weights is None else weights
     x, y, records = torch.ones(4, 4), torch.zeros(4, dtype=torch.int64), [np.arange(4)] * clients
     task = Task(module, start, x, y, records, np.arange(clients), options, STREAMS, round)

@@ -61,7 +61,9 @@ def quickly(monkeypatch) -> None:
 def record() -> list[str]:
     sender = Sender(TOKEN)
     events = (
-        [sender.event({"round": number}) for number in range(3)] if (begin := sender.begin("/far")) else []
+        [line for number in range(3) for line in sender.event({"round": number})]
+        if (begin := sender.begin("/far"))
+        else []
     )
     return [begin, *events, *sender.file("run.json", b"{}"), sender.end("finished")]
 
@@ -106,8 +108,10 @@ def test_a_run_that_ends_without_its_record_says_what_is_known() -> None:
         ("finished:completed", ""): "ended, but its record did not come home",
     }
     for status, said in cases.items():
-        log = [record()[0], "\x1b[91mERROR\x1b[0m: the disk is full"]
-        with pytest.raises(RunError, match=rf"(?s)run 7 {said}.*is in /far on.*ERROR: the disk is full"):
+        log = [record()[0], "\x1b[91mERROR\x1b[0m: the disk is full\x1b[2J"]
+        with pytest.raises(
+            RunError, match=rf"(?s)run 7 {said}.*is in /far on.*ERROR: the disk is full\\x1b\[2J"
+        ):
             follow(Logs([log], [status]))
 
 

@@ -13,19 +13,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from flwr.app import Context, RecordDict
 from flwr.cli.build import build_fab_from_disk
 from safetensors.numpy import load_file
 from warm import COLD, ENVIRONMENT, warm
 
+import server.home
+from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.homecoming import Result, new_token
+from scenarios.engines import control
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control, Link, check_certificate
+from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.following import Following
 from scenarios.engines.superlink import _Arriving
 from scenarios.federation_keys import make_certificates
 from scenarios.federation_state import Target
 from scenarios.runner import run
+from server.app import app as server_app
 
 ROOT = Path(__file__).parents[3]
 TARGET = Target(Link("127.0.0.1:1"), "system")
@@ -55,8 +61,9 @@ def test_an_address_is_host_and_port(address: str) -> None:
 def test_another_machine_is_spoken_to_through_tls_alone(tmp_path: Path) -> None:
     for address in ("127.0.0.1:18000", "localhost:18000", "[::1]:18000"):
         assert Link.of(address, None).loopback
-    with pytest.raises(InputError, match="through TLS only"):
-        Link.of("hospital.example:18000", None)
+    for address in ("hospital.example:18000", "127.evil.example:18000", "10.0.0.1:18000", "[2001::1]:18000"):
+        with pytest.raises(InputError, match="through TLS only"):
+            Link.of(address, None)
     make_certificates(tmp_path)
     link = Link.of("hospital.example:18000", tmp_path / "ca.crt")
     assert not link.loopback
@@ -163,6 +170,34 @@ def test_flowers_commands_know_one_superlink_and_nothing_of_the_users(tmp_path: 
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.fixture
+def answers(monkeypatch, tmp_path: Path) -> Callable[..., Control]:
+    """Flower's command, of which each call does what a shell says."""
+
+    def of(shell: str) -> Control:
+        path = tmp_path / "flwr"
+        path.write_text(f"#!/bin/sh\n{shell}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr(control, "program", lambda name: str(path))
+        return Control(TARGET.link, tmp_path / "home")
+
+    return of
+
+
+@pytest.mark.parametrize("said", ['{"runs": []}', '{"runs": [{}]}', '{"runs": 7}', '{"success": true}'])
+def test_an_answer_that_says_nothing_of_the_run_is_an_error_of_ours(answers, said: str) -> None:
+    with pytest.raises(RunError, match="says nothing of run 7"):
+        answers(f"echo '{said}'").status(7)
+
+
+def test_a_run_that_may_have_begun_is_said_to(answers, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(control.Control._ask, "__defaults__", (0.5,))
+    with pytest.raises(RunError, match=r"did not answer within .* may have begun all the same: `flwr list`"):
+        answers("exec sleep 20").submit(tmp_path, tmp_path)
+    with pytest.raises(RunError, match="answered without run-id"):
+        answers("echo '{\"success\": true}'").submit(tmp_path, tmp_path)
+
+
 # ------------------------------------------------------------------ what comes home
 
 
@@ -193,11 +228,11 @@ def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path
 
 def test_a_run_that_failed_there_fails_here_with_its_words(far) -> None:
     arriving, result, runs = far
-    result.status, result.error = "failed", "round 1: all 12 clients failed"
+    result.status, result.error = "failed", "round 1: all 12 clients failed\x1b]0;x"
     document = json.loads(result.files["run.json"]) | {"status": "failed", "error": result.error}
     result.files["run.json"] = json.dumps(document).encode()
     with pytest.raises(
-        RunError, match=r"(?s)SuperLink's side: round 1: all 12 clients failed.How far it came"
+        RunError, match=r"(?s)SuperLink's side: round 1: all 12 clients failed\\x1b\]0;x.How far it came"
     ):
         arriving.whole(result)
     assert len(list(runs.iterdir())) == 1
@@ -238,24 +273,31 @@ def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: st
     assert not runs.exists() or not list(runs.iterdir())
 
 
-def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(tmp_path: Path, make_scenario) -> None:
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(
+    tmp_path: Path, make_scenario, monkeypatch, capsys, rounds: int
+) -> None:
     """As when the SuperLink dies, or the user ends the run: the record says no less than what may have happened."""
-    asked, begun = make_scenario("server.rounds=5"), []
-    whole = run(
-        asked,
-        tmp_path / "far",
-        report=False,
-        on_round=lambda event: begun.append(next((tmp_path / "far").glob("*/run.json")).read_bytes()),
-    )
-    files = {"scenario.toml": asked.to_toml(compare=False).encode(), "run.json": begun[0]}
-    following = Following(Control(TARGET.link, tmp_path / "flower"), 7, new_token(), None)
-    following.arrivals._result = Result("/far", files, whole["rounds"][:1])
-    _Arriving(asked, tmp_path / "runs", "", TARGET).broken_off(following, "interrupted", "by the user")
+    asked, token, log = make_scenario("server.rounds=5"), new_token(), []
+    monkeypatch.setattr(server.home, "_to_log", log.append)
+    config = {"scenario": asked.to_toml(compare=False), "out": str(tmp_path / "far"), "record": token}
+    grid = EmbeddedGrid(client_app, [{}], config)
+    server_app(grid, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config))
+    whole = json.loads(next((tmp_path / "far").glob("*/run.json")).read_text())
+    following = Following(Control(TARGET.link, tmp_path / "flower"), 7, token, None)
+    arriving = _Arriving(asked, tmp_path / "runs", "", TARGET)
+    following.arrivals.feed(log[0])
+    arriving.broken_off(following, "interrupted", "by the user")
+    assert "Nothing of run 7's record came home" in capsys.readouterr().err
+    events = [at for at, line in enumerate(log) if " event " in line]
+    for line in log[: events[rounds]]:
+        following.arrivals.feed(line)
+    arriving.broken_off(following, "interrupted", "by the user")
     document = json.loads(next((tmp_path / "runs").glob("*/run.json")).read_text())
     assert (document["status"], document["error"], len(document["rounds"])) == (
         "interrupted",
         "by the user",
-        1,
+        rounds,
     )
     for kept, stated in zip(document["privacy"]["guarantees"], whole["privacy"]["guarantees"], strict=True):
         assert kept["epsilon"] == stated["epsilon"]
