@@ -177,7 +177,8 @@ def test_broken_runs_are_not_gone_on_with(
     folder, tally = tmp_path / "run", Tally()
     shutil.copytree(folders["run"], folder)
     asked = small_scenario("privacy.trust=local", "server.optimizer=momentum")
-    directory, federation = RunDirectory(folder), trial(asked).federation
+    directory, tried = RunDirectory(folder), trial(asked)
+    federation, noise_key = tried.federation, tried.fleet.streams.run
     whole = {name: (folder / name).read_bytes() for name in ("run.json", "events.jsonl")}
     document, stored = json.loads(whole["run.json"]), directory.load_checkpoint()
     assert stored is not None
@@ -202,7 +203,7 @@ def test_broken_runs_are_not_gone_on_with(
     def restore() -> None:
         earlier, plan = plan_to_resume(directory)
         checkpoint = directory.load_checkpoint()
-        record = RunRecord(asked, plan, directory, earlier=earlier)
+        record = RunRecord(asked, plan, directory, earlier=earlier, noise_key=noise_key)
         if checkpoint is not None:
             decode_states(checkpoint.tensors)
             record.restore(checkpoint)
