@@ -74,6 +74,10 @@ class Cells:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path}: damaged, or not of this work") from error
 
+    def has(self, key: str) -> bool:
+        """Whether a cell was written down, whatever has become of its file."""
+        return self._file(key).exists()
+
     def play(
         self,
         work: Callable[..., Any],
