@@ -371,6 +371,17 @@ def test_the_message_to_who_interrupts_has_the_command_that_goes_on(tmp_path: Pa
     assert go_on("asked", path)[0]["status"] == "finished"
 
 
+def test_a_damaged_document_of_finished_work_is_made_again_of_its_cells(wholes, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "work"
+    shutil.copytree(wholes("asked")["path"], path)
+    before = files(path)
+    (path / "run.json").write_text('{"schema": 1, "stat')
+    document, _ = go_on("asked", path)
+    assert timeless(document) == timeless(wholes("asked"))
+    assert files(path) == before
+    assert "run.json: damaged" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("change", ["scenario", "versions", "data", "begun", "no begun", "nothing"])
 def test_what_is_not_what_it_began_with_is_refused(tmp_path: Path, change: str) -> None:
     path = killed("asked", tmp_path, 1)
