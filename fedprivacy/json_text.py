@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 2**28  # of a file: a run of a million rounds has some 200 MB
-# Two letters of a list or a table take a hundred bytes of memory. A run of a million rounds has a fourth of these.
+# Two letters that are a list or a table take a hundred bytes. A run of a million rounds has half of these.
 MAX_TABLES = 2**23
 MAX_ELEMENTS = 2**25
 MAX_DEPTH = 64  # a ledger has events nested 20 deep, with a list around each

@@ -308,14 +308,12 @@ def _run(
     return {"run": str(folder.relative_to(base)), "digest": _digest(folder)}
 
 
-def _gone_on_with(
-    scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool
-) -> Path | None:
+def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
     """Where a run of this cell is that had begun before, played to its end; None if there is none.
 
-    One that has finished is taken as it is, if its process was killed before the cell was written down. If the
-    cell was, the run is another than it was then. It is removed and played again, to the same numbers, and so
-    is what cannot be gone on with; but nothing that another process works on.
+    One that has finished is taken as it is, if its process was killed before the cell was written down. If
+    the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
+    and so is what cannot be gone on with; but nothing that another process works on.
 
     Raises:
         HeldError: another process works on it.

@@ -163,7 +163,7 @@ def _begun(directory: RunDirectory, work: Work) -> dict[str, Any]:
 
 
 def _finished(directory: RunDirectory) -> dict[str, Any] | None:
-    """The document of work that is done, its report beside it. One that is damaged is made again of the cells."""
+    """The document of work that is done, its report beside it. A damaged one is made again of the cells."""
     if not (directory.path / "run.json").exists():
         return None
     try:

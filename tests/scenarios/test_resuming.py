@@ -371,7 +371,9 @@ def test_the_message_to_who_interrupts_has_the_command_that_goes_on(tmp_path: Pa
     assert go_on("asked", path)[0]["status"] == "finished"
 
 
-def test_a_damaged_document_of_finished_work_is_made_again_of_its_cells(wholes, tmp_path: Path, capsys) -> None:
+def test_a_damaged_document_of_finished_work_is_made_again_of_its_cells(
+    wholes, tmp_path: Path, capsys
+) -> None:
     path = tmp_path / "work"
     shutil.copytree(wholes("asked")["path"], path)
     before = files(path)

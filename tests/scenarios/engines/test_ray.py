@@ -25,6 +25,7 @@ from benchmarks.faulty import TRIGGER
 from clients.merging import changes, merged
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
+from scenarios.engines.contract import RAY_PROMISES, Promise
 from scenarios.engines.flower_internals import NODE_UNAVAILABLE
 from scenarios.engines.ray_cluster import Cluster, _slots
 from scenarios.engines.ray_grid import RayGrid
@@ -303,6 +304,13 @@ def test_room_is_counted_in_cpus_and_shares_of_gpus() -> None:
         _slots({"CPU": 4.0}, 2, 0.5)
     with pytest.raises(InputError, match="no CPU"):
         _slots({}, 2, 0)
+
+
+@pytest.mark.parametrize("promise", RAY_PROMISES, ids=lambda promise: promise.words)
+def test_ray_keeps_the_promise(promise: Promise, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert promise.broken() is None
+    monkeypatch.delattr(ray._private.worker, "print_to_stdstream")
+    assert "print_to_stdstream" in (promise.broken() or "")
 
 
 def test_options_that_do_not_fit_are_refused(make_scenario: Callable[..., Any], tmp_path: Path) -> None:
