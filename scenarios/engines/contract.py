@@ -1,4 +1,4 @@
-"""The contract of what the engines rely on inside Flower (`flower_internals`) and Ray, each promise as a check.
+"""What the engines rely on inside Flower (`flower_internals`) and Ray: a contract, each promise as a check.
 
 The tests hold Flower to it, and so does `fedprivacy doctor`. Each check leaves Flower's global state
 as it was.
