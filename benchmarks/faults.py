@@ -79,7 +79,7 @@ class Fault:
         harm: What the model does with the record of one client (`benchmarks.faulty.HARM`), or None.
         overrides: What else the scenario says.
         lie: What one of two messages of a node says instead of its honest reply, or None.
-        holds: Whether nobody may be there to end it: then it is waited for a few seconds only.
+        holds: Whether with one worker nobody is there to end it: then it is waited for a few seconds only.
     """
 
     name: str
@@ -131,9 +131,8 @@ def _on(engine: str, workers: int, scenario: Scenario, out: Path) -> object:
 ENGINES: dict[str, Play] = {
     "embedded, 1 worker": partial(_on, "embedded", 1),
     "embedded, 2 workers": partial(_on, "embedded", 2),
+    "ray, 2 workers": partial(_on, "ray", 2),
 }
-if find_spec("ray"):
-    ENGINES["ray, 2 workers"] = partial(_on, "ray", 2)
 LYING = "embedded, 1 worker"  # a reply is looked at by the server alone, whatever brought it
 
 
@@ -258,7 +257,7 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
     found = []
     _import_all()
     for fault in faults:
-        for engine in engines or tuple(ENGINES):
+        for engine in engines or [name for name in ENGINES if "ray" not in name or find_spec("ray")]:
             if fault.lie is not None and engine != LYING:
                 continue
             row = Row(fault.name, engine)
@@ -281,8 +280,12 @@ def played(fault: Fault, engine: str, trust: str) -> Seen:
     with tempfile.TemporaryDirectory() as folder:
         _write_records(Path(folder), bad=fault.harm is not None)
         text = TEXT.format(folder=folder, harm=fault.harm or "raise", trust=trust)
-        scenario, out = Scenario.from_text(text, overrides=fault.overrides), Path(folder, "runs")
-        code = _in_a_process(lambda: play(scenario, out), 20.0 if fault.holds else PATIENCE)
+        slow = fault.holds and engine.startswith("ray")  # a worker takes seconds to begin
+        overrides = ("federation.timeout=30.0",) if slow else fault.overrides
+        scenario, out = Scenario.from_text(text, overrides=overrides), Path(folder, "runs")
+        code = _in_a_process(
+            lambda: play(scenario, out), 20.0 if fault.holds and engine == LYING else PATIENCE
+        )
         if not out.exists():
             raise RuntimeError(f"{fault.name} on {engine}: the engine was not up in time")
         (path,) = out.iterdir()
@@ -340,6 +343,24 @@ def table(found: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def merged(old: str, new: str) -> str:
+    """A table with the rows of another: those of engines that were not played stay.
+
+    Args:
+        old: The table of the page.
+        new: What was played now.
+    """
+    head, line, *fresh = new.strip().splitlines()
+    at = {tuple(row.split(" | ")[:2]): row for row in [*old.strip().splitlines()[2:], *fresh]}
+    places = {
+        (f"| {fault.name}", engine): (number, place)
+        for number, fault in enumerate(FAULTS)
+        for place, engine in enumerate(ENGINES)
+    }
+    known = sorted((key for key in at if key in places), key=lambda key: places[key])
+    return "\n".join([head, line, *(at[key] for key in known)])
+
+
 def main(
     write: Annotated[Path | None, typer.Option(help="The page whose table is replaced.")] = None,
     engine: Annotated[list[str] | None, typer.Option(help="An engine; all without.")] = None,
@@ -349,10 +370,10 @@ def main(
     for fault in FAULTS:
         found += rows([fault], engine)
         print(table(found[-1:]).splitlines()[-1] if found else "", flush=True)
-    said = table(found)
     if write is not None:
         before, _, rest = write.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
+        old, _, after = rest.partition(END)
+        said = merged(old, table(found))
         write.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}", encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 FedPrivacyError            exit code 1
 ├── InputError             exit code 2: what the user gave is wrong; nothing was written
+│   ├── HeldError          another process works on a directory, or it cannot be held
 │   ├── ScenarioError      every mistake of a scenario file at once
 │   └── UnsupportedEvent   no accountant can answer for this release
 ├── RunError               a run failed (all clients failed, ...)
@@ -24,6 +25,10 @@ class InputError(FedPrivacyError):
     """What the user gave is wrong: a file, a key, an option. Says what to do."""
 
     exit_code = 2
+
+
+class HeldError(InputError):
+    """A directory that this process cannot hold alone. It says nothing of what is in it."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 2**28  # of a file: a run of a million rounds has some 200 MB
+# Two letters that are a list or a table take a hundred bytes. A run of a million rounds has half of these.
+MAX_TABLES = 2**23
+MAX_ELEMENTS = 2**25
 MAX_DEPTH = 64  # a ledger has events nested 20 deep, with a list around each
 
 
@@ -27,6 +30,7 @@ def loads(text: str | bytes, *, finite: bool = True) -> Any:
     Raises:
         ValueError: it is not JSON, or not within these bounds.
     """
+    _count(text if isinstance(text, str) else text.decode("latin-1"))  # the marks are the same there
     try:
         found = json.loads(text)
     except RecursionError:
@@ -59,6 +63,14 @@ def read_bytes(path: Path) -> bytes:
     if len(data) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES >> 20} MB")
     return data
+
+
+def _count(text: str) -> None:
+    """That what is made of a text takes bounded memory; told before any of it is made."""
+    if text.count("[") + text.count("{") > MAX_TABLES:
+        raise ValueError(f"it has more than {MAX_TABLES:,} lists and tables")
+    if text.count(",") > MAX_ELEMENTS:
+        raise ValueError(f"it has more than {MAX_ELEMENTS:,} elements")
 
 
 def _check(data: Any, finite: bool) -> None:

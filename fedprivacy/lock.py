@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fedprivacy.errors import InputError
+from fedprivacy.errors import HeldError
 
 try:
     import fcntl
@@ -20,6 +21,8 @@ except ImportError:  # pragma: no cover - not on Windows
 
 FILE = "lock"
 PATIENCE = 10.0  # seconds for the workers of a process that was killed to end: they notice at once
+# What a link leads to is somebody's file, and is not written.
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
@@ -34,13 +37,15 @@ def alone(folder: Path) -> Iterator[None]:
         folder: The directory; a file `lock` in it says who holds it, and is removed at the end.
 
     Raises:
-        InputError: another process works on it, or it cannot be written.
+        HeldError: another process works on it, or it cannot be written, or `lock` is no plain file.
     """
     path = folder / FILE
     try:
         handle = _held(path)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}. A run goes on where it may be written.") from error
+        if error.errno == errno.ELOOP:
+            raise HeldError(f"{path}: a link, and no lock of ours. Remove it.") from error
+        raise HeldError(f"{path}: {error.strerror}. A run goes on where it may be written.") from error
     try:
         os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
@@ -55,8 +60,10 @@ def _held(path: Path) -> int:
     """A handle on the lock's file, locked."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, _FLAGS, 0o644)
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):  # a pipe, which nobody may ever write to
+                raise OSError(errno.EINVAL, "Not a file")
             if not _lock(handle):
                 _wait(path, deadline)
             elif _same(handle, path):  # else whoever held it before has removed the file that was opened here
@@ -71,7 +78,7 @@ def _wait(path: Path, deadline: float) -> None:
     """Waits a little for workers of a dead process to end, or for the holder to say who it is."""
     holder = _holder(path)
     if time.monotonic() > deadline or (holder is not None and _may_live(*holder)):
-        raise InputError(
+        raise HeldError(
             f"{path.parent}: {_named(holder)} is at work on it. Wait until it has ended, or end it; a second "
             "one is refused meanwhile."
         )

@@ -204,14 +204,20 @@ class RunDirectory:
     def drop_checkpoints(self, after: int) -> None:
         """Removes checkpoints of more rounds, which are damaged: they would count as the newest two."""
         for path in self._checkpoints():
-            if path > self._checkpoint(after):
+            if _number(path) > after:
                 path.unlink()
 
     def _checkpoint(self, rounds: int) -> Path:
         return self.path / "checkpoint" / f"round-{rounds:06d}.safetensors"
 
     def _checkpoints(self) -> list[Path]:
-        return sorted((self.path / "checkpoint").glob("round-*.safetensors"))
+        return sorted((self.path / "checkpoint").glob("round-*.safetensors"), key=_number)
+
+
+def _number(checkpoint: Path) -> int:
+    """The rounds that a checkpoint's name says; names have no zeros in front from a million on."""
+    digits = checkpoint.stem.removeprefix("round-")
+    return int(digits) if digits.isascii() and digits.isdecimal() else -1
 
 
 def stored_array(tensors: Tensors, name: str, like: NDArray[Any]) -> NDArray[Any]:

@@ -132,7 +132,7 @@ def attacked_again(resume: Path) -> tuple[AttackScenario, Path | None]:
     Raises:
         InputError: nothing was begun in it, or something else.
     """
-    stored = begun_in(resume, "replay").get("facts", {}).get("stored")
+    stored = begun_in(resume, "replay")["facts"].get("stored")
     scenario = load(resume / "scenario.toml")
     if not isinstance(scenario, AttackScenario):
         raise InputError(

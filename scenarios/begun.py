@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
+from fedprivacy import json_text
 from fedprivacy.errors import InputError
+from fedprivacy.fields import Fields, check
 from fedprivacy.runs import RunDirectory
 
 BEGUN = "begun.json"
 # The command that makes a document of a kind.
 COMMANDS = {"run": "run", "compare": "compare", "compare-statistics": "compare", "replay": "replay"}
+
+
+class Facts(Fields):
+    """What else is to be known of the work."""
+
+    stored: str | None = None
+
+
+class Begun(Fields):
+    """What was begun."""
+
+    schema_: int = Field(alias="schema")
+    kind: str
+    command: str
+    started: str
+    versions: dict[str, str]
+    scenario_digest: str
+    data: str
+    facts: Facts
 
 
 def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
@@ -28,22 +50,22 @@ def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
     directory, command = RunDirectory.open(path), COMMANDS[kinds[0]]
     anew = f"fedprivacy {command} {shlex.quote(str(path / 'scenario.toml'))}"
     try:
-        begun = json.loads((path / BEGUN).read_bytes())
-        kind, _, _ = begun["kind"], begun["command"], begun["started"]
+        begun = json_text.read(path / BEGUN)
+        check(begun, Begun, str(path / BEGUN), f"Start the work anew, for the same numbers: {anew}")
     except FileNotFoundError:
         if not (path / "run.json").exists():
             raise directory.nothing_begun(command) from None
         begun = directory.document()
-        kind = begun.get("kind")
-        if kind in kinds:
+        if begun.get("kind") in kinds:
             raise InputError(
                 f"{path}: from a version that kept no single cells, so that there is nothing to go on with. "
                 f"Start it anew, for the same numbers: {anew}"
             ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(
             f"{path / BEGUN}: damaged ({error}). Start the work anew, for the same numbers: {anew}"
         ) from error
+    kind = begun.get("kind")
     if kind not in kinds:
         other = COMMANDS.get(str(kind))
         remedy = f"Go on with it by: fedprivacy {other} --resume {shlex.quote(str(path))}"

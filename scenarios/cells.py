@@ -8,11 +8,16 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from pydantic import Field
+
+from fedprivacy import json_text
 from fedprivacy.errors import InputError
+from fedprivacy.fields import Fields
 from fedprivacy.files import keep_names, replace_file
 from scenarios.pool import spread
 
@@ -20,6 +25,17 @@ SCHEMA = 1
 FOLDER = "cells"
 Result = TypeVar("Result")
 Job = tuple[str, tuple[object, ...]]  # the key of a cell, and what it is played with
+
+
+class Kept(Fields):
+    """The file of a cell."""
+
+    schema_: int = Field(alias="schema")
+    cell: str
+    origin: str
+    result: Any
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -62,17 +78,14 @@ class Cells:
             InputError: its file is damaged, or of another cell or other work.
         """
         path = self._file(key)
-        try:
-            content = json.loads(path.read_bytes())
-            said = content.pop("digest")
-            about = (content["schema"], content["cell"], content["origin"])
-            if said != digest_of(content) or about != (SCHEMA, key, self.origin):
-                raise ValueError
-            return content["result"]
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path}: damaged, or not of this work") from error
+        content = self._read(path)
+        if content is not None and content["cell"] != key:
+            raise _foreign(path)
+        return None if content is None else content["result"]
+
+    def has(self, key: str) -> bool:
+        """Whether a cell was written down, whatever has become of its file."""
+        return self._file(key).exists()
 
     def play(
         self,
@@ -110,16 +123,37 @@ class Cells:
         """How long was worked until the last of these files was written."""
         found = [0.0]
         for path in self.folder.glob("*.json"):
-            try:
-                found.append(float(json.loads(path.read_bytes())["seconds"]))
-            except (OSError, ValueError, KeyError, TypeError):
-                continue  # it is played again
+            with suppress(InputError):  # it is played again
+                content = self._read(path)
+                found.append(0.0 if content is None else content["seconds"])
         return max(found)
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        """What the file of a cell of this work says; None if it is not there.
+
+        Raises:
+            InputError: it is damaged, or of other work.
+        """
+        try:
+            content = json_text.loads(json_text.read_bytes(path).decode("utf-8"), finite=False)
+            Kept.model_validate(content)
+            said = content.pop("digest")
+            if said != digest_of(content) or (content["schema"], content["origin"]) != (SCHEMA, self.origin):
+                raise _foreign(path)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:  # a ValidationError is one, too
+            raise _foreign(path) from error
+        return dict(content)
 
     def _file(self, key: str) -> Path:
         words = re.sub(r"[^A-Za-z0-9.]+", "-", key)[:60].strip("-.")
         short = hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
         return self.folder / f"{words}-{short}.json"
+
+
+def _foreign(path: Path) -> InputError:
+    return InputError(f"{path}: damaged, or not of this work")
 
 
 def digest_of(content: Any) -> str:

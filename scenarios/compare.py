@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.accounting.statement import check_record
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
 from fedprivacy.comparison import INTERVAL, interval, mean_curve, mean_per_class, weakest
 from fedprivacy.data.population import Population, population
-from fedprivacy.errors import InputError
+from fedprivacy.errors import HeldError, InputError
 from fedprivacy.finding import finding
+from fedprivacy.lock import alone
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.record import (
@@ -223,7 +226,8 @@ def _close_broken_runs(base: Path, status: str) -> None:
         except InputError:  # damaged: it is played again when the comparison goes on
             continue
         if document.get("status") == "running":
-            run.write_document(broken_off(document, status, "the comparison was broken off"))
+            with suppress(HeldError), alone(path.parent):  # else somebody goes on with it
+                run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 
 def results(cells: list[Cell], base: Path) -> dict[str, Any]:
@@ -284,7 +288,8 @@ def _run_all(
     for number, seed in wanted:
         cell = cells[number]
         key = f"{cell.label}, seed {seed}, cell {number}"
-        jobs.append((key, (cell.scenarios[seed], cell.plan, task.path / cell.label, task.path, allow_code)))
+        out, written = task.path / cell.label, task.cells.has(key)
+        jobs.append((key, (cell.scenarios[seed], cell.plan, out, task.path, allow_code, written)))
     finished = task.cells.play(_run, partial(_document_of, task.path), jobs, min(workers, len(jobs)))
     for done, (at, document) in enumerate(finished, 1):
         number, seed = wanted[at]
@@ -293,36 +298,58 @@ def _run_all(
             on_run(cells[number].label, done, len(jobs))
 
 
-def _run(scenario: Scenario, plan: Plan, out: Path, base: Path, allow_code: bool) -> dict[str, str]:
+def _run(
+    scenario: Scenario, plan: Plan, out: Path, base: Path, allow_code: bool, written: bool
+) -> dict[str, str]:
     """One run of a cell, in any process: where it is below the comparison, and a digest of its document."""
-    document = _gone_on_with(scenario, plan, out, allow_code)
-    if document is None:
-        document = run(scenario, out, plan=plan, allow_code=allow_code, report=False)
-    folder = Path(document["path"])
+    folder = _gone_on_with(scenario, plan, out, allow_code, written)
+    if folder is None:
+        folder = Path(run(scenario, out, plan=plan, allow_code=allow_code, report=False)["path"])
     return {"run": str(folder.relative_to(base)), "digest": _digest(folder)}
 
 
-def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool) -> dict[str, Any] | None:
-    """A run of this cell that was broken off, played to its end; None if there is none.
+def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
+    """Where a run of this cell is that had begun before, played to its end; None if there is none.
 
-    What cannot be gone on with is removed, and so is one that has finished and was changed since, or whose
-    process was killed before it could say so: it is played again, to the same numbers.
+    One that has finished is taken as it is, if its process was killed before the cell was written down. If
+    the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
+    and so is what cannot be gone on with; but nothing that another process works on.
+
+    Raises:
+        HeldError: another process works on it.
     """
     found = None
     for file in sorted(out.glob("*/scenario.toml")):
+        folder = file.parent
         try:
             if file.read_text(encoding="utf-8") != scenario.to_toml():
                 continue
         except FileNotFoundError:  # of another seed, whose process removes it just now
             continue
-        try:
-            if found is None and RunDirectory(file.parent).document()["status"] != "finished":
-                found = resume_run(file.parent, plan=plan, allow_code=allow_code, report=False)
-                continue
-        except (InputError, KeyError):
-            found = None
-        shutil.rmtree(file.parent)
+        if found is None and _is_whole(folder, scenario, plan, allow_code, written):
+            found = folder
+            continue
+        with alone(folder):
+            shutil.rmtree(folder)
     return found
+
+
+def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, written: bool) -> bool:
+    """Plays a run to its end, if it can be gone on with; says whether it has all that a cell is made of."""
+    try:
+        finished = RunDirectory(folder).document().get("status") == "finished"
+        if finished and written:
+            return False
+        document = resume_run(folder, plan=plan, allow_code=allow_code, report=False)
+        if finished:  # else it was made just now
+            check_record(document, str(folder / "run.json"))
+            same = document["plan"] == plan.to_json() and len(document["rounds"]) == plan.rounds
+            return same and "accuracy" in document["final"]
+        return True
+    except HeldError:
+        raise
+    except (InputError, LookupError, TypeError):
+        return False
 
 
 def _document_of(base: Path, said: dict[str, str]) -> dict[str, Any]:

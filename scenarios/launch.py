@@ -182,7 +182,7 @@ def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool
 def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> Iterator[Launched]:
     from clients.app import faults_of
     from clients.merging import changes, merged
-    from scenarios.engines.fleet_app import fleet_app
+    from scenarios.engines.fleet_app import fleet_app, stops_clients
     from scenarios.engines.ray_cluster import OPEN_PORTS, cluster
     from server.app import NodeView
 
@@ -200,7 +200,8 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
         from scenarios.engines.ray_workers import Workers
 
         with Workers(room, make_app, changes) as workers:
-            grid = RayGrid(workers, [{"partition-id": 0, "num-partitions": 1}], merge=merged)
+            nodes = [{"partition-id": 0, "num-partitions": 1}]
+            grid = RayGrid(workers, nodes, merge=merged, patient=stops_clients(fleet))
             view = NodeView(
                 grid.node_states, lambda round: faults_of(grid.states.values(), round), lambda: grid.retried
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -162,10 +163,14 @@ def _begun(directory: RunDirectory, work: Work) -> dict[str, Any]:
 
 
 def _finished(directory: RunDirectory) -> dict[str, Any] | None:
-    """The document of work that is done, its report beside it."""
+    """The document of work that is done, its report beside it. A damaged one is made again of the cells."""
     if not (directory.path / "run.json").exists():
         return None
-    document = directory.document()
+    try:
+        document = directory.document()
+    except InputError as error:
+        print(f"{error} It is made again, of the cells.", file=sys.stderr)
+        return None
     if document.get("status") != "finished":
         return None
     if not (directory.path / "report.html").exists():

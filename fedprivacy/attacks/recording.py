@@ -16,7 +16,7 @@ from safetensors.torch import load, save
 from fedprivacy import json_text
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.errors import InputError
-from fedprivacy.files import replace_file
+from fedprivacy.files import replace_file, sweep_parts
 
 SCHEMA = 1
 _INDEX = "transcript.json"
@@ -39,8 +39,10 @@ class Recording:
     def add(self, sight: Sight) -> None:
         """Stores an observation in which all targets are judged."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._written:
+            sweep_parts(self.folder)  # of a process that was killed in the middle
         data = save({name: getattr(sight, name).contiguous() for name in _PARTS})
-        self._file(sight.round).write_bytes(data)
+        replace_file(self._file(sight.round), data)
         self._written[sight.round] = _digest(data)
 
     def close(self, rounds: Iterable[int], facts: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+from fedprivacy.installation import install
 from scenarios.doctor.check import FAILURE, OK, Check
 from scenarios.doctor.probe import ProbeFailed, probe
 from scenarios.doctor.python import again, version_check
@@ -22,11 +23,16 @@ _FLOWER = """
 from scenarios.engines.contract import PROMISES
 found = [[one.words, one.broken()] for one in PROMISES if one.broken()]
 """
+# As the engine does: a cluster of its own, whatever RAY_ADDRESS says, and no other that is up.
 _RAY = """
-import ray
-ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
-found = ray.get(ray.remote(lambda number: number + 1).remote(41))
-ray.shutdown()
+from scenarios.engines.ray_cluster import cluster
+with cluster(1):
+    import ray
+    from scenarios.engines.contract import RAY_PROMISES
+    found = {
+        "answer": ray.get(ray.remote(lambda number: number + 1).remote(41)),
+        "broken": [[one.words, one.broken()] for one in RAY_PROMISES if one.broken()],
+    }
 """
 
 
@@ -95,9 +101,13 @@ def flower() -> Iterator[Check]:
 def ray() -> Iterator[Check]:
     """Whether Ray starts, which takes seconds."""
     try:
-        answer = probe(_RAY, patience=120)
+        found = probe(_RAY, patience=120)
     except ProbeFailed as error:
         remedy = "Is the extra installed, and is there room in /dev/shm and the folder for temporary files?"
         yield Check("ray", FAILURE, f"does not start: {error}", remedy)
         return
-    yield Check("ray", OK, f"started, and answered {answer}")
+    yield Check("ray", OK, f"started, and answered {found['answer']}")
+    if found["broken"]:
+        what = "; ".join(f"{words}: {how}" for words, how in found["broken"])[:600]
+        remedy = f"{install('ray')}, or adapt scenarios/engines/ray_cluster.py."
+        yield Check("ray internals", FAILURE, f"not what they were: {what}", remedy)

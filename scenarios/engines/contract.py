@@ -1,4 +1,4 @@
-"""The contract of Flower's internals that the engines rely on (`flower_internals`), each promise as a check.
+"""What the engines rely on inside Flower (`flower_internals`) and Ray: a contract, each promise as a check.
 
 The tests hold Flower to it, and so does `fedprivacy doctor`. Each check leaves Flower's global state
 as it was.
@@ -137,10 +137,16 @@ def _error_codes() -> None:
     codes = [
         internals.CLIENT_APP_RAISED_EXCEPTION,
         internals.MESSAGE_UNAVAILABLE,
+        internals.NODE_UNAVAILABLE,
         internals.REPLY_MESSAGE_UNAVAILABLE,
     ]
-    _expect([isinstance(code, int) for code in codes], [True] * 3)
-    _expect(len(set(codes)), 3)
+    _expect([isinstance(code, int) for code in codes], [True] * 4)
+    _expect(len(set(codes)), 4)
+
+
+def _ray_speaks_here() -> None:
+    worker = importlib.import_module("ray._private.worker")
+    _expect(callable(worker.print_to_stdstream), True)
 
 
 def _array_bytes() -> None:
@@ -166,3 +172,5 @@ PROMISES = (
     Promise("error codes are distinct whole numbers", _error_codes),
     Promise("an array travels as the bytes of a .npy file", _array_bytes),
 )
+# Of Ray's internals (`ray_cluster`), where it is installed.
+RAY_PROMISES = (Promise("Ray prints what its workers say by print_to_stdstream", _ray_speaks_here),)

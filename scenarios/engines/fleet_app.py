@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flwr.clientapp import ClientApp
@@ -11,6 +12,7 @@ from clients.crew import Crew
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
+from fedprivacy.processes import CAN_FORK
 from fedprivacy.scenario import Scenario
 
 
@@ -32,5 +34,20 @@ def fleet_app(text: str, plan: Any, noise_key: str, allow_code: bool) -> ClientA
             "a worker has read other data, or other code of the model, than the command: files have to be "
             "the same, under the same path, on every machine."
         )
-    # Where clients have a time, a process of the worker's own trains them, which can be stopped.
+    fleet = _timed(fleet)
     return make_app(fleet, crew=None if fleet.client_timeout is None else Crew())
+
+
+def stops_clients(fleet: Fleet) -> bool:
+    """Whether a worker with `fleet_app` stops by itself a client that hangs: a process of its own trains."""
+    return CAN_FORK and fleet.device == "cpu" and _timed(fleet).client_timeout is not None
+
+
+def _timed(fleet: Fleet) -> Fleet:
+    """A fleet whose clients have a time of their own where a scenario gives them one, and under local trust.
+
+    There a worker that one client hangs, or takes along, would have the server see who is missing with it.
+    """
+    if fleet.plan.trust != "local":
+        return fleet
+    return replace(fleet, client_timeout=fleet.client_timeout or fleet.timeout)

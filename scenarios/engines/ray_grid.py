@@ -6,6 +6,7 @@ become of it, so that an actor that dies takes nothing with it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,9 @@ class RayGrid(SimulatedGrid):
         node_configs: One ``Context.node_config`` for each node, in the order of node ids.
         run_config: ``Context.run_config``, the same on all nodes.
         merge: Where the workers tell what has changed in a state: adds it to another (`clients.merging`).
+        patient: Whether a message that has begun may take as long as it takes, since the app stops by itself
+            what hangs. Else a worker that is still at work on one as long again as the timeout is ended, and
+            the reply is an error.
 
     Raises:
         ValueError: If there is no node, or only one of the two sides merges.
@@ -63,11 +67,12 @@ class RayGrid(SimulatedGrid):
         node_configs: Sequence[Mapping[str, UserConfigValue]],
         run_config: Mapping[str, UserConfigValue] | None = None,
         merge: Merge | None = None,
+        patient: bool = False,
     ) -> None:
         super().__init__(node_configs, run_config)
         if (merge is None) != (workers.changes is None):
             raise ValueError("Workers tell what changed in a state if and only if the grid merges it.")
-        self._workers, self._merge = workers, merge
+        self._workers, self._merge, self._patient = workers, merge, patient
         self.merges = merge is not None
 
     @property
@@ -79,13 +84,14 @@ class RayGrid(SimulatedGrid):
         self, messages: Iterable[Message], deadline: float, timeout: float | None
     ) -> Iterator[Message]:
         taking = _Taking(self, iter(messages), deadline)
+        until = math.inf if self._patient or timeout is None else deadline + timeout
         try:
             while True:
                 taking.fill()
                 if not taking.under_way:
                     break
                 sent = taking.under_way.popleft()
-                answer = self._workers.wait(sent.ticket).answer
+                answer = self._workers.wait(sent.ticket, until).answer
                 if answer is not None and not answer.begun:
                     taking.late = True
                     continue

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ _AT_ONCE = 2  # calls that one worker has: it begins the next while its last ans
 _PATIENCE = 60.0  # seconds without any worker after which the user is told
 
 DIED = "the worker died twice on it"
+LATE = "the worker was ended, since it took longer than federation.timeout"
 
 
 @dataclass(eq=False)
@@ -101,8 +104,13 @@ class Workers:
         self._spread()
         return ticket
 
-    def wait(self, ticket: Ticket) -> Ticket:
+    def wait(self, ticket: Ticket, until: float = math.inf) -> Ticket:
         """Waits until a call has its answer, or an error.
+
+        Args:
+            ticket: The call.
+            until: When it is given up (``time.monotonic``). A worker that is at work on it is ended: nothing
+                else stops one that hangs. One that nobody has begun with counts as not begun.
 
         Raises:
             InputError: if a worker cannot make its app, or has other versions.
@@ -112,8 +120,11 @@ class Workers:
             pending = [actor.beginning for actor in self._actors if actor.beginning is not None]
             nobody = len(pending) == len(self._actors)
             pending += [reference for actor in self._actors for reference, _ in actor.calls]
-            ready, _ = ray.wait(pending, num_returns=1, timeout=_PATIENCE)
-            if not ready and nobody:
+            left = until - time.monotonic()
+            ready, _ = ray.wait(pending, num_returns=1, timeout=max(0.0, min(left, _PATIENCE)))
+            if not ready and left <= 0:
+                self._give_up(ticket)
+            elif not ready and nobody:
                 logger.warning(
                     "No worker has begun for %.0f s: has the cluster free CPUs and GPUs?", _PATIENCE
                 )
@@ -134,9 +145,13 @@ class Workers:
         return _Actor(handle, handle.begin.remote(*self._begin_with))
 
     def _spread(self) -> None:
-        """Gives calls that wait to the workers that have fewest."""
+        """Gives calls that wait to the workers that have fewest.
+
+        While one begins nobody has a second: behind a call that hangs it would wait in vain.
+        """
+        most = 1 if any(actor.beginning is not None for actor in self._actors) else _AT_ONCE
         while self._waiting:
-            able = [a for a in self._actors if a.beginning is None and len(a.calls) < _AT_ONCE]
+            able = [a for a in self._actors if a.beginning is None and len(a.calls) < most]
             if not able:
                 return
             actor, ticket = min(able, key=lambda one: len(one.calls)), self._waiting.popleft()
@@ -194,6 +209,20 @@ class Workers:
                 self.retried += 1
         self._waiting.extendleft(reversed(lost))
         self._replace(actor)
+
+    def _give_up(self, ticket: Ticket) -> None:
+        """Ends the worker that has a call, whose first call it is at work on: there it hangs."""
+        for actor in self._actors:
+            tickets = [its for _, its in actor.calls]
+            if ticket in tickets:
+                tickets[0].error = LATE
+                self._waiting.extendleft(its for its in reversed(tickets[1:]) if its is not ticket)
+                self._replace(actor)
+                break
+        else:
+            self.forget(ticket)
+        if not ticket.done:
+            ticket.answer = Answer(begun=False)
 
     def _replace(self, actor: _Actor) -> None:
         _kill(actor)

@@ -9,7 +9,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from clients.fleet import Budgets
 from clients.merging import changes, merged
 from fedprivacy.errors import Refusal
-from fedprivacy.protocol import Faults
+from fedprivacy.faults import Faults
 
 
 def state(budgets: Budgets | None = None, round: int = 0, faults: Faults | None = None) -> RecordDict:
@@ -59,19 +59,19 @@ def test_a_client_in_two_messages_at_once_answers_one() -> None:
 
 
 def test_faults_of_a_round_add_up_and_those_of_the_last_are_gone() -> None:
-    before = state(round=3, faults=Faults(1, 1, "the first"))
-    same = changes(before, state(round=3, faults=Faults(3, 1, "the first")))
-    other = changes(before, state(round=3, faults=Faults(1, 2, "the first")))
+    before = state(round=3, faults=Faults({"raised": 1, "not_finite": 1}, "the first"))
+    same = changes(before, state(round=3, faults=Faults({"raised": 3, "not_finite": 1}, "the first")))
+    other = changes(before, state(round=3, faults=Faults({"raised": 1, "not_finite": 2}, "the first")))
     both = merged(merged(before, same), other)
-    assert told(both) == told(state(round=3, faults=Faults(3, 2, "the first")))
-    later = changes(before, state(round=4, faults=Faults(0, 1, "another")))
+    assert told(both) == told(state(round=3, faults=Faults({"raised": 3, "not_finite": 2}, "the first")))
+    later = changes(before, state(round=4, faults=Faults({"not_finite": 1}, "another")))
     now = merged(both, later)
-    assert told(now) == told(state(round=4, faults=Faults(0, 1, "another")))
-    assert told(merged(now, later)) == told(state(round=4, faults=Faults(0, 2, "another")))
+    assert told(now) == told(state(round=4, faults=Faults({"not_finite": 1}, "another")))
+    assert told(merged(now, later)) == told(state(round=4, faults=Faults({"not_finite": 2}, "another")))
 
 
 def test_a_message_that_changed_nothing_says_nothing_of_it() -> None:
-    before = state(budgets(([1], 0)), 0, Faults(1))
+    before = state(budgets(([1], 0)), 0, Faults({"raised": 1}))
     said = changes(before, before)
     assert told(merged(before, said)) == told(before)
     assert "faults" not in said

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy import lock
-from fedprivacy.errors import InputError
+from fedprivacy.errors import HeldError, InputError
 from fedprivacy.lock import FILE, alone
 
 HOLD = """
@@ -112,4 +112,23 @@ def test_where_there_are_no_locks_a_warning_says_so(tmp_path: Path, monkeypatch,
 
 def test_a_folder_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"), alone(tmp_path / "none"):
+        pass
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_not_followed_and_what_it_leads_to_stays(tmp_path: Path, there: bool) -> None:
+    mine, folder = tmp_path / "mine.txt", tmp_path / "run"
+    folder.mkdir()
+    if there:
+        mine.write_text("years of work")
+    (folder / FILE).symlink_to(mine)
+    with pytest.raises(HeldError, match="a link, and no lock of ours"), alone(folder):
+        pass
+    assert (mine.read_text() if there else mine.exists()) == ("years of work" if there else False)
+    assert (folder / FILE).is_symlink()
+
+
+def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(HeldError, match="Not a file"), alone(tmp_path):
         pass

@@ -64,6 +64,17 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
     assert [path.name for path in (directory.path / "checkpoint").iterdir()] == ["round-000001.safetensors"]
 
 
+def test_a_million_rounds_come_after_those_before_them(directory: RunDirectory) -> None:
+    for rounds in (999_998, 999_999, 1_000_000):
+        directory.save_checkpoint(checkpoint(rounds))
+    found = directory.load_checkpoint()
+    assert found is not None
+    assert found.rounds == 1_000_000
+    directory.drop_checkpoints(after=999_999)
+    [left] = (directory.path / "checkpoint").iterdir()
+    assert left.name == "round-999999.safetensors"
+
+
 @pytest.mark.parametrize(
     ("what", "other"), [(b'"a": [1, null]', b'"a": [2, null]'), (b'"rounds":"2"', b'"rounds":"9"')]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from breaking import DEEP, ODD, Tally, bounded, broken_bytes, broken_json, broke
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fedprivacy import json_text
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import InputError
 from fedprivacy.rechecking import checked_document
@@ -21,7 +23,9 @@ from fedprivacy.report import render
 from fedprivacy.report.reading import read as read_report
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
+from scenarios.asked import asked_again
 from scenarios.asking import ask
+from scenarios.cells import Cells, digest_of
 from scenarios.compare import compare
 from scenarios.engines.node_states import decode_states
 from scenarios.replay import replay
@@ -177,7 +181,8 @@ def test_broken_runs_are_not_gone_on_with(
     folder, tally = tmp_path / "run", Tally()
     shutil.copytree(folders["run"], folder)
     asked = small_scenario("privacy.trust=local", "server.optimizer=momentum")
-    directory, federation = RunDirectory(folder), trial(asked).federation
+    directory, tried = RunDirectory(folder), trial(asked)
+    federation, noise_key = tried.federation, tried.fleet.streams.run
     whole = {name: (folder / name).read_bytes() for name in ("run.json", "events.jsonl")}
     document, stored = json.loads(whole["run.json"]), directory.load_checkpoint()
     assert stored is not None
@@ -202,7 +207,7 @@ def test_broken_runs_are_not_gone_on_with(
     def restore() -> None:
         earlier, plan = plan_to_resume(directory)
         checkpoint = directory.load_checkpoint()
-        record = RunRecord(asked, plan, directory, earlier=earlier)
+        record = RunRecord(asked, plan, directory, earlier=earlier, noise_key=noise_key)
         if checkpoint is not None:
             decode_states(checkpoint.tensors)
             record.restore(checkpoint)
@@ -270,6 +275,53 @@ def test_broken_checkpoint_files_are_passed_over(tmp_path: Path) -> None:
     with bounded():
         each()
     assert (tally.examples, tally.refused) == (200, 0)
+
+
+def test_broken_cells_are_played_again_and_broken_begins_are_refused(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    folder, tally = tmp_path / "compare", Tally()
+    shutil.copytree(folders["compare"], folder)
+    begun, [cell, _] = folder / "begun.json", sorted((folder / "cells").iterdir())
+    began, kept = json.loads(begun.read_text()), json.loads(cell.read_text())
+    origin = digest_of({**began, "command": "", "started": ""})
+    cells = Cells(folder / "cells", origin, 0.0)
+    assert cells.find(kept["cell"]) == kept["result"]
+
+    def signed(broken: Any) -> bytes:
+        """With a digest that fits."""
+        if isinstance(broken, dict):
+            content = {key: value for key, value in broken.items() if key != "digest"}
+            broken = {"digest": digest_of(content), **content}
+        return json.dumps(broken).encode()
+
+    def find() -> None:
+        assert math.isfinite(cells.seconds())
+        assert cells.seconds() >= 0
+        cells.find(kept["cell"])
+
+    @fuzz(150)
+    @given(
+        some.one_of(broken_json(kept, places(kept)), broken_tree(kept, places(kept)).map(signed)),
+        broken_json(began, places(began)),
+    )
+    def each(data: bytes, other: bytes) -> None:
+        cell.write_bytes(data)
+        begun.write_bytes(other)
+        tally.read(find)
+        tally.read(asked_again, folder)
+
+    with bounded():
+        each()
+    assert tally.refused > 0.3 * tally.examples
+
+
+@pytest.mark.parametrize(("text", "what"), [("[],", "lists and tables"), ("0,", "elements")])
+def test_what_would_take_much_more_memory_than_its_text_is_refused(text: str, what: str) -> None:
+    data = b"[" + text.encode() * 2**26 + b"0]"
+    data = data[: json_text.MAX_BYTES]
+    with bounded(), pytest.raises(ValueError, match=f"more than .* {what}"):
+        json_text.loads(data)
 
 
 def test_broken_accounts_and_events_end_in_our_errors(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fedprivacy.attacks.counts import Counts
 from fedprivacy.errors import InputError
-from scenarios.cells import Cells
+from scenarios.cells import Cells, digest_of
 from scenarios.packing import packed, unpacked
 
 
@@ -48,6 +48,8 @@ def test_names_that_look_alike_are_other_cells(cells: Cells) -> None:
         lambda text: text.replace("0.5", "0.6"),
         lambda text: text.replace("origin", "origen", 1),
         lambda text: "[]",
+        lambda text: "[" * 100_000 + "]" * 100_000,
+        lambda text: json.dumps({**json.loads(text), "digest": 5}),
         lambda text: json.dumps({**json.loads(text), "origin": "other"}),
     ],
 )
@@ -97,6 +99,24 @@ def test_time_goes_on_where_it_was_left(tmp_path: Path, monkeypatch) -> None:
     cells.keep("one", 1)
     cells.keep("two", 2)
     assert cells.seconds() == 70.0
+
+
+@pytest.mark.parametrize("seconds", ["1e999", "-5", "NaN", "7e4", "[]", '"9"'])
+def test_times_of_damaged_cells_are_not_believed(cells: Cells, seconds: str) -> None:
+    cells.keep("one", 1)
+    cells.keep("two", 2)
+    before = cells.seconds()
+    [file] = cells.folder.glob("one-*")
+    content = json.loads(file.read_text())
+    text = file.read_text().replace(f'"seconds": {content["seconds"]}', f'"seconds": {seconds}')
+    assert text != file.read_text()
+    file.write_text(text)
+    assert cells.seconds() <= before
+    if seconds != "7e4":  # nor where the digest fits
+        content["seconds"] = json.loads(seconds)
+        del content["digest"]
+        file.write_text(json.dumps({"digest": digest_of(content), **content}))
+        assert cells.seconds() <= before
 
 
 def test_values_of_attacks_are_packed_and_unpacked(cells: Cells) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.installation import install
-from scenarios.doctor import Asked, machine, places, probe, requirements
+from scenarios.doctor import Asked, libraries, machine, places, probe, requirements
 from scenarios.doctor.check import Check, Step
 from scenarios.doctor.examination import steps
 from scenarios.doctor.names import clashes
@@ -144,6 +144,14 @@ def test_a_check_that_fails_is_a_failure_and_those_before_it_stay() -> None:
 
 def test_ray_is_started_only_where_asked() -> None:
     assert [step.name for step in steps(Asked(ray=True))] == [*(step.name for step in steps(Asked())), "ray"]
+
+
+@pytest.mark.slow
+def test_ray_starts_whatever_cluster_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    assert [(one.name, one.status, one.found) for one in libraries.ray()] == [
+        ("ray", "ok", "started, and answered 42")
+    ]
 
 
 @pytest.mark.parametrize(

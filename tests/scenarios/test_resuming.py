@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fedprivacy.errors import InputError
+from fedprivacy.errors import HeldError, InputError
+from fedprivacy.lock import alone
 from fedprivacy.rechecking import checked_document
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
@@ -248,6 +249,39 @@ def test_a_cell_that_was_killed_in_the_middle_goes_on_from_its_checkpoint(
                 assert timeless(mine[key]) == timeless(theirs[key])
 
 
+def test_a_run_that_finished_before_its_cell_was_written_is_taken_as_it_is(
+    wholes, tmp_path: Path, monkeypatch
+) -> None:
+    path = killed("trained", tmp_path, 1)
+    [cell] = (path / "cells").iterdir()
+    cell.unlink()
+    [first] = (path / "central-epsilon-8").iterdir()
+    before = (first / "run.json").read_bytes()
+    document, _ = go_on("trained", path)
+    assert timeless(document) == timeless(wholes("trained"))
+    assert (first / "run.json").read_bytes() == before
+    assert str(first.relative_to(path)) in document["cells"][0]["runs"]
+
+
+def test_a_run_that_another_process_works_on_is_neither_removed_nor_closed(wholes, tmp_path: Path) -> None:
+    path = killed("trained", tmp_path, 1)
+    [cell] = (path / "cells").iterdir()
+    cell.unlink()
+    [live] = (path / "central-epsilon-8").iterdir()
+    document = json.loads((live / "run.json").read_text())
+    (live / "run.json").write_text(json.dumps({**document, "status": "running"}))
+    before = (live / "run.json").read_bytes()
+    with alone(live), pytest.raises(HeldError, match="is at work on it"):
+        go_on("trained", path)
+    assert (live / "run.json").read_bytes() == before
+    (live / "lock").symlink_to(tmp_path / "elsewhere")  # nor one whose lock cannot be had
+    with pytest.raises(HeldError, match="a link"):
+        go_on("trained", path)
+    assert (live / "run.json").read_bytes() == before
+    (live / "lock").unlink()
+    assert timeless(go_on("trained", path)[0]) == timeless(wholes("trained"))
+
+
 def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
     wholes, tmp_path: Path, monkeypatch
 ) -> None:
@@ -335,6 +369,19 @@ def test_the_message_to_who_interrupts_has_the_command_that_goes_on(tmp_path: Pa
     assert f"Go on with: fedprivacy compare --resume {shlex.quote(str(path))}\n" in capsys.readouterr().err
     assert RunDirectory(path).document()["status"] == "interrupted"
     assert go_on("asked", path)[0]["status"] == "finished"
+
+
+def test_a_damaged_document_of_finished_work_is_made_again_of_its_cells(
+    wholes, tmp_path: Path, capsys
+) -> None:
+    path = tmp_path / "work"
+    shutil.copytree(wholes("asked")["path"], path)
+    before = files(path)
+    (path / "run.json").write_text('{"schema": 1, "stat')
+    document, _ = go_on("asked", path)
+    assert timeless(document) == timeless(wholes("asked"))
+    assert files(path) == before
+    assert "run.json: damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("change", ["scenario", "versions", "data", "begun", "no begun", "nothing"])

@@ -14,17 +14,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import ray
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from benchmarks.faults import CLIENTS, TEXT, _write_records
+from benchmarks.faulty import TRIGGER
 from clients.merging import changes, merged
 from fedprivacy.errors import InputError
+from fedprivacy.scenario import Scenario
+from scenarios.engines.contract import RAY_PROMISES, Promise
 from scenarios.engines.flower_internals import NODE_UNAVAILABLE
 from scenarios.engines.ray_cluster import Cluster, _slots
 from scenarios.engines.ray_grid import RayGrid
-from scenarios.engines.ray_workers import Workers
+from scenarios.engines.ray_workers import LATE, Workers
 from scenarios.launch import Engine, engine_of
 from scenarios.runner import run
 from tests.scenarios.engines.hashes import KINDS, SCENARIO, final_hash
@@ -142,6 +147,63 @@ def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_
     assert capfd.readouterr() == ("", "")
 
 
+def hanging_app() -> ClientApp:
+    app = ClientApp()
+
+    @app.query()
+    def query(message: Message, context: Context) -> Message:
+        return Message(RecordDict(), reply_to=message)
+
+    @app.train()
+    def train(message: Message, context: Context) -> Message:
+        time.sleep(600)
+        return Message(RecordDict(), reply_to=message)
+
+    return app
+
+
+def test_a_worker_that_hangs_is_ended_when_its_time_is_over_and_replaced(ray_room: Cluster) -> None:
+    """What waits behind it was not begun, and gets no reply."""
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with Workers(Cluster(1), hanging_app) as workers:
+        grid = RayGrid(workers, [{}] * 3)
+        assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
+        began = time.monotonic()
+        asked = [Message(RecordDict(), node, "train") for node in (1, 2, 3)]
+        [reply] = list(grid.send_and_receive(asked, timeout=1.0))
+        assert 2.0 <= time.monotonic() - began < 20.0
+        assert reply.error.code == NODE_UNAVAILABLE
+        assert reply.error.reason == LATE
+        assert reply.metadata.reply_to_message_id == asked[0].metadata.message_id
+        assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("harm", "trust", "faults"),
+    [
+        ("hang", "central", {"node_error": 20}),
+        ("kill", "local", {"worker_died": 1, "retried": 1}),  # and the adversary does not even see that
+    ],
+)
+def test_a_client_that_hangs_or_kills_its_process_ends_no_run(
+    ray_room: Cluster, tmp_path: Path, harm: str, trust: str, faults: dict[str, int]
+) -> None:
+    """Without `client_timeout`. The client is in the second of two messages."""
+    _write_records(tmp_path, bad=False)
+    records = dict(np.load(tmp_path / "records.npz"))
+    records["x_train"][-1, 0] = TRIGGER
+    np.savez(tmp_path / "records.npz", **records)
+    asked = Scenario.from_text(
+        TEXT.format(folder=tmp_path, harm=harm, trust=trust),
+        overrides=("federation.timeout=8.0", "server.rounds=1"),
+    )
+    document = run(asked, tmp_path / "runs", allow_code=True, report=False, engine=Engine("ray", 1))
+    [round] = document["rounds"]
+    assert document["status"] == "finished"
+    assert round["faults"] == faults
+    assert round["contributed"] == (20 if trust == "central" else CLIENTS - 1)
+
+
 def test_a_grid_and_its_workers_merge_together_or_not_at_all(ray_room: Cluster) -> None:
     with pytest.raises(ValueError, match="if and only if"):
         RayGrid(Workers(ray_room, dying_app, changes), [{}])
@@ -242,6 +304,13 @@ def test_room_is_counted_in_cpus_and_shares_of_gpus() -> None:
         _slots({"CPU": 4.0}, 2, 0.5)
     with pytest.raises(InputError, match="no CPU"):
         _slots({}, 2, 0)
+
+
+@pytest.mark.parametrize("promise", RAY_PROMISES, ids=lambda promise: promise.words)
+def test_ray_keeps_the_promise(promise: Promise, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert promise.broken() is None
+    monkeypatch.delattr(ray._private.worker, "print_to_stdstream")
+    assert "print_to_stdstream" in (promise.broken() or "")
 
 
 def test_options_that_do_not_fit_are_refused(make_scenario: Callable[..., Any], tmp_path: Path) -> None:
