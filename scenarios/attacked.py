@@ -60,9 +60,7 @@ class Attacked:
 
         What a transcript holds is not asked again, and who has the trained model asks nothing.
         """
-        new = [
-            branch for branch in self.branches if not branch.silent and self.transcript(branch) is None
-        ]
+        new = [branch for branch in self.branches if not branch.silent and self.transcript(branch) is None]
         costs = iter(spend(self.folder, new, self.plan, self.scenario.warm_up))
         return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
 

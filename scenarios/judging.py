@@ -38,7 +38,7 @@ class Judged:
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
-        train_accuracy: Of an attack on the released model, its accuracy on the records that it was trained on.
+        train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
         exposure: Of one by LiRA, whose records are told, and what that rests on.
     """
 

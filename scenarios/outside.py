@@ -147,7 +147,7 @@ def _exposing(attack: Released) -> str | None:
 
 
 def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
-    """Whose records a method tells from models like this one, records by their number in the training data."""
+    """Whose records a method tells from models like this one, by their number in the training data."""
     variance, offline = EXPOSING[method]
 
     def score(target: Signals, references: Signals, members: NDArray[np.bool_]) -> Signals:

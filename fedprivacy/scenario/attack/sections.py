@@ -11,7 +11,6 @@ from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.sections import Epsilon, no_repeats
 
-
 # The attacks of `fedprivacy.attacks.released.battery`; a test holds these names against it.
 Method = Literal[
     "lira",
@@ -139,7 +138,7 @@ class Released(Section):
         ("lira", "rmia", "loss"),
         min_length=1,
         strict=False,
-        description='How records are scored, such as ["lira"]; told is what did best on the calibration half.',
+        description='How it scores records, such as ["lira"]; told is what did best on the calibration half.',
     )
     references: int = Field(
         32, ge=8, le=10**4, description="How many models it trains to compare with, such as 32."
