@@ -127,7 +127,7 @@ def _battery(arena: Arena, attack: Released, pool: Ids, methods: set[str]) -> Ba
     recipe = Recipe(fleet.model.build, training_of(scenario, attack, float(fleet.sizes.mean())))
     rows = torch.from_numpy(pool)
     x, y = fleet.x[rows], fleet.y[rows]
-    others = tuple(torch.from_numpy(part) for part in people.held_out("test"))
+    others = tuple(torch.from_numpy(part).to(x.device) for part in people.held_out("test"))
     return Battery(
         fleet.module,
         x,
@@ -153,7 +153,7 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
     def score(target: Signals, references: Signals, members: NDArray[np.bool_]) -> Signals:
         return lira(target, references, members, variance=variance, offline=offline)
 
-    members, labels = battery.references.members, battery.y.numpy()
+    members, labels = battery.references.members, battery.y.cpu().numpy()
     fpr = FPR if (~members).sum(axis=1).min() >= math.ceil(1 / FPR) - 1 else 10 * FPR
     found = exposure(in_turn(score, battery.asked[0], members), members, labels, fpr)
     told = found.to_json(MOST)

@@ -135,6 +135,9 @@ def test_attacks_with_the_same_references_share_them() -> None:
         ("references", "networks"),
         ("passive",),
     ]
+    assert [(branch.silent, branch.active) for branch in branches_of(attacks, 220)] == [
+        (True, False), (False, False),
+    ]  # fmt: skip
     other = {**attacks, "networks": attacks["networks"].model_copy(update={"references": 16})}
     assert [branch.names for branch in branches_of(other, 220)] == [
         ("references",), ("passive",), ("networks",),
