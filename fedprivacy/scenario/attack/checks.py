@@ -54,7 +54,7 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
         )
     played = any(not isinstance(attack, Released) for attack in attacks.values())
     if run.training.device != "cpu" and played:
-        what = "an attack is played on the CPU, but for those of kind released"
+        what = "an attack is played on the CPU"
         yield Finding(("training", "device"), what, 'Set device = "cpu".', literal(run.training.device))
     if run.privacy.noise_draw == "sum":
         what = "the noise is drawn for sums, and no single update could be seen or sent"
