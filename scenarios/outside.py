@@ -76,7 +76,9 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
     }
     judged = {}
     for name, attack in asked.items():
-        scores = {method: one for method, one in features(found).items() if method in attack.methods}
+        scores: dict[str, Signals] = {
+            method: one for method, one in features(found).items() if method in attack.methods
+        }
         try:
             judged[name] = judge(
                 scores,
