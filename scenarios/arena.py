@@ -73,7 +73,7 @@ class Arena:
         # Whose coin decides on a record must not change what is reckoned with the number of records.
         self.fleet = Fleet.of(scenario, self.game.people, plan, sizes=dealt.partition.sizes)
         rows = torch.from_numpy(self.game.targets)
-        self.probe = Probe(self.fleet.module, self.fleet.x[rows], self.fleet.y[rows])
+        self.probe = Probe(self.fleet.module, self.fleet.x[rows].cpu(), self.fleet.y[rows].cpu())
 
     def warm_up(self) -> Tensors:
         """Trains up to where attacks begin.

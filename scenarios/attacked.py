@@ -18,10 +18,11 @@ from fedprivacy.plan import Plan
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of, seat_of
-from fedprivacy.scenario.attack.sections import Passive
+from fedprivacy.scenario.attack.sections import Passive, Released
 from scenarios import seats
 from scenarios.arena import Arena, Tensors
 from scenarios.judging import Judged, judge
+from scenarios.outside import look
 from scenarios.packing import packed, unpacked
 from scenarios.spending import NOTHING, Spent, spend
 
@@ -57,9 +58,9 @@ class Attacked:
     def spend(self) -> list[tuple[Branch, Spent]]:
         """Charges the trained run for its branches; each with what those before it have cost.
 
-        What a transcript holds is not asked again.
+        What a transcript holds is not asked again, and who has the trained model asks nothing.
         """
-        new = [branch for branch in self.branches if self.transcript(branch) is None]
+        new = [branch for branch in self.branches if not branch.silent and self.transcript(branch) is None]
         costs = iter(spend(self.folder, new, self.plan, self.scenario.warm_up))
         return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
 
@@ -77,7 +78,9 @@ class Attacked:
         return {"run": self.arena().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
 
     def work(self, branch: Branch) -> int:
-        """How many times a client trains in a branch."""
+        """How many times a client trains in a branch; a reference model is as much work as the run."""
+        if isinstance(branch.attack, Released):
+            return branch.attack.references * self.scenario.warm_up * self.plan.population
         return branch.rounds * (1 if branch.attack.isolating else self.plan.population)
 
     @property
@@ -133,6 +136,8 @@ def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Any]:
     """One branch of one run, in any process: what each of its attacks amounts to, as JSON (`judged`)."""
     arena = run.arena()
     tensors = stored_run(run)
+    if branch.silent:
+        return {name: packed(one) for name, one in look(run.scenario, arena, branch, tensors).items()}
     judgement = Judgement(arena.probe)
     began = time.perf_counter()
     outcome = _seen(run, arena, branch, tensors, judgement, spent)

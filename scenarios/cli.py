@@ -316,6 +316,24 @@ def replay(
 
 
 @app.command()
+def risk(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a replay.")],
+    most: Annotated[int, typer.Option(min=1, help="How many records, at most.")] = 20,
+    attack: Annotated[str | None, typer.Option(metavar="NAME", help="By this attack.")] = None,
+    json_: Json = False,
+) -> None:
+    """Say whose records the attacks of a stored replay expose most: for the operator only.
+
+    RUN is the directory of a replay with an attack on the released model by LiRA. Records are told by their
+    number in the training data, nothing of their content.
+    """
+    from scenarios.risk import risk as most_exposed
+    from scenarios.risk import show
+
+    print_result(most_exposed(run, most, attack), json_, show)
+
+
+@app.command()
 def scenarios(json_: Json = False) -> None:
     """Say what each ready scenario is for, how long it takes and what it needs."""
     from scenarios.display import show_scenarios

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedprivacy.report.attacks import figures, finding, levels
+from fedprivacy.report.attacks import figures, finding, levels, released
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
+from fedprivacy.report.blocks import Entry
 from fedprivacy.report.reading import read
 
 
@@ -31,6 +32,7 @@ def show_replay(document: Mapping[str, Any]) -> None:
         for attack in attacks:
             table.add_row(*map(escape, _row(attack)))
     console.print(table)
+    _show_released(console, result)
     for sentence in finding.sentences(result):
         plain.print(sentence, markup=False)
     if result.several:
@@ -49,6 +51,20 @@ def show_replay(document: Mapping[str, Any]) -> None:
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _show_released(console: Console, result: ReplayDocument) -> None:
+    """How often the released model is right, and each attack on it."""
+    head, rows = released.table(result)
+    if not rows:
+        return
+    table = Table(title="The released model, and attacks on it (balanced accuracy)", title_justify="left")
+    for place, name in enumerate(head):
+        table.add_column(escape(name.lower()), overflow="fold", justify="right" if place else "left")
+    for row in rows:
+        cells = (f"{one.text} [{one.note}]" if isinstance(one, Entry) else str(one) for one in row)
+        table.add_row(*map(escape, cells))
+    console.print(table)
 
 
 def _row(attack: Attack) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ class Judged:
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
+        train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
+        exposure: Of one by LiRA, whose records are told, and what that rests on.
     """
 
     score: str
@@ -51,6 +53,8 @@ class Judged:
     observed: list[int]
     accuracy: tuple[float, float]
     seconds: float
+    train_accuracy: float | None = None
+    exposure: dict[str, Any] | None = None
 
 
 def judge(
@@ -63,6 +67,9 @@ def judge(
     observed: list[int],
     accuracy: tuple[float, float],
     seconds: float,
+    base: str = BASE,
+    train_accuracy: float | None = None,
+    exposure: dict[str, Any] | None = None,
 ) -> Judged:
     """Turns the features of the targets into figures.
 
@@ -75,6 +82,9 @@ def judge(
         observed: See `Judged`.
         accuracy: See `Judged`.
         seconds: See `Judged`.
+        base: The feature that members have more of for certain.
+        train_accuracy: See `Judged`.
+        exposure: See `Judged`.
 
     Raises:
         InputError: too few targets were reached.
@@ -90,7 +100,7 @@ def judge(
     chosen = choose_score(simple, members, calibration)
     made = {
         "supervised": supervised(scores, members, calibration),
-        "clustered": clustered(scores, BASE),
+        "clustered": clustered(scores, base),
     }
 
     def figures(values: Vector, *, fitted: bool = True) -> Measured:
@@ -114,6 +124,8 @@ def judge(
         observed=observed,
         accuracy=accuracy,
         seconds=seconds,
+        train_accuracy=train_accuracy,
+        exposure=exposure,
     )
 
 

@@ -17,7 +17,7 @@ from fedprivacy.attacks.verdict import Case, Verdict, verdict
 from fedprivacy.audit import LowerBound
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Ascent, Passive
+from fedprivacy.scenario.attack.sections import Ascent, Passive, Released
 from scenarios.judging import Judged, histogram
 
 Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
@@ -34,6 +34,14 @@ BRANCHES = (
 )
 TRANSCRIPTS = (
     "The folders `seen` hold what the attackers saw, raw updates among it: they are as sensitive as the data."
+)
+
+
+RELEASED = (
+    "An attacker of the released model has that model alone. It knows the records of the training data and "
+    "their labels, how models are trained on them, and records that nobody trains on, but neither whose a "
+    "record is nor who is a member. Each of its reference models is trained on a half of these records that "
+    "its own coins drew, in one place and without noise."
 )
 
 
@@ -60,9 +68,11 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
         for name in scenario.attacks
         if all((number, seed, name) in played for seed in seeds)
     ]
-    stored = [TRANSCRIPTS] * scenario.game.transcripts
+    looked = any(isinstance(one, Released) for one in scenario.attacks.values())
+    stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
     return {
         "attacks": attacks,
+        **({"exposures": exposures} if (exposures := _exposures(scenario, played)) else {}),
         "ledgers": ledgers,
         "verdict": _verdict(scenario, attacks, ledgers, played).to_json(),
         "notes": [GAME, BRANCHES, *stored],
@@ -113,7 +123,7 @@ def _attack(
         "epsilon": budget(variant, plan),
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
-        "rounds": attack.played(variant.game.members + variant.game.nonmembers),
+        "rounds": attack.played(variant.game.members + variant.game.nonmembers) or None,
         "observed": _observed(variant, runs[0]),
         "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         "targets_lost": sum(run.lost for run in runs),
@@ -123,10 +133,26 @@ def _attack(
         "histograms": _histograms(runs),
         "story": [run.story for run in runs] if runs[0].story else None,
         "blind": _mean_of([run.blind for run in runs]),
-        "model_accuracy": {"before": float(accuracies[:, 0].mean()), "after": float(accuracies[:, 1].mean())},
+        "model_accuracy": {
+            "before": float(accuracies[:, 0].mean()),
+            "after": float(accuracies[:, 1].mean()),
+            **_trained(runs),
+        },
         "guarantee": guarantee.to_json(),
         "seconds": round(sum(run.seconds for run in runs), 3),
     }
+
+
+def _trained(runs: Sequence[Judged]) -> dict[str, float]:
+    """The accuracy of the attacked models on what they were trained on, where it was measured."""
+    found = [run.train_accuracy for run in runs if run.train_accuracy is not None]
+    return {"train": float(np.mean(found))} if found else {}
+
+
+def _exposures(scenario: AttackScenario, played: Played) -> list[dict[str, Any]]:
+    """Whose records each attack by LiRA tells: of the first run, whose references know of no privacy."""
+    found = ((name, played.get((0, scenario.seed, name))) for name in scenario.attacks)
+    return [{"attack": name, **one.exposure} for name, one in found if one and one.exposure]
 
 
 def budget(variant: AttackScenario, plan: Plan) -> float | None:

@@ -121,7 +121,7 @@ def _work(
                 [run.plan for run in asked if run.scenario.seed == scenario.seed],
                 dict(sorted(played.items())),
             ),
-            "operator_only": ["attacks[].seconds", "performance.seconds", "error", *SEEDS],
+            "operator_only": ["attacks[].seconds", "exposures", "performance.seconds", "error", *SEEDS],
             "performance": {
                 "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),

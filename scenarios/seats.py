@@ -87,6 +87,7 @@ def _turns(arena: Arena, branch: Branch) -> list[Ids | None]:
     attack = branch.attack
     if isinstance(attack, Passive):
         return [None] * (attack.watched[-1] + 1)
+    assert isinstance(attack, AscentSettings)
     order = Streams(arena.scenario.seed).stream("attack/order").permutation(len(arena.game.targets))
     size = attack.targets_per_round
     return [order[start : start + size] for start in range(0, len(order), size)]
@@ -130,6 +131,7 @@ def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: S
 
 def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
     attack = branch.attack
+    assert isinstance(attack, Passive | AscentSettings)
     attacker = attack.attacker if attack.attacker is not None else int(arena.game.victim == 0)
     mod = Participant(attacker, 0.0, see, probe=arena.probe)
     stage = arena.resume(branch.key, tensors, spent, mods=(mod,))

@@ -9,6 +9,7 @@ from typing import Any
 
 from fedprivacy.faults import KINDS
 from fedprivacy.report import common, words
+from fedprivacy.report.attacks import exposed
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 from fedprivacy.report.redaction import operator_only, select
 
@@ -52,6 +53,8 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         values = select(document, path)
         if not values or path == "command":
             continue
+        if path == exposed.FIELD:
+            continue  # which has tables of its own
         if path == "estimate":
             said = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
             singles.append(("The mean updates", common.plain(said)))
@@ -60,12 +63,14 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         else:
             singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
     command = str(document.get("command") or "")
-    if not singles and not series and not elsewhere and not command:
+    told = exposed.blocks(document)
+    if not singles and not series and not elsewhere and not command and not told:
         return None
     blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]
     blocks += [Text(words.COMMAND_CAUTION), Code(command)] if command else []
     blocks += [Facts(singles)] if singles else []
     blocks += _faults(document)
+    blocks += told
     for parent, columns in series.items():
         blocks += _series(parent, columns, document)
     if elsewhere:

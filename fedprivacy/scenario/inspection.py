@@ -113,8 +113,8 @@ def validate(
             found.append(unknown_key(base, key, kind.keys(variant), kinds))
         elif variant is not None and variant not in owners and key != kind.tag:
             found.append(_of_other_kind(base, kind, key, variant, owners))
-    # Of an unknown variant, check the keys that are there by any variant that has them.
-    part, values = None, {}
+    # Of an unknown variant, check the keys that are there: wrong is what no variant that has it takes.
+    part, values, taken = None, {}, set[str]()
     for name in [variant] if variant is not None else kind.variants:
         cls = kind.variants[name]
         known = {key: value for key, value in table.items() if key in cls.model_fields and key != kind.tag}
@@ -132,6 +132,9 @@ def validate(
         for key, field in cls.model_fields.items():
             if key not in wrong | misspelt and (variant is not None or key in known):
                 values[key] = known.get(key, field.get_default())
+                taken.add(key)
+    if variant is None:
+        found = [one for one in found if len(one.path) <= len(base) or one.path[len(base)] not in taken]
     if kind.tag and variant is not None:
         values[kind.tag] = variant
     return (None if found else part), values, found

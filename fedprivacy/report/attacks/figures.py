@@ -11,7 +11,7 @@ from fedprivacy.report.attacks.parts import Attack, Bound, Measure, Observed
 GUESSING = 0.5  # the area, and the share of right guesses, of who knows nothing
 TOO_FEW = "too few non-members"
 RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are told
-KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent"}
+KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent", "released": "released model"}
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {
     "targets": "which targets were drawn",
@@ -25,6 +25,18 @@ SCORES = {
     "relief": "By how much the gradient shrank",
     "excess-cosine": "Cosine beyond that with other records",
     "fedmia": "FedMIA: cosine against that of other clients' updates",
+    "lira": "LiRA: likelihood ratio of the confidence",
+    "lira-global": "LiRA with one variance for all records",
+    "lira-offline": "LiRA from models without the record alone",
+    "rmia": "RMIA: over how many other records it prevails",
+    "rmia-offline": "RMIA from models without the record alone",
+    "shadow": "Shadow models, a network for each class",
+    "network-outputs": "Attack network on outputs",
+    "network-gradients": "Attack network on outputs and last-layer gradients",
+    "confidence": "Largest probability",
+    "entropy": "Entropy of the output, the other way round",
+    "modified-entropy": "Modified entropy, the other way round",
+    "loss-by-class": "Loss against a threshold for each class",
     "supervised": "Supervised: logistic regression on all of them",
     "clustered": "Clustered: two groups, no membership known",
 }

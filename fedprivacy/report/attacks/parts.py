@@ -134,10 +134,11 @@ class ClassMeasure(Part):
 
 
 class ModelAccuracy(Part):
-    """The attacked model's accuracy on held-out records."""
+    """The attacked model's accuracy on held-out records; of a released model on its own records too."""
 
     before: Rate | None = None
     after: Rate | None = None
+    train: Rate | None = None
 
 
 class Empirical(Part):

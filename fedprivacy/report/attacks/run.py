@@ -14,6 +14,7 @@ from fedprivacy.report.attacks import (
     overview,
     panels,
     prices,
+    released,
     settings,
     story,
     table,
@@ -54,6 +55,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         lead=lead,
         sections=[
             *(compared if document.several else []),
+            *released.sections(document),
             *observed.sections(document),
             *story.sections(document),
             *table.sections(document),

@@ -1,11 +1,11 @@
-"""What is played on from a trained run, once each: an active attack, or all that looks at the same rounds."""
+"""What is played on from a trained run, once each: an active attack, or all that looks at the same things."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fedprivacy.scenario.attack.sections import Attack, Passive
+from fedprivacy.scenario.attack.sections import Ascent, Attack, Passive, Released
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,8 @@ class Branch:
     """Rounds that are played once, and the attacks that are judged by them.
 
     Args:
-        names: The attacks: a single active one, or the passive ones that see the same rounds.
+        names: The attacks: a single active one, the passive ones that see the same rounds, or those on the
+            released model that train the same references.
         attack: What is played: that attack, or the passive one of them that takes most rounds.
         rounds: How many rounds it takes, by each of which clients have answered once more.
         watched: Of passive ones the rounds that any of them observes, rising from 0 or more; else none.
@@ -29,13 +30,19 @@ class Branch:
     @property
     def active(self) -> bool:
         """Whether it changes what is sent."""
-        return not isinstance(self.attack, Passive)
+        return isinstance(self.attack, Ascent)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody is asked anything, since the trained model is all that is looked at."""
+        return isinstance(self.attack, Released)
 
 
 def branches_of(attacks: Mapping[str, Attack], targets: int) -> list[Branch]:
     """The branches of a scenario, in the order of its attacks.
 
-    Passive attacks of one seat share theirs: they look at rounds of one and the same training.
+    Passive attacks of one seat share theirs: they look at rounds of one and the same training. So do attacks
+    on the released model with the same references.
 
     Args:
         attacks: By name.
@@ -43,7 +50,7 @@ def branches_of(attacks: Mapping[str, Attack], targets: int) -> list[Branch]:
     """
     groups: dict[str, list[str]] = {}
     for name, attack in attacks.items():
-        groups.setdefault(seat_of(attack) if isinstance(attack, Passive) else name, []).append(name)
+        groups.setdefault(_shared(name, attack), []).append(name)
     return [_branch({name: attacks[name] for name in names}, targets) for names in groups.values()]
 
 
@@ -53,12 +60,25 @@ def seat_of(attack: Passive) -> str:
     return "-".join([*parts, *([] if attack.attacker is None else [str(attack.attacker)])])
 
 
+def _shared(name: str, attack: Attack) -> str:
+    """What the attacks of one branch have in common; no name of an attack has a slash or a space."""
+    if isinstance(attack, Passive):
+        return f"/{seat_of(attack)}"
+    return _references(attack) if isinstance(attack, Released) else name
+
+
+def _references(attack: Released) -> str:
+    return f"released {attack.model_dump_json(exclude={'methods', 'kind', 'seat'}, exclude_none=True)}"
+
+
 def _branch(attacks: Mapping[str, Attack], targets: int) -> Branch:
     longest = max(attacks.values(), key=lambda attack: attack.played(targets))
     rounds = longest.played(targets)
     watched = {number for one in attacks.values() if isinstance(one, Passive) for number in one.watched}
     if isinstance(longest, Passive):
         key = f"{seat_of(longest)}/{rounds}"
+    elif isinstance(longest, Released):
+        key = _references(longest)
     else:
         key = longest.model_dump_json(exclude_none=True)
     return Branch(tuple(attacks), longest, rounds, tuple(sorted(watched)), key)

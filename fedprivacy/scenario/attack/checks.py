@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from fedprivacy.scenario.attack.branches import branches_of
-from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive
+from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive, Released
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.on_nodes import OnNodes
@@ -52,7 +52,8 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
             "Set chunk_size = 1.",
             str(run.federation.chunk_size),
         )
-    if run.training.device != "cpu":
+    played = any(not isinstance(attack, Released) for attack in attacks.values())
+    if run.training.device != "cpu" and played:
         what = "an attack is played on the CPU"
         yield Finding(("training", "device"), what, 'Set device = "cpu".', literal(run.training.device))
     if run.privacy.noise_draw == "sum":
@@ -106,10 +107,12 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: Mapping[str, Atta
     What one attack has been answered is spent for the next.
     """
     rounds, privacy = run.server.rounds, run.privacy
-    branches = branches_of(attacks, game.members + game.nonmembers)
+    branches = [one for one in branches_of(attacks, game.members + game.nonmembers) if not one.silent]
     began = rounds if game.warm_up is None else game.warm_up
     if began > rounds:
         yield Finding(("game", "warm_up"), f"must be at most server.rounds = {rounds}", "", str(began))
+    elif not branches:
+        return
     elif privacy.trust == "local" and began >= (most := min(rounds, privacy.max_participations or rounds)):
         yield Finding(
             ("game", "warm_up"),
@@ -150,6 +153,8 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: Mapping[str, Atta
 
 
 def _of_attack(run: Scenario, game: GameSettings, attack: Attack) -> Iterator[tuple[str, str, str]]:
+    if isinstance(attack, Released):
+        return
     if attack.seat == "server" and attack.attacker is not None:
         yield "attacker", 'has no effect with seat = "server"', "Remove it."
     if attack.seat == "participant":

@@ -11,6 +11,23 @@ from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.sections import Epsilon, no_repeats
 
+# The attacks of `fedprivacy.attacks.released.battery`; a test holds these names against it.
+Method = Literal[
+    "lira",
+    "lira-global",
+    "rmia",
+    "lira-offline",
+    "rmia-offline",
+    "shadow",
+    "network-outputs",
+    "network-gradients",
+    "loss",
+    "confidence",
+    "entropy",
+    "modified-entropy",
+    "loss-by-class",
+]
+
 
 class GameSettings(Section):
     """The membership game: whose records are to be guessed, and how many."""
@@ -112,6 +129,49 @@ class Ascent(_Attack):
         return 2 * turns + 1 if self.seat == "participant" else turns
 
 
-Attack = Annotated[Passive | Ascent, Field(discriminator="kind")]
-ATTACK = Kind({"passive": Passive, "active-gradient-ascent": Ascent}, "kind", "attack")
+class Released(Section):
+    """Has the trained model alone, or its outputs, and compares it with models of its own."""
+
+    kind: Literal["released"]
+    seat: Literal["outsider"] = Field("outsider", description="From where: it was sent nothing.")
+    methods: Annotated[tuple[Method, ...], AfterValidator(no_repeats)] = Field(
+        ("lira", "rmia", "loss"),
+        min_length=1,
+        strict=False,
+        description='How it scores records, such as ["lira"]; told is what did best on the calibration half.',
+    )
+    references: int = Field(
+        32, ge=8, le=10**4, description="How many models it trains to compare with, such as 32."
+    )
+    epochs: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How often such a model goes through its records; else as often as clients do in all.",
+        examples=[20],
+    )
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="The records of its steps; else as many as all clients take together in one step.",
+        examples=[128],
+    )
+    gamma: float = Field(2.0, gt=0, le=10**6, description="How far a record has to prevail in RMIA.")
+    offline_a: float = Field(
+        0.3, ge=0, le=1, description="Of RMIA: 1 takes the mean of models without a record as it is."
+    )
+
+    @property
+    def isolating(self) -> bool:
+        """It sends nothing to anybody."""
+        return False
+
+    def played(self, targets: int) -> int:
+        """It takes no rounds."""
+        return 0
+
+
+Attack = Annotated[Passive | Ascent | Released, Field(discriminator="kind")]
+ATTACK = Kind({"passive": Passive, "active-gradient-ascent": Ascent, "released": Released}, "kind", "attack")
 GAME = Kind({"": GameSettings}, required=False)
