@@ -10,7 +10,7 @@ from typing import Any
 from fedprivacy.accounting.ledger import CLIPPED_ALONE
 from fedprivacy.accounting.statement import check_guarantees, check_record, guarantees
 from fedprivacy.analytics.shuffled import amplified
-from fedprivacy.attacks.auditing import OneRun, verdict
+from fedprivacy.attacks.auditing import OneRun, claimed_curve, verdict
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
@@ -144,10 +144,16 @@ def _check_audit(document: Mapping[str, Any], where: str) -> None:
     """That each observer's claim, what is proved of it and the verdict follow from its ledger and the guesses."""
     refuted = False
     for number, one in enumerate(document["observers"]):
-        claims = {claim.observer: claim for claim in guarantees(document["ledgers"][one["ledger"]])}
+        ledger, proved = document["ledgers"][one["ledger"]], None
+        claims = {claim.observer: claim for claim in guarantees(ledger)}
         guarantee = claims[one["observer"]].to_json()
-        proved = None if one["one_run"] is None else OneRun.of_json(one["one_run"]).to_json()
-        again = {"guarantee": guarantee, "one_run": proved, "verdict": verdict(guarantee, proved)}
+        if one["one_run"] is not None:
+            proved = OneRun.of_json(one["one_run"], claimed_curve(ledger, one["observer"])).to_json()
+        again = {
+            "guarantee": guarantee,
+            "one_run": proved,
+            "verdict": verdict(guarantee, proved, one["canary_clients"]),
+        }
         for part, found in again.items():
             if not same(one[part], found):
                 raise InputError(

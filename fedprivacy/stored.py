@@ -262,8 +262,8 @@ class Replay(Fields):
 class Fared(Fields):
     """How guesses fared."""
 
-    made: Annotated[int, Field(ge=1, le=10**9)]
-    right: Annotated[int, Field(ge=0, le=10**9)]
+    made: Annotated[int, Field(ge=1, le=10**8)]
+    right: Annotated[int, Field(ge=0, le=10**8)]
 
 
 class Proved(Fields):
@@ -272,9 +272,15 @@ class Proved(Fields):
     epsilon: Number
     ceiling: Number
     delta: Annotated[float, Field(ge=0, lt=1)]
-    bounds: Annotated[int, Field(ge=1, le=1000)]
+    checks: Annotated[int, Field(ge=1, le=1000)]
     canaries: Annotated[int, Field(ge=1, le=10**9)]
     guesses: Annotated[list[Fared], Field(min_length=1, max_length=100)]
+
+
+class Estimated(Fields):
+    """What was estimated."""
+
+    low: Number
 
 
 class Observed(Fields):
@@ -284,6 +290,7 @@ class Observed(Fields):
     ledger: Annotated[int, Field(ge=0)]
     guarantee: dict[str, Any]
     one_run: Proved | None
+    canary_clients: Estimated | None
     verdict: dict[str, Any]
 
 

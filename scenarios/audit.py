@@ -14,7 +14,7 @@ import numpy as np
 
 from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.accounting.statement import guarantees
-from fedprivacy.attacks.auditing import ERROR, estimate, guessed, together, verdict
+from fedprivacy.attacks.auditing import ERROR, claimed_curve, estimate, guessed, together, verdict
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
 from fedprivacy.plan import Plan
@@ -85,14 +85,13 @@ def audit(
     observers = [
         _observer(name, found, plan, method, [Streams(seed) for seed in seeds]) for name in OBSERVERS
     ]
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
     holds = [one["verdict"]["holds"] for one in observers]
-    document = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "kind": "audit",
+        "path": "",
         "name": scenario.name,
         "seed": scenario.seed,
-        "path": str(directory.path),
         "status": "finished",
         "command": command,
         "started": started,
@@ -118,6 +117,8 @@ def audit(
             "peak_memory_mb": peak_memory_mb(),
         },
     }
+    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
+    document["path"] = str(directory.path)
     directory.write_document(document)
     write_report(document, directory.path)
     return document
@@ -137,7 +138,8 @@ def _observer(
             guessed(run.scores[name], run.present, own.noise(f"audit-ties/{name}"))
             for run, own in zip(heard, streams, strict=True)
         ]
-        one_run = together(made, delta, len(OBSERVERS)).to_json()
+        curve = claimed_curve(heard[dearest].ledger, name)
+        one_run = together(made, delta, len(OBSERVERS), curve).to_json()
     if method != "one-run":
         scores = np.concatenate([run.scores[name] for run in heard])
         present = np.concatenate([run.present for run in heard])
@@ -149,7 +151,7 @@ def _observer(
         "guarantee": guarantee,
         "one_run": one_run,
         "canary_clients": estimated,
-        "verdict": verdict(guarantee, one_run),
+        "verdict": verdict(guarantee, one_run, estimated),
     }
 
 
@@ -170,8 +172,9 @@ def _words(scenario: Scenario, clients: int, canaries: int, trials: int, method:
     )
     if method != "canary-clients":
         text += (
-            f"All lower bounds together hold with {100 * (1 - ERROR):.0f} % confidence. A ceiling is the most "
-            "that so many canaries could have proved. "
+            f"True claims are refuted with a probability of {100 * ERROR:g} % at most, all together, and all "
+            f"lower bounds hold with {100 * (1 - ERROR):g} % confidence. A ceiling is the largest bound that so "
+            "many canaries could have given. "
         )
     if method != "one-run":
         text += (

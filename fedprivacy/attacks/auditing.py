@@ -1,63 +1,97 @@
-"""What canaries tell of one observer: a lower bound of epsilon, an estimate of it, and a verdict on the claim.
+"""What canaries tell of one observer: a lower bound of epsilon, a test of the claim, an estimate, a verdict.
 
-The bound holds whatever the scores are. The estimate is none: it takes the scores for normal.
+Bound and test hold whatever the scores are. The estimate is neither: it takes the scores for normal.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.accounting.statement import printed
+from fedprivacy.attacks.curve_test import Inverse, curve_p_value
 from fedprivacy.attacks.empirical import Guesses, guess, lower_bound
 from fedprivacy.attacks.targets import Flags, Scores
+from fedprivacy.attacks.tradeoff import TradeOff, from_event
 
-ERROR = 0.05  # the probability of a false alarm, of all bounds of an audit together
+ERROR = 0.05  # the probability of a false alarm, of all bounds and tests of an audit together
 # Of the canaries, guessed in and as many guessed out: fixed before any run, and corrected for their number.
-SHARES = (0.05, 0.15, 0.3, 0.45)
+SHARES = (0.05, 0.15, 0.45)
 LARGEST = 1e4  # above it an estimate says only that there is next to no noise
 _NINETY_FIVE = 1.96  # standard deviations
 
 
 @dataclass(frozen=True)
 class OneRun:
-    """What guesses prove (`empirical.lower_bound`).
+    """What guesses prove: of epsilon (`empirical`), and against all that is claimed (`curve_test`).
 
     Args:
         guesses: For each of `SHARES`, over all runs.
         delta: Of the claim.
-        bounds: How many bounds are told together: each of the shares, for each observer.
+        checks: How many bounds and tests are told together: one of each for each share and observer.
+        curve: The trade-off curve of the claim; None: nothing is claimed.
     """
 
     guesses: tuple[Guesses, ...]
     delta: float
-    bounds: int
+    checks: int
+    curve: TradeOff | None
 
     def to_json(self) -> dict[str, Any]:
-        """The largest bound of all shares, as a JSON object."""
-        found = [lower_bound(one, self.delta, 1 - ERROR / self.bounds) for one in self.guesses]
+        """The largest bound of all shares, and the p-value of each, as a JSON object."""
+        found = [lower_bound(one, self.delta, 1 - ERROR / self.checks) for one in self.guesses]
         best = max(range(len(found)), key=lambda at: found[at].epsilon)
+        p_values, least = None, None
+        if self.curve is not None:
+            inverse = Inverse(self.curve)
+            perfect = [Guesses(one.trials, one.made, one.made) for one in self.guesses]
+            p_values = [curve_p_value(one, inverse) for one in self.guesses]
+            least = min(curve_p_value(one, inverse) for one in perfect)
         return {
             "epsilon": found[best].epsilon,
             "ceiling": max(one.ceiling for one in found),
             "delta": self.delta,
             "confidence": 1 - ERROR,
-            "bounds": self.bounds,
+            "checks": self.checks,
             "canaries": self.guesses[0].trials,
             "guesses": [{"made": one.made, "right": one.right} for one in self.guesses],
-            "told": best,
+            "p_values": p_values,
+            "least_p_value": least,
         }
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> OneRun:
+    def of_json(cls, data: Mapping[str, Any], curve: TradeOff | None) -> OneRun:
         """What was stored, to be computed again."""
         guesses = (Guesses(data["canaries"], one["made"], one["right"]) for one in data["guesses"])
-        return cls(tuple(guesses), data["delta"], data["bounds"])
+        return cls(tuple(guesses), data["delta"], data["checks"], curve)
+
+
+def claimed_curve(ledger: Mapping[str, Any], observer: str) -> TradeOff | None:
+    """The trade-off curve of what a ledger claims for one observer, the tightest of its claims; None without one.
+
+    Args:
+        ledger: The JSON object that `Ledger.to_json` wrote.
+        observer: "server", "participant" or "outsider".
+    """
+    events = [claim["event"] for claim in ledger["claims"] if claim["observer"] == observer]
+    found = [
+        _curve(json.dumps(event, sort_keys=True), ledger["adjacency"]) for event in events if event is not None
+    ]
+    return min((one for one in found if one is not None), key=lambda one: one.auc, default=None)
+
+
+@lru_cache(maxsize=16)
+def _curve(event: str, adjacency: str) -> TradeOff | None:
+    """The same for two observers of the same releases; of sampled ones it takes seconds."""
+    return from_event(from_json(json.loads(event)), adjacency)
 
 
 def guessed(scores: Scores, present: Flags, stream: np.random.Generator) -> tuple[Guesses, ...]:
@@ -73,10 +107,12 @@ def guessed(scores: Scores, present: Flags, stream: np.random.Generator) -> tupl
     return tuple(guess(ranks, present, max(1, round(share * len(scores)))) for share in SHARES)
 
 
-def together(runs: Sequence[tuple[Guesses, ...]], delta: float, observers: int) -> OneRun:
+def together(
+    runs: Sequence[tuple[Guesses, ...]], delta: float, observers: int, curve: TradeOff | None
+) -> OneRun:
     """What the guesses of independent runs prove together, each with coins of its own."""
     added = [sum(share[1:], start=share[0]) for share in zip(*runs, strict=True)]
-    return OneRun(tuple(added), delta, observers * len(SHARES))
+    return OneRun(tuple(added), delta, 2 * observers * len(SHARES), curve)
 
 
 def estimate(present: Scores, absent: Scores, delta: float) -> dict[str, Any]:
@@ -111,41 +147,54 @@ def estimate(present: Scores, absent: Scores, delta: float) -> dict[str, Any]:
     }
 
 
-def verdict(guarantee: Mapping[str, Any], one_run: Mapping[str, Any] | None) -> dict[str, Any]:
+def verdict(
+    guarantee: Mapping[str, Any], one_run: Mapping[str, Any] | None, estimated: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Whether a claim stands, as a JSON object: `holds` is false where it is refuted, null where nothing is known.
 
     Args:
         guarantee: The claim (`statement.Guarantee.to_json`).
         one_run: What was proved (`OneRun.to_json`); None: nobody guessed.
+        estimated: What `estimate` gave; it decides nothing.
     """
     claimed = guarantee["epsilon"]
+    above = ""
+    if claimed is not None and estimated is not None and estimated["low"] > claimed:
+        above = ". The estimate is above the claim: ask for more canaries or runs"
     if one_run is None:
-        return _said(None, "proves nothing: an estimate is no bound; --method one-run gives one")
-    low, most = one_run["epsilon"], one_run["ceiling"]
-    many = f"{one_run['canaries']:,} canaries"
+        return _said(None, f"proves nothing: an estimate is no bound; --method one-run has one{above}")
+    low, most, many = one_run["epsilon"], one_run["ceiling"], f"{one_run['canaries']:,} canaries"
     at = f"epsilon = {down(low)} at delta = {one_run['delta']:g}"
+    found = f"it is at least {at}" if low > 0 else "no epsilon above 0 was proved"
     if claimed is None:
-        found = f"it is at least {at}" if low > 0 else "nothing was found"
         return _said(None, f"nothing is claimed, so there is nothing to refute; {found}")
-    claim = printed(claimed)
+    claim, p_values, error = printed(claimed), one_run["p_values"], ERROR / one_run["checks"]
     if low > claimed:
         return _said(
             False, f"REFUTED: the claim is false. Epsilon = {claim} is claimed, and it is at least {at}"
         )
-    if most <= claimed:
+    if p_values is not None and min(p_values) <= error:
+        told = p_values.index(min(p_values))
+        right, made = one_run["guesses"][told]["right"], one_run["guesses"][told]["made"]
+        corrected = min(p_values) * one_run["checks"]
+        return _said(
+            False,
+            f"REFUTED: the claim is false. With all that epsilon = {claim} stands for, {right:,} right guesses "
+            f"of {made:,} have probability {corrected:.1g} at most, corrected for {one_run['checks']} checks "
+            f"({found})",
+        )
+    if most <= claimed and (p_values is None or one_run["least_p_value"] > error):
         return _said(
             None,
             f"proves nothing: even if every guess were right, {many} would prove no more than "
-            f"{down(most)}, and epsilon = {claim} is claimed. More canaries or runs prove more",
+            f"{down(most)}, and epsilon = {claim} is claimed{above or '. More canaries or runs prove more'}",
         )
     if low <= 0:
-        return _said(
-            None, f"proves nothing: the guesses of {many} are no better than a claim of epsilon = 0 allows"
-        )
+        return _said(None, f"proves nothing: of {many} no more are guessed than chance allows{above}")
     return _said(
         True,
-        f"consistent: it is at least {at}, and epsilon = {claim} is claimed. That refutes nothing, and "
-        "proves no guarantee",
+        f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
+        f"guarantee{above}",
     )
 
 
