@@ -39,8 +39,8 @@ class Fleet:
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
     the noise is in an update by then. So a server cannot set a time either that tells it who is slow
-    (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last clients are
-    `canaries`, which train on nothing.
+    (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last
+    clients are `canaries`, which train on nothing.
     """
 
     plan: Plan

@@ -141,7 +141,7 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
 
 
 def _check_audit(document: Mapping[str, Any], where: str) -> None:
-    """That each observer's claim, what is proved of it and the verdict follow from its ledger and the guesses."""
+    """That each claim, what is proved of it and the verdict follow from its ledger and the guesses."""
     refuted = False
     for number, one in enumerate(document["observers"]):
         ledger, proved = document["ledgers"][one["ledger"]], None
@@ -149,18 +149,15 @@ def _check_audit(document: Mapping[str, Any], where: str) -> None:
         guarantee = claims[one["observer"]].to_json()
         if one["one_run"] is not None:
             proved = OneRun.of_json(one["one_run"], claimed_curve(ledger, one["observer"])).to_json()
-        again = {
-            "guarantee": guarantee,
-            "one_run": proved,
-            "verdict": verdict(guarantee, proved, one["canary_clients"]),
-        }
+        judged = verdict(guarantee, proved, one["canary_clients"])
+        again = {"guarantee": guarantee, "one_run": proved, "verdict": judged}
         for part, found in again.items():
             if not same(one[part], found):
                 raise InputError(
-                    f"{where}: observers[{number}].{part} says {_brief(one[part])}, its ledger and guesses imply "
-                    f"{_brief(found)}. The record was changed: audit again."
+                    f"{where}: observers[{number}].{part} says {_brief(one[part])}, its ledger and guesses "
+                    f"imply {_brief(found)}. The record was changed: audit again."
                 )
-        refuted = refuted or again["verdict"]["holds"] is False
+        refuted = refuted or judged["holds"] is False
     if document["refuted"] is not refuted:
         raise InputError(f"{where}: says refuted = {document['refuted']}, its verdicts do not: audit again.")
 

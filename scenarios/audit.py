@@ -1,5 +1,4 @@
-"""Audits a scenario: trains it with canary clients through the real apps, and holds what is seen of them against
-what is claimed."""
+"""Audits a scenario: trains it with canary clients, and holds what they show against what is claimed."""
 
 from __future__ import annotations
 
@@ -167,21 +166,19 @@ def _words(scenario: Scenario, clients: int, canaries: int, trials: int, method:
     other = "the opposite of it" if privacy.adjacency == "replace-one" else "zero"
     text = (
         f"Audited was the scenario with {canaries:,} canary clients beside its {clients:,}, in {runs} of its "
-        f"{scenario.server.rounds} rounds; noise, clipping and sampling are the scenario's own. By a fair coin "
-        f"a canary answers with a random direction of {norm}, or with {other}. "
+        f"{scenario.server.rounds} rounds; noise, clipping and sampling are the scenario's own. By a fair "
+        f"coin a canary answers with a random direction of {norm}, or with {other}. "
     )
     if method != "canary-clients":
         text += (
             f"True claims are refuted with a probability of {100 * ERROR:g} % at most, all together, and all "
-            f"lower bounds hold with {100 * (1 - ERROR):g} % confidence. A ceiling is the largest bound that so "
-            "many canaries could have given. "
+            f"lower bounds hold with {100 * (1 - ERROR):g} % confidence. A ceiling is the largest bound that "
+            "so many canaries could have given. "
         )
     if method != "one-run":
         text += (
             "An estimate is no bound: it takes what is seen of a canary for normal, which sampling spoils. "
         )
     if scenario.sampling.name == "fixed":
-        text += (
-            "A cohort of fixed size is drawn from canaries too, so that the claim here is that of more clients. "
-        )
+        text += "A cohort of fixed size is drawn from canaries too: the claim here is that of more clients. "
     return text.strip()

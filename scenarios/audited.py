@@ -105,8 +105,8 @@ def listen(job: Audited) -> Heard:
     # What the others' data do to the model is nothing that a guarantee hides from who knows them: the auditor
     # does, and takes away what a rehearsal without canaries and noise was moved by.
     rehearsed = _play(job, _rehearsal(fleet))
-    # Under central trust who adds the noise sees the other clients' sum: exactly, where a cohort does not give
-    # away who of the canaries is in it.
+    # Of messages without noise the others' sum is known exactly, if it does not give away how many canaries
+    # are in the cohort.
     exact = plan.trust != "local" and plan.sampler.name != "fixed"
     known = real.others if exact else rehearsed.released
     along = [released - others for released, others in zip(real.released, known, strict=True)]

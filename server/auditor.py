@@ -61,7 +61,7 @@ class Auditor:
 
 
 class Overheard:
-    """A server optimizer that tells what it is given: what a round releases, divided as the model moves by it.
+    """A server optimizer that tells what it is given: the average that a round releases.
 
     Args:
         inner: Moves the model.

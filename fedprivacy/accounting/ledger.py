@@ -35,9 +35,7 @@ NOT_SHOWN = (
     "the fields marked operator-only (who failed and why, counts of zeroed updates) "
     "are not shown to the observer"
 )
-HIDDEN = (
-    "the fields marked operator-only, which whoever runs this sees, are not shown to the observer"
-)
+HIDDEN = "the fields marked operator-only, which whoever runs this sees, are not shown to the observer"
 HANDED = (
     "whoever submits the run is honest about the plan: each client clips, draws its own noise and counts its "
     "own answers, but by the plan that came with the run"

@@ -75,7 +75,7 @@ class OneRun:
 
 
 def claimed_curve(ledger: Mapping[str, Any], observer: str) -> TradeOff | None:
-    """The trade-off curve of what a ledger claims for one observer, the tightest of its claims; None without one.
+    """The trade-off curve of what a ledger claims for one observer, the tightest of its claims, or None.
 
     Args:
         ledger: The JSON object that `Ledger.to_json` wrote.
@@ -83,7 +83,9 @@ def claimed_curve(ledger: Mapping[str, Any], observer: str) -> TradeOff | None:
     """
     events = [claim["event"] for claim in ledger["claims"] if claim["observer"] == observer]
     found = [
-        _curve(json.dumps(event, sort_keys=True), ledger["adjacency"]) for event in events if event is not None
+        _curve(json.dumps(event, sort_keys=True), ledger["adjacency"])
+        for event in events
+        if event is not None
     ]
     return min((one for one in found if one is not None), key=lambda one: one.auc, default=None)
 
@@ -148,9 +150,11 @@ def estimate(present: Scores, absent: Scores, delta: float) -> dict[str, Any]:
 
 
 def verdict(
-    guarantee: Mapping[str, Any], one_run: Mapping[str, Any] | None, estimated: Mapping[str, Any] | None = None
+    guarantee: Mapping[str, Any],
+    one_run: Mapping[str, Any] | None,
+    estimated: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Whether a claim stands, as a JSON object: `holds` is false where it is refuted, null where nothing is known.
+    """Whether a claim stands, as a JSON object: `holds` is false if it is refuted, null if nothing is known.
 
     Args:
         guarantee: The claim (`statement.Guarantee.to_json`).
@@ -179,9 +183,9 @@ def verdict(
         corrected = min(p_values) * one_run["checks"]
         return _said(
             False,
-            f"REFUTED: the claim is false. With all that epsilon = {claim} stands for, {right:,} right guesses "
-            f"of {made:,} have probability {corrected:.1g} at most, corrected for {one_run['checks']} checks "
-            f"({found})",
+            f"REFUTED: the claim is false. With all that epsilon = {claim} stands for, {right:,} right "
+            f"guesses of {made:,} have probability {corrected:.1g} at most, corrected for "
+            f"{one_run['checks']} checks ({found})",
         )
     if most <= claimed and (p_values is None or one_run["least_p_value"] > error):
         return _said(

@@ -1,9 +1,9 @@
 """Canary clients: an auditor's own, whose answers are known but for a coin that is to be guessed.
 
-Each has a random direction of its own (Andrew et al. 2024, "One-shot empirical privacy estimation for federated
-learning") and a fair coin (Steinke, Nasr and Jagielski 2023). What the coin decides is the worst that the
-guarantee's adjacency allows: under replace-one the update is +C u or -C u, else C u or zero. Canaries are clipped,
-sampled and noised by the code that does so to everybody.
+Each has a random direction of its own (Andrew et al. 2024, "One-shot empirical privacy estimation for
+federated learning") and a fair coin (Steinke, Nasr and Jagielski 2023). What the coin decides is the worst
+that the guarantee's adjacency allows: under replace-one the update is +C u or -C u, else C u or zero.
+Canaries are clipped, sampled and noised by the code that does so to everybody.
 """
 
 from __future__ import annotations

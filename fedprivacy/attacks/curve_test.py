@@ -1,15 +1,16 @@
-"""Whether so many right guesses in one run can be, if a whole trade-off curve is true, and not one (epsilon, delta).
+"""Whether so many right guesses in one run can be, if a whole trade-off curve is true.
 
-The theorem of Steinke et al. (`empirical`) takes one (epsilon, delta) and loses much where noise is Gaussian: half of
-the noise that is claimed goes unnoticed. Mahloujifar, Melis and Chaudhuri 2024 ("Auditing f-differential privacy in
-one run") hold guesses against the curve. Of m fair coins r are guessed, W rightly. For each canary an output with W = j
-and a right guess on it is, if its coin falls otherwise, one with W = j - 1 and a wrong guess on it; so, on average over
-coins and canaries, for a curve T (the largest TPR at each FPR, concave) and every c
+The theorem of Steinke et al. (`empirical`) takes one (epsilon, delta) and loses much where noise is Gaussian:
+it does not notice that half of the noise is missing. Mahloujifar, Melis and Chaudhuri 2024 ("Auditing
+f-differential privacy in one run") hold guesses against the curve. Of m fair coins r are guessed, W rightly.
+For each canary an output with W = j and a right guess on it is, if its coin falls otherwise, one with W = j - 1
+and a wrong guess on it; so, on average over coins and canaries, for a curve T (the largest TPR at each FPR,
+concave) and every c
 
     sum over j >= c of j/m P[W = j]  <=  T(sum over j >= c of (r - j + 1)/m P[W = j - 1]).
 
-Starting from P[W >= v] = p these inequalities force probability on W = v - 1, v - 2, ... until all of it would be more
-than 1: then p is too large.
+Starting from P[W >= v] = p these inequalities force probability on W = v - 1, v - 2, ... until all of it
+would be more than 1: then p is too large. To have no more on any of these than is forced makes the least of it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def curve_p_value(guesses: Guesses, curve: TradeOff | Inverse) -> float:
 def _too_large(guesses: Guesses, inverse: Inverse, p: float) -> bool:
     """Whether P[W >= v] = p would need more probability than there is.
 
-    `right` is the sum of j/m P[W = j] so far, `wrong` that of (r - j)/m P[W = j]; both are as small as they can be.
+    `right` is the sum of j/m P[W = j] so far, `wrong` that of (r - j)/m P[W = j], each as small as it can be.
     """
     m, r, v = guesses.trials, guesses.made, guesses.right
     right, wrong = p * v / m, p * (r - v) / m

@@ -30,7 +30,7 @@ _HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document: of a run or comparison, of models or statistics, of attacks, or of an audit.
+    """The HTML page of a result document: of a run or comparison (models, statistics), attacks, or an audit.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -10,7 +10,7 @@ from pydantic import Field
 from fedprivacy.accounting.statement import printed
 from fedprivacy.attacks.auditing import down
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text
+from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 from fedprivacy.report.documents import Arm, Document
 from fedprivacy.report.parts import Guarantee, Part
 
@@ -102,7 +102,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
     guarantees = [one.guarantee for one in document.observers]
     deltas = {one.one_run.delta for one in document.observers if one.one_run is not None}
     stands = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
-    rows = [
+    rows: list[Sequence[Value]] = [
         (*row(one), Entry(one.verdict.words, tone="bad" if one.verdict.holds is False else ""))
         for one in document.observers
     ]
