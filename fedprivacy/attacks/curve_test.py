@@ -3,14 +3,14 @@
 The theorem of Steinke et al. (`empirical`) takes one (epsilon, delta) and loses much where noise is Gaussian:
 it does not notice that half of the noise is missing. Mahloujifar, Melis and Chaudhuri 2024 ("Auditing
 f-differential privacy in one run") hold guesses against the curve. Of m fair coins r are guessed, W rightly.
-For each canary an output with W = j and a right guess on it is, if its coin falls otherwise, one with W = j - 1
+For each canary an output with W = j and a right guess on it is, if its coin falls otherwise, one with W = j-1
 and a wrong guess on it; so, on average over coins and canaries, for a curve T (the largest TPR at each FPR,
 concave) and every c
 
     sum over j >= c of j/m P[W = j]  <=  T(sum over j >= c of (r - j + 1)/m P[W = j - 1]).
 
 Starting from P[W >= v] = p these inequalities force probability on W = v - 1, v - 2, ... until all of it
-would be more than 1: then p is too large. To have no more on any of these than is forced makes the least of it.
+would be more than 1: then p is too large. No more on any of these than is forced makes the least of it.
 """
 
 from __future__ import annotations
