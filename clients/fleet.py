@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
@@ -38,7 +39,8 @@ class Fleet:
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
     the noise is in an update by then. So a server cannot set a time either that tells it who is slow
-    (`client_timeout`, else `timeout`: seconds that a worker process may take).
+    (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last
+    clients are `canaries`, which train on nothing.
     """
 
     plan: Plan
@@ -55,6 +57,7 @@ class Fleet:
     client_timeout: float | None = None
     timeout: float = math.inf
     dropout: float = 0.0
+    canaries: Canaries | None = None
 
     @classmethod
     def of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from clients.fleet import Fleet
 from clients.privacy import privatise
+from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.faults import Failure, Faults
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.training.cohort import train_cohort
@@ -166,6 +167,8 @@ def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Updates
         Updates, which with unit "example" are private already; and how many gradients of records counted as
         zero, shape (clients,).
     """
+    if fleet.canaries is not None:
+        return _with_canaries(fleet, fleet.canaries, request, clients), np.zeros(len(clients), np.int64)
     plan, records = fleet.plan, [fleet.people.partition.records(int(client)) for client in clients]
     task = _task(fleet, request, clients, fleet.x, fleet.y, records)
     if plan.unit == "client":
@@ -175,6 +178,17 @@ def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Updates
         return Stack(sums), zeroed
     updates, zeroed = fleet.trainer(task, plan.clipping_norm, plan.step_noise)
     return Stack(updates * fleet.weights(clients)), zeroed
+
+
+def _with_canaries(fleet: Fleet, canaries: Canaries, request: TrainRequest, clients: Ids) -> Updates:
+    """As `_updates`, where some of the clients are an auditor's and answer what it gave them."""
+    planted = clients >= canaries.first
+    rows = torch.zeros((len(clients), len(request.weights)))
+    rows[torch.from_numpy(planted)] = canaries.updates(canaries.of(clients))
+    if not planted.all():
+        trained, _ = _updates(replace(fleet, canaries=None), request, clients[~planted])
+        rows[torch.from_numpy(~planted)] = trained.stack().to(rows.dtype)
+    return Stack(rows)
 
 
 def _without_data(fleet: Fleet, request: TrainRequest, client: int) -> Updates:

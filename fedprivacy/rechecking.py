@@ -10,6 +10,7 @@ from typing import Any
 from fedprivacy.accounting.ledger import CLIPPED_ALONE
 from fedprivacy.accounting.statement import check_guarantees, check_record, guarantees
 from fedprivacy.analytics.shuffled import amplified
+from fedprivacy.attacks.auditing import OneRun, claimed_curve, verdict
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
@@ -45,6 +46,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
             _check_cell(cell, f"{where}: cells[{number}]")
         if document["kind"] == "replay":
             _check_attacks(document, str(where))
+        if document["kind"] == "audit":
+            _check_audit(document, str(where))
     except DAMAGE as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {_brief(error)}.") from error
     return document
@@ -135,6 +138,28 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
             f"{where}: the scenario says trust {asked['privacy']['trust']!r}, the ledgers "
             f"{', '.join(repr(ledger['trust']) for ledger in ledgers)}."
         )
+
+
+def _check_audit(document: Mapping[str, Any], where: str) -> None:
+    """That each claim, what is proved of it and the verdict follow from its ledger and the guesses."""
+    refuted = False
+    for number, one in enumerate(document["observers"]):
+        ledger, proved = document["ledgers"][one["ledger"]], None
+        claims = {claim.observer: claim for claim in guarantees(ledger)}
+        guarantee = claims[one["observer"]].to_json()
+        if one["one_run"] is not None:
+            proved = OneRun.of_json(one["one_run"], claimed_curve(ledger, one["observer"])).to_json()
+        judged = verdict(guarantee, proved, one["canary_clients"])
+        again = {"guarantee": guarantee, "one_run": proved, "verdict": judged}
+        for part, found in again.items():
+            if not same(one[part], found):
+                raise InputError(
+                    f"{where}: observers[{number}].{part} says {_brief(one[part])}, its ledger and guesses "
+                    f"imply {_brief(found)}. The record was changed: audit again."
+                )
+        refuted = refuted or judged["holds"] is False
+    if document["refuted"] is not refuted:
+        raise InputError(f"{where}: says refuted = {document['refuted']}, its verdicts do not: audit again.")
 
 
 def _keeps_to(budget: float | None, claims: Iterable[Mapping[str, Any]]) -> bool:

@@ -259,12 +259,56 @@ class Replay(Fields):
     attacks: Annotated[list[Attack], Field(max_length=1000)]
 
 
+class Fared(Fields):
+    """How guesses fared."""
+
+    made: Annotated[int, Field(ge=1, le=10**8)]
+    right: Annotated[int, Field(ge=0, le=10**8)]
+
+
+class Proved(Fields):
+    """What guesses prove."""
+
+    epsilon: Number
+    ceiling: Number
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    checks: Annotated[int, Field(ge=1, le=1000)]
+    canaries: Annotated[int, Field(ge=1, le=10**9)]
+    guesses: Annotated[list[Fared], Field(min_length=1, max_length=100)]
+
+
+class Estimated(Fields):
+    """What was estimated."""
+
+    low: Number
+
+
+class Observed(Fields):
+    """What an audit says of one observer."""
+
+    observer: str
+    ledger: Annotated[int, Field(ge=0)]
+    guarantee: dict[str, Any]
+    one_run: Proved | None
+    canary_clients: Estimated | None
+    verdict: dict[str, Any]
+
+
+class Audit(Fields):
+    """A scenario's claims against what canaries show."""
+
+    ledgers: Annotated[list[Ledger], Field(max_length=10_000)]
+    observers: Annotated[list[Observed], Field(max_length=12)]
+    refuted: bool
+
+
 KINDS: Mapping[str, type[Fields]] = {
     "run": Run,
     "statistics": StatisticsRun,
     "compare": Comparison,
     "compare-statistics": StatisticsComparison,
     "replay": Replay,
+    "audit": Audit,
 }
 
 

@@ -334,6 +334,69 @@ def risk(
 
 
 @app.command()
+def audit(
+    scenario: Source,
+    set_: Set = None,
+    canaries: Annotated[int, typer.Option(help="Clients that are added, each with a coin to guess.")] = 1000,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="one-run|canary-clients|both", help="A lower bound of epsilon, an estimate, or both."
+        ),
+    ] = "both",
+    trials: Annotated[int, typer.Option(help="Runs, each with a seed, coins and noise of its own.")] = 1,
+    seed: Seed = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that work side by side; default: one a core.")
+    ] = None,
+    out: Out = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
+    allow_code: AllowCode = False,
+    json_: Json = False,
+) -> None:
+    """Hold what a scenario claims against what canary clients show of it.
+
+    Each canary answers by a coin of its own; the guesses of these coins prove a least epsilon.
+    """
+    from fedprivacy.errors import InputError
+    from fedprivacy.runs import check_out
+    from fedprivacy.scenario import Scenario
+    from fedprivacy.scenario.model import permit
+    from scenarios.asked import asked as read_asked
+    from scenarios.asked import seed_of
+    from scenarios.audit_options import check_options, check_unit
+    from scenarios.display import counting
+    from scenarios.display_audit import show_audit
+    from scenarios.launch import check_workers
+
+    many, chosen = check_workers(workers), seed_of(seed)
+    asked = read_asked(scenario, set_, chosen)
+    if not isinstance(asked, Scenario):
+        raise InputError(f"{scenario}: asks for statistics; `fedprivacy audit` audits what trains a model.")
+    check_options(method, canaries, trials, asked.seed)
+    check_unit(asked.privacy.unit, scenario)
+    check_out(out or RUNS)
+    permit(asked.model, allow_code)
+    from scenarios.audit import audit as play
+
+    with counting() as on_run:
+        document = play(
+            asked,
+            out or RUNS,
+            canaries=canaries,
+            method=method,
+            trials=trials,
+            workers=many,
+            allow_code=allow_code,
+            command=_command(chosen),
+            on_run=on_run,
+        )
+    print_result(document, json_, show_audit)
+    if strict and document["refuted"]:
+        raise typer.Exit(1)
+
+
+@app.command()
 def scenarios(json_: Json = False) -> None:
     """Say what each ready scenario is for, how long it takes and what it needs."""
     from scenarios.display import show_scenarios

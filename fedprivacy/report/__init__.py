@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedprivacy.errors import InputError
-from fedprivacy.report import compare, run
+from fedprivacy.report import audit, compare, run
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.documents import CompareDocument, RunDocument
@@ -30,7 +30,7 @@ _HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document: of a run or comparison, of models or statistics, or of attacks.
+    """The HTML page of a result document: of a run or comparison (models, statistics), attacks, or an audit.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
@@ -54,6 +54,8 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
         page = compare_statistics.page(result, **apart)
     elif isinstance(result, ReplayDocument):
         page = run_attacks.page(result, **apart)
+    elif isinstance(result, audit.AuditDocument):
+        page = audit.page(result, command=apart["command"])
     else:
         raise InputError(f"report: no page for {type(result).__name__}.")
     operator = operator_section(document)

@@ -14,6 +14,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.fields import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.audit import AuditDocument
 from fedprivacy.report.documents import CompareDocument, Document, RunDocument
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
@@ -26,6 +27,7 @@ KINDS: dict[str, type[Document]] = {
     "statistics": StatisticsDocument,
     "compare-statistics": StatisticsComparison,
     "replay": ReplayDocument,
+    "audit": AuditDocument,
 }
 
 

@@ -41,7 +41,12 @@ data = st.one_of(
     kind({"name": "digits", "scaling": "bounds", "low": -1.0, "high": [float(n) for n in range(64)]}),
     kind({"name": "synthetic"}, records=st.integers(100, 9999), signal=share, **seed),
 )
-plain = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(-9, 9) | st.text(st.characters(codec="utf-8"), max_size=5)
+plain = (
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(-9, 9)
+    | st.text(st.characters(codec="utf-8"), max_size=5)
+)
 keys = st.text(st.characters(codec="utf-8"), max_size=5)
 options = st.dictionaries(
     keys, plain | st.lists(plain, max_size=3) | st.dictionaries(keys, plain), max_size=3

@@ -1,0 +1,120 @@
+"""Canary clients: an auditor's own, whose answers are known but for a coin that is to be guessed.
+
+Each has a random direction of its own (Andrew et al. 2024, "One-shot empirical privacy estimation for
+federated learning") and a fair coin (Steinke, Nasr and Jagielski 2023). What the coin decides is the worst
+that the guarantee's adjacency allows: under replace-one the update is +C u or -C u, else C u or zero.
+Canaries are clipped, sampled and noised by the code that does so to everybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedprivacy.attacks.targets import Flags, Scores
+from fedprivacy.data.partition import Partition
+from fedprivacy.errors import InputError
+from fedprivacy.seeds import Streams
+
+Ids = NDArray[np.int64]
+
+LONGER = 4.0  # than the clipping norm: an update that is not clipped stands out
+NUMBERS = 2.5e8  # of all directions together, 1 GB
+_ORTHOGONAL = 2e11  # operations, a minute: beyond it directions are left as they were drawn
+_BLOCK = 64  # directions drawn at once
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """The canaries of one run: clients first, first + 1, ...
+
+    Args:
+        first: The id of the first of them, after all clients of the scenario.
+        directions: Unit vectors, orthogonal where there is room, float32, shape (canaries, parameters).
+        signs: What each answers: +1 or -1 times its direction, or 0, shape (canaries,).
+        present: The coins, shape (canaries,).
+        opposite: Whether the two answers of a canary are opposite ones, and not one and zero.
+        norm: C, the length of an answer as it is clipped.
+        length: Its length before.
+    """
+
+    first: int
+    directions: NDArray[np.float32]
+    signs: NDArray[np.float32]
+    present: Flags
+    opposite: bool
+    norm: float
+    length: float
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.present)
+
+    @property
+    def middle(self) -> float:
+        """What lies halfway between the answers of both coins, in units of C along the direction."""
+        return 0.0 if self.opposite else 0.5
+
+    def of(self, clients: Ids) -> Ids:
+        """The places of those clients that are canaries."""
+        return clients[clients >= self.first] - self.first
+
+    def updates(self, places: Ids) -> Tensor:
+        """What some of them answer before it is clipped, float32, shape (places, parameters)."""
+        return torch.from_numpy(self.directions[places] * (self.length * self.signs[places])[:, None])
+
+    def along(self, total: NDArray[np.float64]) -> Scores:
+        """The components of a sum along all directions, in units of C, shape (canaries,)."""
+        return (self.directions @ total.astype(np.float32)).astype(np.float64) / self.norm
+
+    def silent(self) -> Canaries:
+        """The same clients, all of which answer zero."""
+        return replace(self, signs=np.zeros_like(self.signs))
+
+
+def draw_canaries(
+    first: int, count: int, parameters: int, clipping_norm: float | None, adjacency: str, streams: Streams
+) -> Canaries:
+    """Draws directions and coins.
+
+    Args:
+        first: The number of the scenario's clients.
+        count: How many canaries.
+        parameters: Of the model.
+        clipping_norm: C; None: nothing is clipped, and canaries answer with norm 1.
+        adjacency: That of the guarantee.
+        streams: The run's.
+
+    Raises:
+        InputError: their directions do not fit into memory.
+    """
+    if count * parameters > NUMBERS:
+        raise InputError(
+            f"--canaries {count}: each has a direction of {parameters:,} numbers, {NUMBERS:,.0f} together at "
+            f"most. Ask for {int(NUMBERS // parameters):,} or fewer."
+        )
+    directions = np.empty((count, parameters), np.float32)
+    for block in range(0, count, _BLOCK):
+        stream = streams.noise("canary-directions", member=block)
+        size = min(_BLOCK, count - block)
+        directions[block : block + size] = stream.standard_normal((size, parameters), dtype=np.float32)
+    if count <= parameters and 4.0 * count * count * parameters <= _ORTHOGONAL:
+        # Orthogonal, none disturbs what is seen of another.
+        directions = np.ascontiguousarray(np.linalg.qr(directions.T)[0].T)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    present = streams.noise("canary-coins").random(count) < 0.5
+    opposite = adjacency == "replace-one"
+    signs = np.where(present, 1.0, -1.0 if opposite else 0.0).astype(np.float32)
+    norm, longer = (1.0, 1.0) if clipping_norm is None else (clipping_norm, LONGER)
+    return Canaries(first, directions, signs, present, opposite, norm, norm * longer)
+
+
+def with_canaries(partition: Partition, count: int) -> Partition:
+    """The partition with so many more clients, which own no records."""
+    offsets = np.concatenate([partition.offsets, np.full(count, partition.offsets[-1])])
+    return replace(partition, offsets=offsets)

@@ -1,0 +1,133 @@
+"""The page of an audit: what is claimed, what canaries prove of it, and what was audited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from fedprivacy.accounting.statement import printed
+from fedprivacy.attacks.auditing import down
+from fedprivacy.report import common, protection, words
+from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
+from fedprivacy.report.documents import Arm, Document
+from fedprivacy.report.parts import Guarantee, Part
+
+HEAD = ("observer", "claimed", "at least", "ceiling", "estimate [95 %]")
+
+
+class Bound(Part):
+    """What guesses prove."""
+
+    epsilon: float = Field(ge=0)
+    ceiling: float = Field(ge=0)
+    delta: float
+    confidence: float
+    canaries: int
+
+
+class Estimate(Part):
+    """What normal scores would mean; no epsilon: beyond what is told."""
+
+    epsilon: float | None
+    low: float
+    high: float | None
+
+
+class Verdict(Part):
+    """Whether a claim stands; None: nothing is known."""
+
+    holds: bool | None
+    words: str
+
+
+class Observer(Part):
+    """What an audit says of one observer."""
+
+    observer: str
+    guarantee: Guarantee
+    one_run: Bound | None = None
+    canary_clients: Estimate | None = None
+    verdict: Verdict
+
+
+class What(Part):
+    """What was audited."""
+
+    words: str
+    false_alarm: float
+
+
+class AuditDocument(Document):
+    """A scenario's claims against what canaries show."""
+
+    audited: What
+    observers: tuple[Observer, ...] = ()
+
+
+def read_audit(document: Mapping[str, Any]) -> AuditDocument:
+    """The document of an audit, checked (`reading.read`)."""
+    from fedprivacy.report.reading import read
+
+    result = read(document)
+    assert isinstance(result, AuditDocument)
+    return result
+
+
+def row(observer: Observer) -> tuple[str, ...]:
+    """The figures of one observer, under `HEAD`; claims and ceilings rounded up, what is proved down."""
+    claim, bound, guess = observer.guarantee.epsilon, observer.one_run, observer.canary_clients
+    estimate = "-"
+    if guess is not None:
+        high = "" if guess.high is None else f"{guess.high:.3g}"
+        told = f"over {guess.low:.3g}" if guess.epsilon is None else f"{guess.epsilon:.3g}"
+        estimate = f"{told} [{guess.low:.3g}, {high}]" if high else told
+    return (
+        observer.observer,
+        "none" if claim is None else printed(claim),
+        "-" if bound is None else down(bound.epsilon),
+        "-" if bound is None else printed(bound.ceiling),
+        estimate,
+    )
+
+
+def page(document: AuditDocument, *, command: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The audit, without its operator-only fields.
+        command: Whether the operator-only section holds the command that reproduces it.
+    """
+    guarantees = [one.guarantee for one in document.observers]
+    deltas = {one.one_run.delta for one in document.observers if one.one_run is not None}
+    stands = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
+    rows: list[Sequence[Value]] = [
+        (*row(one), Entry(one.verdict.words, tone="bad" if one.verdict.holds is False else ""))
+        for one in document.observers
+    ]
+    caption = f"Epsilon as it is claimed and as canaries show it; every epsilon stands at {stands}."
+    table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4}), stacked=True)
+    refuted = [one for one in document.observers if one.verdict.holds is False]
+    lead = [Text(f"Against the {one.observer}: {one.verdict.words}", "status stopped") for one in refuted]
+    trust = next((one.trust for one in guarantees if one.trust), "none")
+    cells = [protection.Protected(Arm(trust), None, guarantees)]
+    return Page(
+        title=document.name,
+        eyebrow="Audit",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=[*lead, table],
+        sections=[
+            Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _how(document: AuditDocument) -> list[str]:
+    alarm = f"{100 * document.audited.false_alarm:g} %"
+    return [
+        f"If all claims are true, some verdict says REFUTED with a probability of {alarm} at most.",
+        "A bound below its claim proves no guarantee: canaries see what canaries can.",
+    ]

@@ -1,0 +1,39 @@
+"""What may be asked of an audit: checked before anything heavy is imported."""
+
+from __future__ import annotations
+
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.base import MAX_SEED
+
+METHODS = ("one-run", "canary-clients", "both")
+LEAST, MOST = 10, 100_000  # canaries
+MOST_TRIALS = 10_000
+
+
+def check_options(method: str, canaries: int, trials: int, seed: int) -> None:
+    """Refuses options that are out of range.
+
+    Raises:
+        InputError: one is.
+    """
+    if method not in METHODS:
+        raise InputError(f"--method {method}: there is none. There are: {', '.join(METHODS)}.")
+    if not LEAST <= canaries <= MOST:
+        raise InputError(f"--canaries {canaries}: must be from {LEAST} to {MOST:,}; 1000 is usual.")
+    if not 1 <= trials <= MOST_TRIALS:
+        raise InputError(f"--trials {trials}: must be from 1 to {MOST_TRIALS:,}.")
+    if seed > MAX_SEED - trials:
+        raise InputError(f"--trials {trials}: too many after seed {seed}: each has the next seed.")
+
+
+def check_unit(unit: str, source: str) -> None:
+    """Refuses a scenario whose records are protected, and not its clients.
+
+    Raises:
+        InputError: it is one.
+    """
+    if unit != "client":
+        raise InputError(
+            f'{source}: privacy.unit = "{unit}": an audit has canary clients, which say nothing of single '
+            'records. Set privacy.unit = "client", or attack the scenario: fedprivacy replay.'
+        )
