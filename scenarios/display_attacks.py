@@ -58,7 +58,7 @@ def _show_released(console: Console, result: ReplayDocument) -> None:
     head, rows = released.table(result)
     if not rows:
         return
-    table = Table(title="The released model, and attacks on it (balanced accuracy)", title_justify="left")
+    table = Table(title="Accuracy; of attacks, balanced accuracy", title_justify="left")
     for place, name in enumerate(head):
         table.add_column(escape(name.lower()), overflow="fold", justify="right" if place else "left")
     for row in rows:
