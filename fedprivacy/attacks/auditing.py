@@ -164,7 +164,10 @@ def verdict(
     claimed = guarantee["epsilon"]
     above = ""
     if claimed is not None and estimated is not None and estimated["low"] > claimed:
-        above = ". The estimate is above the claim: ask for more canaries or runs"
+        above = (
+            ". The estimate is above the claim, which says something only where scores are normal (Gaussian "
+            "noise, no sampling): ask for more canaries or runs"
+        )
     if one_run is None:
         return _said(None, f"proves nothing: an estimate is no bound; --method one-run has one{above}")
     low, most, many = one_run["epsilon"], one_run["ceiling"], f"{one_run['canaries']:,} canaries"
