@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fedprivacy.errors import FedPrivacyError, Refusal
+from fedprivacy.faults import Faults
 from fedprivacy.printable import printable
-from fedprivacy.protocol import Faults, TrainReply, TrainRequest
+from fedprivacy.protocol import TrainReply, TrainRequest
 
 MOST = 8_000  # characters of a line in a log
 KINDS = {

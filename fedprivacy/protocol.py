@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from fedprivacy import json_text, npy
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.faults import NO_FAULTS, REASON
-from fedprivacy.faults import Faults as Faults
+from fedprivacy.faults import NO_FAULTS, REASON, Faults
 from fedprivacy.plan import Plan
 
 Arrays = dict[str, NDArray[Any]]
