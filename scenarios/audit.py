@@ -139,7 +139,7 @@ def _observer(
         ]
         curve = claimed_curve(heard[dearest].ledger, name)
         one_run = together(made, delta, len(OBSERVERS), curve).to_json()
-    if method != "one-run":
+    if method != "one-run" and _normal(plan):
         scores = np.concatenate([run.scores[name] for run in heard])
         present = np.concatenate([run.present for run in heard])
         estimated = estimate(scores[present], scores[~present], delta)
@@ -152,6 +152,13 @@ def _observer(
         "canary_clients": estimated,
         "verdict": verdict(guarantee, one_run, estimated),
     }
+
+
+def _normal(plan: Plan) -> bool:
+    """Whether what is seen of a canary is normal, which is what the estimate takes for granted."""
+    mechanism = plan.mechanism
+    noisy = mechanism is None or mechanism.name in ("gaussian", "clip-only")
+    return noisy and plan.sampler.name == "all"
 
 
 def _far(epsilon: float | None) -> float:
@@ -177,7 +184,13 @@ def _words(scenario: Scenario, clients: int, canaries: int, trials: int, method:
         )
     if method != "one-run":
         text += (
-            "An estimate is no bound: it takes what is seen of a canary for normal, which sampling spoils. "
+            "An estimate is no bound; it is given only for Gaussian noise or none, and where everybody is "
+            "asked: it takes what is seen of a canary for normal. "
+        )
+    if privacy.trust == "local":
+        text += (
+            "The noise of the canaries covers each of them too: what is claimed here of an outsider, or a "
+            "participant, may be that of more clients, and the scenario's own claim larger. "
         )
     if scenario.sampling.name == "fixed":
         text += "A cohort of fixed size is drawn from canaries too: the claim here is that of more clients. "

@@ -197,7 +197,9 @@ def verdict(
             f"{down(most)}, and epsilon = {claim} is claimed{above or '. More canaries or runs prove more'}",
         )
     if low <= 0:
-        return _said(None, f"proves nothing: of {many} no more are guessed than chance allows{above}")
+        return _said(
+            None, f"proves nothing: of {many} hardly more are guessed than chance allows, if any{above}"
+        )
     return _said(
         True,
         f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "

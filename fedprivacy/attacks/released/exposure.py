@@ -184,8 +184,8 @@ def exposure(scores: Signals, members: Flags, y: NDArray[np.int64], fpr: float =
         raise InputError("scores: NaN or infinite; an attack must give each record a finite score.")
     if not 0 < fpr < 1:
         raise InputError(f"fpr = {fpr}: must lie between 0 and 1. 0.01 is usual.")
-    limits = [_threshold(own[~inside], fpr) for own, inside in zip(scores, members, strict=True)]
-    above = scores - np.array(limits)[:, None]
+    limits = np.array([_thresholds(own, inside, fpr) for own, inside in zip(scores, members, strict=True)])
+    above = scores - np.where(members, limits[:, :1], limits[:, 1:])
     models = members.sum(axis=0)
     return Exposure(
         fpr,
@@ -214,15 +214,22 @@ def in_turn(score: Score, signals: Signals, members: Flags) -> Signals:
     )
 
 
-def _threshold(nonmembers: Signals, fpr: float) -> float:
-    """The score above which a further non-member is with probability `fpr` at most (`tpr_at` says why)."""
+def _thresholds(scores: Signals, inside: Flags, fpr: float) -> tuple[float, float]:
+    """The scores above which a record is called a member, for members and for non-members of a model.
+
+    A further record that is no member is above the first with probability `fpr` at most (`tpr_at` says why). A
+    non-member is compared with the other non-members, as a member is: else it would stand in its own threshold,
+    and a score that knows nothing would seem to expose records.
+    """
+    nonmembers = np.sort(scores[~inside])
     k = math.floor(fpr * (len(nonmembers) + 1) + 1e-9)
     if k == 0:
         raise InputError(
             f"fpr = {fpr}: needs {math.ceil(1 / fpr) - 1} non-members of each model, and one has "
             f"{len(nonmembers)}; ask for a larger rate."
         )
-    return float(np.sort(nonmembers)[-k])
+    own = min(len(nonmembers), math.floor(fpr * len(nonmembers) + 1e-9) + 1)
+    return float(nonmembers[-k]), float(nonmembers[-own])
 
 
 def _class(scores: Signals, members: Flags, called: Flags, own: Flags) -> Class:

@@ -30,9 +30,17 @@ def test_counts_are_those_of_models_with_and_without_a_record() -> None:
     shifts = np.where(np.arange(RECORDS) < 20, 6.0, 0.0)
     scores, members, y = game(shifts)
     found = exposure(scores, members, y, fpr=0.05)
-    limits = [np.sort(own[~inside])[::-1] for own, inside in zip(scores, members, strict=True)]
-    above = np.stack(
-        [own > limit[int(0.05 * (len(limit) + 1)) - 1] for own, limit in zip(scores, limits, strict=True)]
+
+    def called(own: np.ndarray, inside: np.ndarray, record: int) -> bool:
+        """Compared with the others who are no members."""
+        rest = np.sort(np.delete(own, record)[~np.delete(inside, record)])[::-1]
+        return bool(own[record] > rest[int(0.05 * (len(rest) + 1)) - 1])
+
+    above = np.array(
+        [
+            [called(own, inside, at) for at in range(RECORDS)]
+            for own, inside in zip(scores, members, strict=True)
+        ]
     )
     assert (found.hits == (above & members).sum(axis=0)).all()
     assert (found.alarms == (above & ~members).sum(axis=0)).all()
@@ -122,3 +130,16 @@ def test_wrong_scores_are_refused() -> None:
         exposure(scores, members, y, fpr=1.0)
     with pytest.raises(InputError, match="needs 999 non-members"):
         exposure(scores, members, y, fpr=0.001)
+
+
+def test_scores_that_know_nothing_of_members_expose_nobody() -> None:
+    """Also a record that scores high on every model, as one of rare content may."""
+    for seed in range(3):
+        stream = np.random.default_rng(seed)
+        members = stream.random((64, 250)) < 0.5
+        scores = stream.normal(size=(64, 250))
+        scores[:, 7] += 50.0
+        found = exposure(scores, members, np.zeros(250, np.int64))
+        assert not found.proved().any()
+        assert found.hits[7] == found.models[7]
+        assert found.alarms[7] == 64 - found.models[7]
