@@ -217,9 +217,9 @@ def in_turn(score: Score, signals: Signals, members: Flags) -> Signals:
 def _thresholds(scores: Signals, inside: Flags, fpr: float) -> tuple[float, float]:
     """The scores above which a record is called a member, for members and for non-members of a model.
 
-    A further record that is no member is above the first with probability `fpr` at most (`tpr_at` says why). A
-    non-member is compared with the other non-members, as a member is: else it would stand in its own threshold,
-    and a score that knows nothing would seem to expose records.
+    A further record that is no member is above the first with probability `fpr` at most (`tpr_at` says why).
+    A non-member is compared with the other non-members, as a member is: else it would stand in its own
+    threshold, and a score that knows nothing would seem to expose records.
     """
     nonmembers = np.sort(scores[~inside])
     k = math.floor(fpr * (len(nonmembers) + 1) + 1e-9)
