@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -289,13 +290,14 @@ def test_clients_of_a_statistics_scenario_do_not_train(respondents: Respondents)
     assert "agreed to something else" in reply.error.reason
 
 
-def test_a_node_reads_its_scenario_from_the_run_or_from_its_own_configuration(make_statistics) -> None:
+def test_a_node_reads_its_scenario_from_the_run_or_from_its_own_configuration(
+    make_statistics, tmp_path: Path
+) -> None:
     """As under `flwr run`; a node with a scenario of its own serves no other plan."""
     run, own = make_statistics(text=LOCAL), make_statistics("privacy.epsilon=1.0", text=LOCAL)
     who = Respondents.of(run)
-    grid = EmbeddedGrid(
-        app, [{}, {"scenario": own.to_toml(compare=False)}], {"scenario": run.to_toml(compare=False)}
-    )
+    pinned = {"scenario": own.to_toml(compare=False), "home": str(tmp_path)}
+    grid = EmbeddedGrid(app, [{}, pinned], {"scenario": run.to_toml(compare=False)})
 
     def ask(node: int) -> Message:
         parts = request(who, EVEN).parts()
