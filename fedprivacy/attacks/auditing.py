@@ -17,7 +17,7 @@ import numpy as np
 from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.accounting.statement import printed
-from fedprivacy.attacks.curve_test import Inverse, curve_p_value
+from fedprivacy.attacks.curve_bound import Inverse, curve_p_value
 from fedprivacy.attacks.empirical import Guesses, guess, lower_bound
 from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.attacks.tradeoff import TradeOff, from_event
@@ -31,7 +31,7 @@ _NINETY_FIVE = 1.96  # standard deviations
 
 @dataclass(frozen=True)
 class OneRun:
-    """What guesses prove: of epsilon (`empirical`), and against all that is claimed (`curve_test`).
+    """What guesses prove: of epsilon (`empirical`), and against all that is claimed (`curve_bound`).
 
     Args:
         guesses: For each of `SHARES`, over all runs.

@@ -63,7 +63,9 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
     """
     _check_address(address)
     for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
+        # Who joins a cluster would be told on standard error that this was set.
+        if address is None or name != "RAY_BACKEND_LOG_LEVEL":
+            os.environ.setdefault(name, value)
     hook = sys.excepthook
     import ray
 

@@ -81,7 +81,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run"], "give a SCENARIO"),
         (
             ["run", "digits", "--engine", "rey"],
-            "--engine rey: unknown engine. This version has: embedded, ray.",
+            "--engine rey: unknown engine. This version has: embedded, ray, superlink.",
         ),
         (
             ["compare", "digits", "--engine", "ray"],

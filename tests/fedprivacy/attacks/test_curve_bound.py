@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from fedprivacy.attacks.curve_test import curve_p_value
+from fedprivacy.attacks.curve_bound import curve_p_value
 from fedprivacy.attacks.empirical import Guesses, guess
 from fedprivacy.attacks.tradeoff import GaussianCurve, from_pairs
 
