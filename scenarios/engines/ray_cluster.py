@@ -24,7 +24,6 @@ from fedprivacy.errors import InputError, RunError
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_BACKEND_LOG_LEVEL": "error",
 }
 _LONGEST_PATH = 40  # of our folder: Ray's sockets lie deep in it, and their paths may have 107 letters
 
@@ -63,9 +62,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
     """
     _check_address(address)
     for name, value in _QUIET.items():
-        # Who joins a cluster would be told on standard error that this was set.
-        if address is None or name != "RAY_BACKEND_LOG_LEVEL":
-            os.environ.setdefault(name, value)
+        os.environ.setdefault(name, value)
     hook = sys.excepthook
     import ray
 

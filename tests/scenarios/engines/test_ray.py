@@ -222,12 +222,10 @@ def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
     ray_room: Cluster,
     make_scenario: Callable[..., Any],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "engines.toml"
     file.write_text(make_scenario(text=SCENARIO).to_toml())
     address = ray.get_runtime_context().gcs_address
-    monkeypatch.delenv("RAY_BACKEND_LOG_LEVEL")  # of this process's own cluster
     done = command(
         "run", str(file), "--out", str(tmp_path), "--engine", "ray", "--workers", "2", "--ray-address", address,
         "--json",
