@@ -52,11 +52,19 @@ def asked(folder: Path, make_scenario):
 
 
 def fedprivacy(*args: str, cold: bool = False) -> subprocess.CompletedProcess[str]:
-    cold_start = [sys.executable, "-c", "import sys; sys.path.remove(''); from scenarios.cli import main; main()"]
+    cold_start = [
+        sys.executable,
+        "-c",
+        "import sys; sys.path.remove(''); from scenarios.cli import main; main()",
+    ]
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     environment = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
     done = subprocess.run(
-        [*(cold_start if cold else warm()), *args], capture_output=True, text=True, env=environment, check=False
+        [*(cold_start if cold else warm()), *args],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert "Traceback" not in done.stderr
     return done
