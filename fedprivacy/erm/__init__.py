@@ -22,6 +22,7 @@ from fedprivacy.erm.losses import HuberSVM, Logistic, Loss, Squared
 from fedprivacy.erm.objective import Objective
 from fedprivacy.erm.output import OutputPerturbation
 from fedprivacy.erm.perturbed import ObjectivePerturbation
+from fedprivacy.erm.silos import FederatedEstimate, OneShotAverage, SiloGradients
 from fedprivacy.erm.solver import minimise, minimise_within
 from fedprivacy.erm.sufficient import SufficientStatistics
 
@@ -41,6 +42,7 @@ __all__ = [
     "LOSSES",
     "Approach",
     "Estimate",
+    "FederatedEstimate",
     "GradientPerturbation",
     "GridExponential",
     "HuberSVM",
@@ -48,7 +50,9 @@ __all__ = [
     "Loss",
     "Objective",
     "ObjectivePerturbation",
+    "OneShotAverage",
     "OutputPerturbation",
+    "SiloGradients",
     "Squared",
     "SufficientStatistics",
     "minimise",

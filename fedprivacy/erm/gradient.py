@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting import calibration
+from fedprivacy.accounting.events import MAX_NOISE
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, project
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -85,7 +86,11 @@ class GradientPerturbation(Approach):
 
     def event(self) -> dp.DpEvent:
         """As `Approach` has it."""
-        return self._event_of(self.mechanism.noise_multiplier)
+        return self.event_of(1)
+
+    def event_of(self, shares: int) -> dp.DpEvent:
+        """What the steps cost whoever sees sums to which `shares` silos have added such noise each."""
+        return self._event_of(min(self.mechanism.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
     @property
     def sampling(self) -> str:

@@ -19,8 +19,8 @@ plane). So
 
     delta(epsilon) <= E (1 - exp(epsilon' - mu R - mu^2/2))_+
 
-with mu = G/sigma and epsilon' = epsilon - ln(1 + beta/Lambda). On the line that is twice the delta of a Gaussian
-release (compare Redberg, Koskela and Wang 2023). Kifer, Smith and Thakurta 2012 have sigma =
+with mu = G/sigma and epsilon' = epsilon - ln(1 + beta/Lambda). On the line that is twice the delta of a
+Gaussian release (compare Redberg, Koskela and Wang 2023). Kifer, Smith and Thakurta 2012 have sigma =
 L sqrt(8 ln(2/delta) + 4 epsilon)/epsilon, which is more.
 """
 
