@@ -15,7 +15,8 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
-from fedprivacy.scenario.loading import load
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.loading import AnyScenario, load
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.begun import BEGUN, begun_in
 from scenarios.ready import find
@@ -40,6 +41,22 @@ def asked(
         overrides: `--set` options.
         seed: The seed; None for the scenario's own.
         attacks: Whether one with attacks is asked for; elsewhere they would be left out without a word.
+
+    Raises:
+        InputError: it is no scenario, none with these options, to be attacked, or one that fits estimates.
+    """
+    scenario = asked_any(source, overrides, seed, attacks=attacks)
+    if isinstance(scenario, ErmScenario):
+        raise InputError(
+            f"{source}: fits private estimates, which `fedprivacy run {source}` does, and no other command."
+        )
+    return scenario
+
+
+def asked_any(
+    source: str, overrides: list[str] | None, seed: int | None, *, attacks: bool = False
+) -> AnyScenario:
+    """As `asked`, also one that fits private estimates.
 
     Raises:
         InputError: it is no scenario, none with these options, or one to be attacked.
@@ -120,7 +137,9 @@ def asked_again(resume: Path) -> Scenario | Statistics:
         InputError: nothing was begun in it, or something else.
     """
     begun_in(resume, "compare", "compare-statistics")
-    return load(resume / "scenario.toml")
+    scenario = load(resume / "scenario.toml")
+    assert not isinstance(scenario, ErmScenario)  # none is begun as a comparison
+    return scenario
 
 
 def attacked_again(resume: Path) -> tuple[AttackScenario, Path | None]:

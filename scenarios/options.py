@@ -12,11 +12,9 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.findings import literal
-from fedprivacy.scenario.loading import sections_of
-from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.loading import AnyScenario, sections_of
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
@@ -30,7 +28,7 @@ class Options:
         section: Where the section stands, () for the keys above the first section.
     """
 
-    def __init__(self, scenario: Scenario | Statistics, section: tuple[str, ...]) -> None:
+    def __init__(self, scenario: AnyScenario, section: tuple[str, ...]) -> None:
         self.kind = sections_of(scenario)[section]
         self.values: dict[str, Any] = scenario.tables()
         for name in section:

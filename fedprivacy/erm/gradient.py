@@ -115,12 +115,25 @@ class GradientPerturbation(Approach):
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""
+        return self._estimate(self.path(x, y, stream).mean(axis=0))
+
+    def path(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Vector:
+        """All iterates whose average `fit` publishes, shape (steps, d): they cost no more than it.
+
+        Args:
+            x: As of `fit`.
+            y: As of `fit`.
+            stream: As of `fit`; the same stream gives the same iterates, and is one release with it.
+        """
         features, targets = self.objective.data(x, y, self.adjacency, self.clip)
+        visited: list[Vector] = []
 
         def message(theta: Vector, step: int) -> Vector:
+            visited.append(theta)
             return self.noiseless(theta, features, targets, stream) + self.mechanism.draw(len(theta), stream)
 
-        return self._estimate(self.descend(message))
+        self.descend(message)
+        return np.array(visited)
 
     def noiseless(self, theta: Vector, x: Vector, y: Vector, stream: np.random.Generator) -> Vector:
         """The sum of the gradients of a step's batch, without noise: not to be released."""
@@ -138,7 +151,7 @@ class GradientPerturbation(Approach):
         """
         theta = np.zeros(self.objective.dimension)
         total = np.zeros_like(theta)
-        size = self.step_size or self.radius / (self.gradient_norm(noise) * math.sqrt(self.steps))
+        size = self._size(noise)
         for step in range(self.steps):
             total += theta
             gradient = message(theta, step) / self.batch + self.objective.regularisation * theta
@@ -152,12 +165,17 @@ class GradientPerturbation(Approach):
         return f"noise of standard deviation {self.noise:.4g} in {where}"
 
     def excess_bound(self, noise: float | None = None) -> float:
-        """E J(estimate) - min over ||theta|| <= R of J is at most R G/sqrt(T), with the step size of None.
+        """E J(estimate) - min over ||theta|| <= R of J is at most R^2/(2 eta T) + eta G^2/2.
 
-        At lambda = 0 and all records at most the lectures' R C/sqrt(T) + R C sigma sqrt(d + 1)/n with
-        sigma = z/sqrt(T), C = L; replace-one has twice the z, and so twice that share.
+        R G/sqrt(T) with the step size of None: at lambda = 0 and all records at most the lectures'
+        R C/sqrt(T) + R C sigma sqrt(d + 1)/n with sigma = z/sqrt(T), C = L. Replace-one has twice the z, and
+        so twice that share.
         """
-        return self.radius * self.gradient_norm(noise) / math.sqrt(self.steps)
+        size = self._size(noise)
+        return self.radius**2 / (2 * size * self.steps) + size * self.gradient_norm(noise) ** 2 / 2
+
+    def _size(self, noise: float | None) -> float:
+        return self.step_size or self.radius / (self.gradient_norm(noise) * math.sqrt(self.steps))
 
     def lectures_bound(self) -> float:
         """R C/sqrt(T) + R C sigma sqrt(d + 1)/n, sigma = z/sqrt(T): for lambda = 0 and all records."""

@@ -12,6 +12,7 @@ from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import dp_accounting
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -203,14 +204,20 @@ class SiloGradients:
             )
             return (nobody, *told)
         local = replace(base, trust="local", observer="server", assumptions=shared)
-        return (local, self._summed(local, "participant", silos - 1), self._summed(local, "outsider", silos))
+        return (local, *(self._summed(local, who, silos) for who in ("participant", "outsider")))
+
+    def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent:
+        """What an observer is shown under local trust: the server a silo's sums, others those of all.
+
+        A participant knows the noise of its own silo, which therefore does not count.
+        """
+        hidden = {"server": 1, "participant": max(silos - 1, 1), "outsider": silos}
+        return self.gradient.event_of(hidden[observer])
 
     def _summed(self, local: Guarantee, observer: str, silos: int) -> Guarantee:
-        """The guarantee against who sees sums with the noise of so many silos."""
-        if silos < 2:
-            return replace(local, observer=observer)
-        # Whoever adds more noise than is counted promises no less.
-        spent = epsilon(self.gradient.event_of(silos), self.gradient.delta, self.gradient.adjacency)
+        """The guarantee against who sees sums of all silos."""
+        event = self.event_against(observer, silos)
+        spent = epsilon(event, self.gradient.delta, self.gradient.adjacency)
         return replace(
             local,
             observer=observer,
