@@ -27,6 +27,9 @@ NOTES = (
     "simulation alone: no guarantee here holds against those who see them. A guarantee is of one estimate.",
     "Intervals are over the noise alone: that these people were drawn from others is not in them.",
 )
+GUESSED = (
+    "Under add-remove the number of records is private: this study takes it as the public guess all the same."
+)
 _SIDE = 41  # points of the surface along each axis
 
 
@@ -67,7 +70,7 @@ def study(
                 **more,
                 "operator_only": list(OPERATOR_ONLY),
                 "simulation_only": list(SIMULATION_ONLY),
-                "notes": list(NOTES),
+                "notes": [*NOTES, *([GUESSED] if scenario.privacy.adjacency == "add-remove" else [])],
                 "performance": {
                     "seconds": round(time.perf_counter() - clock, 3),
                     "peak_memory_mb": peak_memory_mb(),

@@ -63,7 +63,11 @@ def _draw(found: Surface, *, narrow: bool) -> str:
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_xlabel(found.names[0])
         axes.set_ylabel(found.names[1])
-        said = f"The private path ends {math.dist(found.estimate, found.minimum):.3g} from the minimum."
+        apart = math.dist(found.estimate, found.minimum)
+        said = (
+            "Lines of equal height of the objective around its minimum, and the path of a private descent "
+            f"from 0, whose average lies {apart:.3g} from the minimum."
+        )
         return svg.write(
             drawn, f"surface-{'narrow' if narrow else 'wide'}", "The objective with a private path", said
         )

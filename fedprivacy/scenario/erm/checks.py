@@ -85,7 +85,7 @@ def _of_approaches(parts: Mapping[str, Any]) -> Iterator[Finding]:
                           "Set silos.")  # fmt: skip
         silos = getattr(approach, "silos", 1)
         if silos > 1 and privacy is not None and privacy.adjacency == "add-remove":
-            yield Finding(("approaches", name, "silos"), "must be 1 under add-remove, where sizes are private",
+            yield Finding(("approaches", name, "silos"), "must be 1 under add-remove: sizes are private",
                           'Set privacy.adjacency = "replace-one".')  # fmt: skip
         fewest = min([*getattr(parts.get("study"), "records", ()), *([count] if count else [])], default=None)
         if fewest is not None and silos > fewest // 2:
