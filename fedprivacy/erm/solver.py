@@ -2,7 +2,7 @@
 
 J is lambda-strongly convex, so that ||theta - theta*|| <= ||gradient J(theta)||/lambda, whatever found theta.
 A solver that stops at a gradient of norm tau lambda is within tau of the minimum on *every* data set, which
-is what a sensitivity needs.
+is what a sensitivity needs; up to the rounding of the gradient itself, some 1e-15.
 """
 
 from __future__ import annotations

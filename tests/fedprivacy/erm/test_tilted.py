@@ -9,7 +9,9 @@ import pytest
 from scipy import integrate, stats
 
 from fedprivacy.erm import HuberSVM, Logistic, Objective, ObjectivePerturbation
+from fedprivacy.erm.perturbed import deviation
 from fedprivacy.erm.tilted import tilted_delta, tilted_mu
+from fedprivacy.seeds import Streams
 
 
 @pytest.mark.parametrize("directions", [1, 2])
@@ -95,3 +97,29 @@ def test_no_data_set_in_two_dimensions_loses_more(adjacency: str, delta: float) 
             largest = max(largest, np.abs(np.log(one / other)).max())
             assert largest <= 0.99 * 1.5 + 1e-9
     assert delta or largest > 0.8 * 1.5
+
+
+def test_the_noise_is_made_for_the_plane_of_two_records_or_the_line_of_one() -> None:
+    for adjacency, d, change, directions in (
+        ("replace-one", 5, 2.0, 2), ("replace-one", 1, 2.0, 1), ("add-remove", 5, 1.0, 1), ("zero-out", 5, 1.0, 1)
+    ):  # fmt: skip
+        approach = ObjectivePerturbation(Objective(Logistic(), 0.1, 50, d), 1.0, 1e-3, adjacency)
+        left = 0.99 - math.log1p(0.25 / 5)
+        assert approach.left == pytest.approx(left)
+        assert approach.noise == pytest.approx(change / tilted_mu(left, 0.99e-3, directions))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_noise_of_its_own_hides_where_the_solver_stopped(delta: float) -> None:
+    """With a tolerance that is not small: where records say nothing theta is -b/(m lambda) and that noise."""
+    objective = Objective(Logistic(), 0.5, 20, 2)
+    approach = ObjectivePerturbation(objective, 4.0, delta, tolerance=0.5, solver_share=0.1)
+    distance = 0.5 * 1 / (20 * 0.5)
+    assert approach.distance == pytest.approx(distance)
+    if not delta:
+        assert approach.output.scale == pytest.approx(2 * distance / 0.4)  # type: ignore[union-attr]
+    nothing, y = np.zeros((20, 2)), np.ones(20)
+    told = [approach.fit(nothing, y, Streams(1).noise("told", member=i)).theta for i in range(3000)]
+    expected = (approach.noise / (20 * 0.5)) ** 2 + deviation(approach.output) ** 2
+    assert np.var(told) == pytest.approx(expected, rel=0.12)
+    assert np.var(told) > 1.5 * (approach.noise / (20 * 0.5)) ** 2
