@@ -5,7 +5,7 @@ events.jsonl    one line a round, flushed
 run.json        the versioned result document
 checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
 report.html     one offline page
-lock            who works on it, while somebody does (`lock`)
+lock            who works on it, while somebody does (`at_work`)
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.accounting.statement import guarantees
+from fedprivacy.at_work import begun
 from fedprivacy.attacks.auditing import ERROR, claimed_curve, estimate, guessed, together, verdict
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
@@ -20,7 +21,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.record import SEEDS, peak_memory_mb, versions
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.runs import SCHEMA
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from scenarios.audit_options import check_options, check_unit
@@ -116,10 +117,10 @@ def audit(
             "peak_memory_mb": peak_memory_mb(),
         },
     }
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    document["path"] = str(directory.path)
-    directory.write_document(document)
-    write_report(document, directory.path)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        document["path"] = str(directory.path)
+        directory.write_document(document)
+        write_report(document, directory.path)
     return document
 
 
