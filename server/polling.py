@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import logging
-import math
 import time
 from collections.abc import Iterable, Iterator
 
-from flwr.app import Message, RecordDict
+from flwr.app import Message
 from flwr.serverapp import Grid
+
+from server.grid import MessageGrid, deadline_of
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ AT_ONCE = 32  # messages that were taken and not answered, so that memory does n
 POLL = 0.5  # seconds between two looks for replies; Flower's own loop looks every 3
 
 
-class PollingGrid(Grid):
+class PollingGrid(MessageGrid):
     """Sends a few messages at a time through Flower's grid, one to a node, and yields replies as they come.
 
     Flower starts a process for each message that reaches a node, however many there are already.
@@ -43,17 +44,6 @@ class PollingGrid(Grid):
         """Take over the details of the run."""
         self._grid.set_run(run)
 
-    def create_message(
-        self,
-        content: RecordDict,
-        message_type: str,
-        dst_node_id: int,
-        group_id: str,
-        ttl: float | None = None,
-    ) -> Message:
-        """The same as ``Message(...)``."""
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
     def get_node_ids(self) -> Iterable[int]:
         """The ids of the nodes that are online."""
         return self._grid.get_node_ids()
@@ -75,8 +65,7 @@ class PollingGrid(Grid):
             messages: Taken as replies come in; those that are left when time is up are not sent.
             timeout: Seconds from this call after which no reply is waited for.
         """
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        return self._replies(iter(messages), deadline)
+        return self._replies(iter(messages), deadline_of(timeout))
 
     def _replies(self, messages: Iterator[Message], deadline: float) -> Iterator[Message]:
         held: list[Message] = []  # until their node is free
