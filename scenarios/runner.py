@@ -17,8 +17,9 @@ from fedprivacy.errors import InputError
 from fedprivacy.files import sweep_parts
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of
-from fedprivacy.record import OnRound, RunRecord, check_plan, plan_to_resume
+from fedprivacy.record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
+from fedprivacy.resuming import check_plan, plan_to_resume
 from fedprivacy.runs import Checkpoint
 from fedprivacy.scenario import Scenario
 from scenarios.launch import EMBEDDED, Engine, Launched, launched

@@ -18,9 +18,10 @@ from fedprivacy import json_text
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import InputError
 from fedprivacy.rechecking import checked_document
-from fedprivacy.record import RunRecord, plan_to_resume
+from fedprivacy.record import RunRecord
 from fedprivacy.report import render
 from fedprivacy.report.reading import read as read_report
+from fedprivacy.resuming import plan_to_resume
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.asked import asked_again
