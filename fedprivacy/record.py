@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import platform
-import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy import __version__
 from fedprivacy.accounting.deployment import SIMULATION, Stated
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
 from fedprivacy.accounting.per_client import per_client
@@ -28,6 +24,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.stored import Event
+from fedprivacy.surroundings import peak_memory_mb, versions
 
 # Who knows the seed knows the noise of a simulation.
 # Who can guess the seed, or the data, can try a guess against a digest.
@@ -56,7 +53,6 @@ UNTESTED_NOTE = (
     "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
     "here of how good the model is."
 )
-_LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 OnRound = Callable[[dict[str, Any]], None]
 
 
@@ -306,28 +302,3 @@ def round_event(
     if first_failure is not None:
         event["first_failure"] = first_failure
     return event
-
-
-def versions(trainer: str = "fedprivacy") -> dict[str, str]:
-    """The versions that a result depends on; "none" of what is not installed.
-
-    Args:
-        trainer: What computes DP-SGD.
-    """
-    # Our own from the code: inside a Flower app bundle the package is not installed.
-    own = {"fedprivacy": __version__, "python": platform.python_version()}
-    others = ["opacus"] if trainer == "opacus" else []
-    return own | {name: _installed(name) for name in _LIBRARIES + others}
-
-
-def _installed(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"
-
-
-def peak_memory_mb() -> float:
-    """The largest memory that this process held so far, in MB (Linux reports kilobytes, macOS bytes)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1e6 if platform.system() == "Darwin" else 1e3), 1)

@@ -8,10 +8,11 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.fields import check
 from fedprivacy.plan import Plan
-from fedprivacy.record import scenario_digest, versions
+from fedprivacy.record import scenario_digest
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.stored import Resumable
+from fedprivacy.surroundings import versions
 
 
 def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:

@@ -19,11 +19,12 @@ from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.audit_options import check_options, check_unit
 from scenarios.audited import Audited, Heard, listen
 from scenarios.pool import spread

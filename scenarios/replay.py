@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.data.population import population
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.arena import Arena
 from scenarios.attacked import Attacked, is_trained, judged, play, stored_run, train
 from scenarios.cells import Job
