@@ -14,7 +14,15 @@ import numpy as np
 from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.at_work import begun
-from fedprivacy.attacks.auditing import ERROR, claimed_curve, estimate, guessed, together, verdict
+from fedprivacy.attacks.auditing import (
+    ERROR,
+    WITHOUT_CLAIM,
+    claimed_curve,
+    estimate,
+    guessed,
+    together,
+    verdict,
+)
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
 from fedprivacy.plan import Plan
@@ -28,8 +36,6 @@ from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.audit_options import check_options, check_unit
 from scenarios.audited import Audited, Heard, listen
 from scenarios.pool import spread
-
-WITHOUT_CLAIM = 1e-5  # the delta of a bound where nothing is claimed
 
 OnRun = Callable[[str, int, int], None]
 

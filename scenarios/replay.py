@@ -22,6 +22,9 @@ from scenarios.pool import spread
 from scenarios.spending import open_account
 from scenarios.undertaking import Undertaking, Work, undertaking
 
+OPERATOR_ONLY = (
+    "attacks[].model_accuracy.train", "attacks[].seconds", "exposures", "performance.seconds", "error", *SEEDS
+)  # fmt: skip
 OnAttack = Callable[[str, int, int], None]
 
 
@@ -122,7 +125,7 @@ def _work(
                 [run.plan for run in asked if run.scenario.seed == scenario.seed],
                 dict(sorted(played.items())),
             ),
-            "operator_only": ["attacks[].seconds", "exposures", "performance.seconds", "error", *SEEDS],
+            "operator_only": list(OPERATOR_ONLY),
             "performance": {
                 "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),
