@@ -29,9 +29,9 @@ from flwr.clientapp.typing import ClientAppCallable
 from benchmarks.faulty import TRIGGER
 from clients.app import faults_of, make_app
 from clients.fleet import Fleet
+from fedprivacy.at_work import begun
 from fedprivacy.data.population import population
 from fedprivacy.record import RunRecord
-from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.launch import Engine
@@ -147,10 +147,10 @@ def _lying(scenario: Scenario, out: Path, lie: Callable[[Message], None]) -> obj
 
     fleet = Fleet.of(scenario, population(scenario.data), allow_code=True)
     grid = EmbeddedGrid(make_app(fleet, [mod]), [{}])
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    record = RunRecord(scenario, fleet.plan, directory, noise_key=fleet.streams.run)
-    view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
-    serve(grid, record, fleet.people, fleet.model, view=view)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        record = RunRecord(scenario, fleet.plan, directory, noise_key=fleet.streams.run)
+        view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+        serve(grid, record, fleet.people, fleet.model, view=view)
     return record
 
 
