@@ -37,7 +37,7 @@ from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
-from server.aggregation import RoundTotal
+from server.aggregation import RoundTotal, nobody_took_part
 from server.home import Home, going_home
 from server.hosts import find_hosts
 from server.optimizers import server_optimizer
@@ -110,7 +110,7 @@ def serve(
         begun: Called once the record is there, before any node is spoken to.
 
     Raises:
-        RunError: if a host has no node, or all clients of a round fail.
+        RunError: if a host has no node, all clients of a round fail, or all refuse in every round.
     """
     record.begin()
     try:
@@ -161,6 +161,8 @@ def _play(
             seconds=seconds,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
+    if (why := nobody_took_part(record.rounds)) is not None:
+        raise RunError(why)
 
 
 def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:

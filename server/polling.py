@@ -71,33 +71,42 @@ class PollingGrid(MessageGrid):
         held: list[Message] = []  # until their node is free
         waiting: dict[str, tuple[int, str]] = {}  # message id -> node, group
         while True:
-            held += itertools.islice(messages, AT_ONCE - len(waiting) - len(held))
-            busy = {node for node, _ in waiting.values()}
-            fresh: list[Message] = []
-            later: list[Message] = []
-            for message in held:
-                free = message.metadata.dst_node_id not in busy
-                (fresh if free else later).append(message)
-                busy.add(message.metadata.dst_node_id)
-            held = later
-            if fresh:
-                about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
-                sent = list(self._grid.push_messages(fresh))
-                fresh.clear()
-                waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
-            if not waiting:
+            late = time.monotonic() >= deadline
+            if not late:
+                held += itertools.islice(messages, AT_ONCE - len(waiting) - len(held))
+                held = self._push_free(held, waiting)
+            if not waiting and not late:
                 if not held:
                     return
                 continue  # what was sent did not go; its node is free
-            if time.monotonic() >= deadline:
-                logger.warning("Time is up: %d replies did not come.", len(waiting) + len(held))
-                return
-            came = list(self._grid.pull_messages(list(waiting)))
+            came = list(self._grid.pull_messages(list(waiting))) if waiting else []
             for reply in came:
                 asked = waiting.pop(reply.metadata.reply_to_message_id, None)
                 if asked is None:
                     continue  # nobody asked for it
                 reply.metadata.group_id = asked[1]  # what was asked, whatever the reply says
                 yield reply
+            if late:  # what was there has been handed on
+                left = len(waiting) + len(held)
+                if left or next(messages, None) is not None:
+                    logger.warning(
+                        "Time is up: %d replies did not come, and messages that remain are not sent.", left
+                    )
+                return
             if not came:
                 time.sleep(POLL)
+
+    def _push_free(self, held: list[Message], waiting: dict[str, tuple[int, str]]) -> list[Message]:
+        """Sends one message to each node that has none under way, and returns the others."""
+        busy = {node for node, _ in waiting.values()}
+        fresh: list[Message] = []
+        later: list[Message] = []
+        for message in held:
+            free = message.metadata.dst_node_id not in busy
+            (fresh if free else later).append(message)
+            busy.add(message.metadata.dst_node_id)
+        if fresh:
+            about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
+            sent = list(self._grid.push_messages(fresh))
+            waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
+        return later
