@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import re
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_all_records_are_drawn_with_those_exposed_for_certain_in_colour() -> Non
         bars = re.findall(r"<path [^>]*?style=\"fill: var\(--(local|none)\)", drawn)
         assert (bars.count("local"), bars.count("none")) == (2 + 1, 4 - 1 + 1)  # and one each in the legend
         assert {"Exposed for certain", "Other records", "Records", "1", "100"} <= set(texts(drawn))
-        assert records.caption in drawn
+        assert records.caption in html.unescape(drawn)
     assert "How many of 1,000 records" in records.caption
     assert "4 are exposed for certain" in records.caption
     assert "The middle record's advantage is -0.250 to 0.250." in records.caption
