@@ -78,9 +78,10 @@ def _draw(spread: Spread, name: str, title: str, said: str, *, narrow: bool) -> 
         _counts(axes, spread)
         edges, total = np.array(spread.edges), np.array(spread.total)
         middles, widths = (edges[1:] + edges[:-1]) / 2, FILLED * np.diff(edges)
-        for counts, color in ((total, keys.OTHERS), (np.array(spread.certain), keys.MEMBERS)):
-            shown = counts > 0
-            axes.bar(middles[shown], counts[shown], widths[shown], color=color, linewidth=0)
+        certain, others = np.array(spread.certain), np.array(spread.others)
+        for height, own, color in ((total, others, keys.OTHERS), (certain, certain, keys.MEMBERS)):
+            shown = own > 0
+            axes.bar(middles[shown], height[shown], widths[shown], color=color, linewidth=0)
         first, last = np.flatnonzero(total)[[0, -1]]
         axes.set_xlim(min(-0.1, edges[first]), max(1.0, edges[last + 1]))
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
