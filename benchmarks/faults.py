@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -231,7 +232,9 @@ def played(fault: Fault, engine: str, trust: str) -> Seen:
         code = _in_a_process(
             lambda: play(scenario, out), 20.0 if fault.holds and engine == LYING else PATIENCE
         )
-        if engine == WIRED and (fault.holds or fault.kills_node):
+        if engine == WIRED and (
+            fault.holds or fault.kills_node or code is None
+        ):  # a node may be held for good
             _wire.down()
         if not out.exists():
             raise RuntimeError(f"{fault.name} on {engine}: the engine was not up in time")
@@ -307,6 +310,7 @@ def main(
     fault: Annotated[list[str] | None, typer.Option(help="A fault, by its name; all without.")] = None,
 ) -> None:
     """Plays every fault on each engine."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # else a federation would stay up
     try:
         for one in FAULTS:
             if fault and one.name not in fault:

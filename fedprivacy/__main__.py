@@ -16,6 +16,8 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, whose modules the command does not know either
     command.load()()
 
 

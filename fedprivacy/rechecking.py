@@ -149,6 +149,8 @@ def _check_audit(document: Mapping[str, Any], where: str) -> None:
         ledger, proved = document["ledgers"][one["ledger"]], None
         claims = {claim.observer: claim for claim in guarantees(ledger)}
         guarantee = claims[one["observer"]].to_json()
+        if (one["one_run"] is None) != (document["audited"]["method"] == "canary-clients"):
+            raise InputError(f"{where}: observers[{number}].one_run does not fit the method: audit again.")
         if one["one_run"] is not None:
             proved = OneRun.of_json(
                 one["one_run"],

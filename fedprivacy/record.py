@@ -159,7 +159,8 @@ class RunRecord:
 
     def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
         """Writes the final document: finished, interrupted or failed, with the guarantees so far."""
-        self.ledger.broken_off = status == "failed"
+        # Of a run whose rounds were all played, how it ended depends on no data.
+        self.ledger.broken_off = status == "failed" and len(self.rounds) < self.plan.rounds
         # A resumed run may end before it has caught up with what had been charged; one that finishes has
         # played every round again or for the first time, and the same round releases the same.
         short = status != "finished" and not self.ledger.covers(self._charged)

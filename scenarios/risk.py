@@ -65,7 +65,7 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         "kept": len(stored["most_exposed"]),
         "asked": most,
         "notes": [note for note in (one.summary, one.carrying, one.basis) if note],
-        "operator_only": [name for name in OF_THE_DATA if name in stored],
+        "operator_only": ["notes", *(name for name in OF_THE_DATA if name in stored)],
     }
 
 

@@ -97,7 +97,8 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
         gathered = gather(asked, replies, plan, ask)
         if not gathered.answered:
             why = gathered.first_failure
-            said = f"all {gathered.refused} refused. {SPENT}" if why is None else f"First: {why}"
+            refused = f"{gathered.refused} of {plan.population} clients refused. "
+            said = f"{refused}{SPENT}" if why is None else f"{refused * bool(gathered.refused)}First: {why}"
             raise RunError(f"query {ask.question.name}: nobody answered. {said}")
         stream = streams.noise(f"release/{ask.question.name}")
         # How many answered is nobody's business where exact totals are: a fixed denominator, as in training.

@@ -154,9 +154,12 @@ def test_a_folder_without_a_run_is_an_input_error(tmp_path: Path) -> None:
 def test_several_commands_may_begin_in_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
     """Each tries whether it can be made, and takes it away again."""
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(check_out, [tmp_path / "runs" / "deep"] * 400))
-        made = list(pool.map(lambda n: RunDirectory.create(tmp_path / str(n), "x", "").path, [0, 0, 1, 1]))
-    assert all(path.is_dir() for path in made)
+        for number in range(100):
+            out = tmp_path / str(number) / "deep"
+            tried = [pool.submit(check_out, out) for _ in range(8)]
+            made = [pool.submit(RunDirectory.create, out, "x", "") for _ in range(2)]
+            assert [one.result() for one in tried] == [None] * 8
+            assert all(one.result().path.is_dir() for one in made)
 
 
 def test_trying_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:

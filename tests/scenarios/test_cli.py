@@ -61,6 +61,13 @@ def test_python_m_is_the_command() -> None:
         assert module.returncode == (0 if "--help" in words else 2)
 
 
+def test_python_m_takes_no_module_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "scenarios.py").write_text("raise SystemExit('code that nobody allowed')")
+    words = [sys.executable, "-m", "fedprivacy", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_python_m_where_the_command_is_not_installed_says_so(tmp_path: Path) -> None:
     """As in the bundle that Flower brings to a node."""
     source, copied = Path(fedprivacy_package.__file__).parent, tmp_path / "fedprivacy"

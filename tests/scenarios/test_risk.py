@@ -88,7 +88,7 @@ def test_it_names_the_most_exposed_records_with_what_they_rest_on(played) -> Non
     )
     assert told["most_exposed"] == played["exposures"][0]["most_exposed"][:3]
     assert {"most_exposed", "classes", "exposed"} <= set(told["operator_only"])
-    assert {"auc", "carried", "spread"} <= set(told["operator_only"])
+    assert {"auc", "carried", "spread", "notes"} <= set(told["operator_only"])
     assert sum(told["spread"]["certain"]) == told["exposed"]
     assert sum(told["spread"]["certain"] + told["spread"]["others"]) == told["records"]
     assert told["auc"]["low"] < told["auc"]["value"] < told["auc"]["high"]

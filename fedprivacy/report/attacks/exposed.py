@@ -17,6 +17,7 @@ from fedprivacy.report.parts import Part
 
 FIELD = "exposures"  # of a replay document, for the operator alone
 SHOWN = 20  # records on the page
+CLASSES = 1000  # of more a picture would be a blot, and take seconds
 DRAWN = 6  # attacks whose records and classes are drawn; of more the tables say the same
 
 
@@ -47,7 +48,7 @@ def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
         if one.carrying:
             found.append(Text(one.carrying))
         found.append(_records(one))
-        if drawn and len(exposed_classes.told(one)) > 1:
+        if drawn and 1 < len(exposed_classes.told(one)) <= CLASSES:
             found.append(exposed_classes.picture(one, name, _classes(one)))
         elif one.classes:
             found.append(Details(f"Each class, by the attack {one.attack}", [_classes(one)]))

@@ -75,9 +75,13 @@ class FarSide:
             Its address, and the run's id, task and token.
         """
         self._line.send_bytes(asked)
-        yield self._line.recv()
-        self._line.send_bytes(b"end")
-        assert self._line.recv() == "ended"
+        address = self._line.recv()
+        try:
+            yield address
+        finally:
+            self._line.send_bytes(b"end")
+            ended = self._line.recv()
+        assert ended == "ended"
 
     def close(self) -> None:
         """Ends the process."""
