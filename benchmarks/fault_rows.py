@@ -83,7 +83,7 @@ def _counted(seen: Seen) -> str:
     rounds = len(seen.document["rounds"])
     if not rounds:
         return "no round was finished"
-    told = ", ".join(f"`{kind}` {count / rounds:g}" for kind, count in total.items())
+    told = ", ".join(f"`{kind}` {round(count / rounds, 1):g}" for kind, count in total.items())
     return f"{told} a round" if told else "nothing"
 
 

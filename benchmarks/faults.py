@@ -85,8 +85,6 @@ class Fault:
             SuperNode is held for good.
         kills_node: Whether a SuperNode is killed between two rounds.
         rounds: How many are played.
-        wired: Whether it is played on a federation too, where a run takes half a minute and more; by name
-            (`--fault`) and `--engine` it can be.
     """
 
     name: str
@@ -96,7 +94,6 @@ class Fault:
     holds: bool = False
     kills_node: bool = False
     rounds: int = 2
-    wired: bool = True
 
     def rounds_on(self, engine: str) -> int:
         """How many rounds are played there: on a federation each message starts a process."""
@@ -105,8 +102,8 @@ class Fault:
     def played_on(self, engine: str) -> bool:
         """Whether it is a fault of that engine."""
         if self.kills_node:
-            return engine == WIRED and self.wired
-        return engine == LYING or (self.lie is None and (engine != WIRED or self.wired))
+            return engine == WIRED
+        return engine == LYING or self.lie is None
 
 
 def _changed(reply: Message, **changed: Callable[[Any], Any]) -> None:
@@ -125,24 +122,18 @@ FAULTS = (
     Fault("a client's numbers have a wrong shape", "wrong-shape"),
     Fault("a client's update is NaN", "nan"),
     Fault("a client's update is infinite", "infinite"),
-    Fault("a client's update is too large", "huge", wired=False),
+    Fault("a client's update is too large", "huge"),
     Fault("a client is slow, but in time", "slow", (WAIT,)),
-    Fault("a client hangs; `client_timeout` is set", "hang", (WAIT,), wired=False),
+    Fault("a client hangs; `client_timeout` is set", "hang", (WAIT,)),
     Fault("a client hangs; only `timeout` is set", "hang", ("federation.timeout=2.0",), holds=True),
     Fault("a client kills its process once", "kill-once"),
     Fault("a client kills its process each time", "kill"),
-    Fault("a client kills its process; `client_timeout` is set", "kill", (WAIT,), wired=False),
+    Fault("a client kills its process; `client_timeout` is set", "kill", (WAIT,)),
     *(
-        Fault(
-            f"clients drop out at {rate:.0%}",
-            None,
-            (f"federation.dropout={rate}",),
-            rounds=10,
-            wired=rate == 0.0,
-        )
+        Fault(f"clients drop out at {rate:.0%}", None, (f"federation.dropout={rate}",), rounds=10)
         for rate in (0.0, 0.1, 0.3, 0.5)
     ),
-    Fault("a SuperNode is killed", None, ("federation.timeout=30.0",), kills_node=True, wired=False),
+    Fault("a SuperNode is killed", None, ("federation.timeout=30.0",), kills_node=True),
     Fault("a node fails", lie=_fails),
     Fault("a node's sum is NaN", lie=partial(_changed, updates=lambda sums: sums * np.nan)),
     Fault("a node's sum has a wrong shape", lie=partial(_changed, updates=lambda sums: sums[:-1])),
@@ -184,21 +175,18 @@ def _lying(scenario: Scenario, out: Path, lie: Callable[[Message], None]) -> obj
     return record
 
 
-def rows(
-    faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None, *, asked: bool = False
-) -> list[Row]:
+def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None) -> list[Row]:
     """Plays faults on engines, those of nodes on one.
 
     Args:
         faults: Which.
         engines: Names from `ENGINES`; None: all.
-        asked: Whether they are asked for by name: then also what is usually not played on a federation.
     """
     found = []
     _import_all()
     for fault in faults:
         for engine in engines or [name for name in ENGINES if "ray" not in name or find_spec("ray")]:
-            if not fault.played_on(engine) and not (asked and engine == WIRED and fault.lie is None):
+            if not fault.played_on(engine):
                 continue
             row = Row(fault.name, engine)
             for trust in TRUSTS:
@@ -315,7 +303,7 @@ def main(
         for one in FAULTS:
             if fault and one.name not in fault:
                 continue
-            found = rows([one], engine, asked=bool(fault and engine))
+            found = rows([one], engine)
             print("\n".join(table(found).splitlines()[2:]), flush=True)
             if write is not None and found:
                 _write_rows(write, found)
