@@ -76,8 +76,8 @@ def _decides(seat: str, own: list[Reached]) -> str:
     if best is not None:
         said = (
             f"with a guaranteed epsilon of {words.number(USEFUL_EPSILON)} or less the most accurate is "
-            f"{strongest.label(best.played)} (accuracy {_accuracy(best.played)}; the strongest attack "
-            f"reaches AUC {_area(best)}, and at most {_most(best)} is possible)"
+            f"{strongest.label(best.played)} (accuracy {_accuracy(best.played)}; {_reaches(best)}, and AUC "
+            f"{_most(best)} at most is possible)"
         )
     quiet = max(hidden, key=_worth, default=None)
     if quiet is None:
@@ -96,6 +96,10 @@ def _useful(one: Reached) -> bool:
     """Whether what is guaranteed against a seat would be called protection."""
     held = one.played.against(one.seat)
     return held is not None and held.epsilon is not None and held.epsilon <= USEFUL_EPSILON
+
+
+def _reaches(one: Reached) -> str:
+    return "no attack was played" if one.best is None else f"the strongest attack reaches AUC {_area(one)}"
 
 
 def _most(one: Reached) -> str:
@@ -222,7 +226,7 @@ def _said(one: Reached) -> str:
 
 def _area(one: Reached) -> str:
     if one.best is None:
-        return "unknown, as no attack was played"
+        return "—"
     return f"{figures.share(one.best.auc.value)} ({figures.ends(one.best.auc)})"
 
 
