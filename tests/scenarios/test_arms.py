@@ -15,6 +15,7 @@ from fedprivacy.rechecking import checked_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads
 from scenarios import trained
+from scenarios.asked import attacked
 from scenarios.replay import replay
 
 TEXT = """name = "armed"
@@ -166,3 +167,15 @@ def test_a_changed_arm_is_refused(played, tmp_path, change, said: str) -> None:
 
 def test_an_unchanged_one_is_not(played) -> None:
     assert checked_document(Path(played["path"]))["arms"] == json.loads(json.dumps(played["arms"]))
+
+
+def test_a_stored_game_in_arms_is_attacked_again_by_some_of_its_attacks_with_the_same_scores(
+    played, tmp_path
+) -> None:
+    asked, stored = attacked(played["path"], None, ["inside", "look"], None)
+    assert stored is not None
+    again = replay(asked, tmp_path, workers=1, stored=stored)
+    kept = [one for one in played["attacks"] if one["name"] != "outside"]
+    assert [{**one, "seconds": 0} for one in again["attacks"]] == [{**one, "seconds": 0} for one in kept]
+    assert again["arms"] == played["arms"]
+    assert checked_document(Path(again["path"]))["arms"]

@@ -24,7 +24,7 @@ class ReplayDocument(Document):
         """Runs that were given their noise, not an epsilon, have the largest that is guaranteed."""
         given = [one for one in self.attacks if one.lacks_epsilon]
         held = [g.epsilon for one in given if (g := one.guarantee) is not None and g.holds and g.epsilon]
-        if not held:
+        if not held or self.arms:  # each arm says its own
             return self
         found = {"epsilon": max(held)}
         attacks = (one.model_copy(update=found) if one.lacks_epsilon else one for one in self.attacks)

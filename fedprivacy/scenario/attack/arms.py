@@ -102,7 +102,7 @@ def played(
     asked, left, refused = game.model_copy(update=bare), dict(attacks), dict[str, Finding]()
     while True:  # what one attack would have been answered is there for the others
         found = list(between(trained, asked, left))
-        names = {str(one.path[1]): one for one in found if one.path[0] == "attacks"}
+        names = {str(one.path[1]): one for one in found if one.path[:1] == ("attacks",)}
         if not names:
             return found or Played(trained, asked, left, refused)
         refused |= names
@@ -147,7 +147,7 @@ def inspect_arms(
 
 def _here(finding: Finding, name: str, arm: Arm) -> Finding:
     """A finding about an arm, told at the key of the arm that it is about, or at the arm."""
-    if finding.path[:2] in arm.laid or (finding.path[0] == "game" and finding.path[1] in arm.game):
+    if finding.path[:2] in arm.laid or (finding.path[:1] == ("game",) and finding.path[-1] in arm.game):
         return replace(finding, path=("arms", name, *finding.path))
     shown = f" = {finding.shown}" if finding.shown else ""
     what = f"cannot be played: {dotted(finding.path)}{shown}: {finding.what}"
