@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.accounting.ledger import CLIPPED_ALONE
+from fedprivacy.accounting.ledger import CLIPPED_ALONE, OBSERVERS
 from fedprivacy.accounting.statement import check_guarantees, check_record, guarantees
 from fedprivacy.analytics.shuffled import amplified
-from fedprivacy.attacks.auditing import OneRun, claimed_curve, verdict
+from fedprivacy.attacks.auditing import WITHOUT_CLAIM, OneRun, claimed_curve, verdict
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.comparison import weakest
 from fedprivacy.errors import InputError
@@ -182,12 +182,19 @@ def _check_arms(document: Mapping[str, Any], where: str) -> None:
 def _check_audit(document: Mapping[str, Any], where: str) -> None:
     """That each claim, what is proved of it and the verdict follow from its ledger and the guesses."""
     refuted = False
+    if sorted(one["observer"] for one in document["observers"]) != sorted(OBSERVERS):
+        raise InputError(f"{where}: names other observers than {', '.join(OBSERVERS)}: audit again.")
     for number, one in enumerate(document["observers"]):
         ledger, proved = document["ledgers"][one["ledger"]], None
         claims = {claim.observer: claim for claim in guarantees(ledger)}
         guarantee = claims[one["observer"]].to_json()
         if one["one_run"] is not None:
-            proved = OneRun.of_json(one["one_run"], claimed_curve(ledger, one["observer"])).to_json()
+            proved = OneRun.of_json(
+                one["one_run"],
+                ledger["delta"] or WITHOUT_CLAIM,
+                len(OBSERVERS),
+                claimed_curve(ledger, one["observer"]),
+            ).to_json()
         judged = verdict(guarantee, proved, one["canary_clients"])
         again = {"guarantee": guarantee, "one_run": proved, "verdict": judged}
         for part, found in again.items():

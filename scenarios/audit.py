@@ -13,21 +13,29 @@ import numpy as np
 
 from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.accounting.statement import guarantees
-from fedprivacy.attacks.auditing import ERROR, claimed_curve, estimate, guessed, together, verdict
+from fedprivacy.at_work import begun
+from fedprivacy.attacks.auditing import (
+    ERROR,
+    WITHOUT_CLAIM,
+    claimed_curve,
+    estimate,
+    guessed,
+    together,
+    verdict,
+)
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.runs import SCHEMA
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.audit_options import check_options, check_unit
 from scenarios.audited import Audited, Heard, listen
 from scenarios.pool import spread
-
-WITHOUT_CLAIM = 1e-5  # the delta of a bound where nothing is claimed
 
 OnRun = Callable[[str, int, int], None]
 
@@ -116,10 +124,10 @@ def audit(
             "peak_memory_mb": peak_memory_mb(),
         },
     }
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    document["path"] = str(directory.path)
-    directory.write_document(document)
-    write_report(document, directory.path)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        document["path"] = str(directory.path)
+        directory.write_document(document)
+        write_report(document, directory.path)
     return document
 
 

@@ -27,8 +27,6 @@ from fedprivacy.record import (
     TESTED_NOTE,
     TUNING_UNSTATED,
     broken_off,
-    peak_memory_mb,
-    versions,
 )
 from fedprivacy.report import write as write_report
 from fedprivacy.run_streams import run_streams
@@ -36,6 +34,7 @@ from fedprivacy.runs import SCHEMA, RunDirectory, read_document
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import Corner, corners
 from fedprivacy.scenario.variations import Variation, variations
+from fedprivacy.surroundings import peak_memory_mb, versions
 from fedprivacy.training.trainers import trainer_of
 from scenarios.cells import Job
 from scenarios.ending import Ending

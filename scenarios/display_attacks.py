@@ -67,12 +67,12 @@ def _show_arms(console: Console, plain: Console, result: ReplayDocument) -> None
     """Each arm at each epsilon: how good its model is, and the strongest attack at each seat."""
     table = Table(title=escape(result.name), title_justify="left")
     found = strongest.reached(result)
-    for name in ("arm", "train", "test [95 %]", *(f"AUC: {seat}" for seat in found)):
+    for name in ("arm", "test [95 %]", *(f"AUC: {seat}" for seat in found)):
         table.add_column(name, overflow="fold", justify="left" if name == "arm" else "right")
     for place, one in enumerate(result.arms):
         test, ends = one.accuracy.test.mean, one.accuracy.test.interval
         within = "" if ends is None else f"\n[{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
-        row = [strongest.label(one), accuracy(one.accuracy.train.mean), f"{accuracy(test)}{within}"]
+        row = [strongest.label(one), f"{accuracy(test)}{within}"]
         for own in found.values():
             best, bound = own[place].best, own[place].bound.auc
             area = "-" if best is None else f"{best.auc.value:.3f} [{best.auc.low:.3f}, {best.auc.high:.3f}]"

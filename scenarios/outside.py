@@ -153,7 +153,8 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
 
     members, labels = battery.references.members, battery.y.cpu().numpy()
     fpr = FPR if (~members).sum(axis=1).min() >= math.ceil(1 / FPR) - 1 else 10 * FPR
-    found = exposure(in_turn(score, battery.asked[0], members), members, labels, fpr)
+    signals = battery.asked[0]
+    found = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
     told = found.to_json(MOST)
     for one in told["most_exposed"]:
         one["record"] = int(pool[one["record"]])  # nothing of its content is told

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.data.population import population
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.arena import Arena
 from scenarios.attacked import Attacked, is_trained, judged, play, stored_run, train
 from scenarios.cells import Job
@@ -22,6 +23,10 @@ from scenarios.spending import open_account
 from scenarios.trained import Trained, accuracy, measure
 from scenarios.undertaking import Undertaking, Work, undertaking
 
+OPERATOR_ONLY = (
+    "attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train", "attacks[].seconds",
+    "exposures", "performance.seconds", "error", *SEEDS,
+)  # fmt: skip
 OnAttack = Callable[[str, int, int], None]
 
 
@@ -126,7 +131,7 @@ def _work(
                 dict(sorted(played.items())),
                 trained,
             ),
-            "operator_only": ["attacks[].seconds", "exposures", "performance.seconds", "error", *SEEDS],
+            "operator_only": list(OPERATOR_ONLY),
             "performance": {
                 "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),

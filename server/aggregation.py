@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -98,6 +99,31 @@ def aggregate(
         else:
             total.fail("no_answer", len(chunk.clients), "the node did not answer")
     return total
+
+
+SPENT = (
+    "A client refuses once it has answered what is asked, in this run or an earlier one: a plan is played "
+    "once. A server is told how many refuse and no more; who and why is in the log and the account (home) of "
+    "each node. Owners who agree to another run choose a new home, which costs the same epsilon again "
+    "(docs/nodes.md)."
+)
+
+
+def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why a run ends in which all that were asked refused, or None where somebody answered.
+
+    Args:
+        events: Its rounds (`fedprivacy.record.round_event`).
+    """
+    refused = sum(event["refusals"] for event in events)
+    away = [event["refusals"] + event["failures"] + event["faults"].get("dropped", 0) for event in events]
+    if not refused or any(event["cohort"] > gone for event, gone in zip(events, away, strict=True)):
+        return None
+    rounds = "its round" if len(events) == 1 else f"all {len(events)} rounds"
+    return (
+        f"nobody's data are in the model: in {rounds} every client that was asked refused ({refused} "
+        f"refusals). {SPENT}"
+    )
 
 
 def message_number(message: Message) -> int:

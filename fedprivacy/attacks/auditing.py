@@ -22,6 +22,7 @@ from fedprivacy.attacks.empirical import Guesses, guess, lower_bound
 from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.attacks.tradeoff import TradeOff, from_event
 
+WITHOUT_CLAIM = 1e-5  # the delta of a bound where nothing is claimed
 ERROR = 0.05  # the probability of a false alarm, of all bounds and tests of an audit together
 # Of the canaries, guessed in and as many guessed out: fixed before any run, and corrected for their number.
 SHARES = (0.05, 0.15, 0.45)
@@ -68,10 +69,16 @@ class OneRun:
         }
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any], curve: TradeOff | None) -> OneRun:
-        """What was stored, to be computed again."""
-        guesses = (Guesses(data["canaries"], one["made"], one["right"]) for one in data["guesses"])
-        return cls(tuple(guesses), data["delta"], data["checks"], curve)
+    def of_json(cls, data: Mapping[str, Any], delta: float, observers: int, curve: TradeOff | None) -> OneRun:
+        """What was stored, to be computed again.
+
+        Raises:
+            ValueError: there are more or fewer guesses than an audit makes.
+        """
+        if len(data["guesses"]) != len(SHARES):
+            raise ValueError(f"guesses: an audit makes {len(SHARES)} sets of them")
+        guesses = tuple(Guesses(data["canaries"], one["made"], one["right"]) for one in data["guesses"])
+        return together([guesses], delta, observers, curve)
 
 
 def claimed_curve(ledger: Mapping[str, Any], observer: str) -> TradeOff | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,14 @@ def test_no_number_in_a_document_is_outside_json(directory: RunDirectory) -> Non
 def test_a_folder_without_a_run_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a run directory"):
         RunDirectory.open(tmp_path)
+
+
+def test_several_commands_may_begin_in_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
+    """Each tries whether it can be made, and takes it away again."""
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(check_out, [tmp_path / "runs" / "deep"] * 400))
+        made = list(pool.map(lambda n: RunDirectory.create(tmp_path / str(n), "x", "").path, [0, 0, 1, 1]))
+    assert all(path.is_dir() for path in made)
 
 
 def test_trying_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:

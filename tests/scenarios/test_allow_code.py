@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
+from warm import ENVIRONMENT, warm
 
 from clients.app import app as client_app
 from fedprivacy.errors import InputError
@@ -50,15 +51,21 @@ def asked(folder: Path, make_scenario):
     return make_scenario(text=(folder / "mine.toml").read_text())
 
 
-def fedprivacy(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [
+def fedprivacy(*args: str, cold: bool = False) -> subprocess.CompletedProcess[str]:
+    cold_start = [
         sys.executable,
         "-c",
         "import sys; sys.path.remove(''); from scenarios.cli import main; main()",
     ]
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
-    done = subprocess.run([*command, *args], capture_output=True, text=True, env=environment, check=False)
+    environment = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
+    done = subprocess.run(
+        [*(cold_start if cold else warm()), *args],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     assert "Traceback" not in done.stderr
     return done
 
@@ -99,7 +106,7 @@ def test_with_the_flag_a_run_and_its_resumption_take_the_code_of_the_current_fol
     refused = fedprivacy("run", "--resume", str(path))
     assert (refused.returncode, REFUSED in refused.stderr) == (2, True)
     assert not was_run(folder)
-    again = json.loads(fedprivacy("run", "--resume", str(path), "--allow-code", "--json").stdout)
+    again = json.loads(fedprivacy("run", "--resume", str(path), "--allow-code", "--json", cold=True).stdout)
     assert [e["accuracy"] for e in again["rounds"]] == [e["accuracy"] for e in first["rounds"]]
 
 

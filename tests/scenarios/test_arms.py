@@ -122,6 +122,10 @@ def test_the_accuracy_of_a_released_model_is_that_of_its_arm(played) -> None:
             assert one["model_accuracy"]["before"] == pytest.approx(arm["accuracy"]["test"]["mean"])
 
 
+def test_accuracy_in_training_is_marked_as_the_operators(played) -> None:
+    assert {"arms[].accuracy.train", "arms[].accuracies.train"} <= set(played["operator_only"])
+
+
 def test_what_was_measured_is_not_measured_again(played, monkeypatch) -> None:
     """Broken off after the arms were measured, and gone on with."""
     path = Path(played["path"])

@@ -189,6 +189,9 @@ def test_an_estimate_alone_refutes_nothing_and_says_so() -> None:
     [
         (lambda one: one["guarantee"].update(epsilon=9.0), "guarantee"),
         (lambda one: one["one_run"].update(ceiling=9.0), "one_run"),
+        (lambda one: one["one_run"].update(checks=10**6), "one_run"),
+        (lambda one: one["one_run"].update(delta=0.5), "one_run"),
+        (lambda one: one["one_run"]["guesses"].pop(), "guesses"),
         (lambda one: one["verdict"].update(holds=True, words="consistent."), "verdict"),
     ],
 )

@@ -44,7 +44,8 @@ def warm() -> list[str]:
     folder = Path(tempfile.mkdtemp(prefix="fedprivacy-"))  # short: the path of a socket has at most 107 bytes
     address = str(folder / "socket")
     code = (
-        f"import sys; sys.path.insert(0, {str(HERE)!r}); import server_of_forks; del sys.path[0]\n"
+        # Nor is the current folder where modules are found, as it is not for the installed command.
+        f"import sys; sys.path[0] = {str(HERE)!r}; import server_of_forks; del sys.path[0]\n"
         f"server_of_forks.serve({address!r})\n{RUN_AND_END}"
     )
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

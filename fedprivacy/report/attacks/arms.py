@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from fedprivacy.fields import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, frontier, strongest, table
 from fedprivacy.report.attacks.documents import ReplayDocument
@@ -19,9 +25,10 @@ from fedprivacy.report.blocks import (
     Table,
     Value,
 )
-from fedprivacy.report.parts import Figures
+from fedprivacy.report.parts import Figures, Part
 from fedprivacy.report.protection import USEFUL_EPSILON
 
+FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
 AREA = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
 WEAK = (
     "An attack that cannot be told from guessing may be a weak one: proven is only what the guarantee allows."
@@ -31,6 +38,10 @@ UNEQUAL = (
     "Equal epsilon is no equal promise here: unit example protects one record, unit client all records of a "
     "client."
 )
+
+
+class _Arms(Part):
+    arms: Annotated[tuple[Played, ...], Field(max_length=1000)] = ()
 
 
 def finding(document: ReplayDocument) -> Finding:
@@ -130,13 +141,12 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 
 def summary(document: ReplayDocument) -> Table:
-    """A row for each arm at each epsilon: accuracy in training and test, and how often each seat is right."""
+    """A row for each arm at each epsilon: its accuracy, and how often the strongest attacks are right."""
     found = strongest.reached(document)
     rows: list[list[Value]] = []
     for place, one in enumerate(document.arms):
         row: list[Value] = [
             Entry(strongest.label(one), strongest.promise(one)),
-            _figures(one.accuracy.train),
             _figures(one.accuracy.test),
         ]
         for own in found.values():
@@ -147,13 +157,43 @@ def summary(document: ReplayDocument) -> Table:
             )
         rows.append(row)
     seats = (f"{words.capital(figures.seat(seat))} is right" for seat in found)
-    head = ("Arm", "Accuracy in training", "Accuracy in test", *seats)
+    head = ("Arm", "Accuracy in test", *seats)
     caption = (
-        "Accuracy of the models on what they were trained on and on held-out records, and the balanced "
-        "accuracy of the strongest attack at each seat (guessing gives 50 %); below each its 95 % interval, "
-        f"of accuracies by Student's t over runs. {strongest.terms(document)}"
+        "Accuracy of the models on held-out records, and the balanced accuracy of the strongest attack at "
+        "each seat (guessing gives 50 %); below each its 95 % interval, of accuracies by Student's t over "
+        f"runs. Accuracy in training is for the operator. {strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
+
+
+def training(document: Mapping[str, Any], source: str = "report") -> list[Table]:
+    """For the operator: what the models know of what they were trained on, beside held-out records.
+
+    Args:
+        document: The whole document, with its operator-only fields.
+        source: What an error names.
+
+    Raises:
+        InputError: an arm is damaged.
+    """
+    try:
+        found = _Arms.model_validate({FIELD: document.get(FIELD) or ()}).arms
+    except ValidationError as error:
+        raise damaged(error, source, "Restore the file, or attack again.", "replay") from None
+    rows = [
+        (strongest.label(one), _figures(one.accuracy.train), _figures(one.accuracy.test))
+        for one in found
+        if one.accuracy.train.mean is not None
+    ]
+    held = words.terms([g for one in found for g in one.guarantees])
+    caption = (
+        "Accuracy of each arm's models on all that they were trained on, and on held-out records; below each "
+        "its 95 % interval over runs."
+    )
+    if held:
+        caption += f" Epsilon stands at {held}, against the observers above."
+    head = ("Arm", "Accuracy in training", "Accuracy in test")
+    return [Table(caption, head, rows, numeric=frozenset({1, 2}))] if rows else []
 
 
 def skipped(document: ReplayDocument) -> list[str]:
