@@ -104,6 +104,13 @@ class Arena:
             return 1.0
         return self.fleet.training.learning_rate / plan.batches.mean_size(int(sizes[self.game.victim]))
 
+    def accuracies(self, weights: NDArray[np.float32]) -> tuple[float, float]:
+        """How often a model is right: on all records that clients trained on, and on held-out ones."""
+        people, module = self.game.people, self.fleet.module
+        own = people.partition.order
+        train = evaluate(module, weights, people.dataset.x[own], people.dataset.y[own])
+        return train.accuracy, evaluate(module, weights, *people.held_out("test")).accuracy
+
     def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
         return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
 

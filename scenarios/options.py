@@ -31,7 +31,7 @@ class Options:
     """
 
     def __init__(self, scenario: Scenario | Statistics, section: tuple[str, ...]) -> None:
-        self.kind = sections_of(scenario)[section]
+        self.kind, self.section = sections_of(scenario)[section], section
         self.values: dict[str, Any] = scenario.tables()
         for name in section:
             self.values = self.values[name]
@@ -65,7 +65,7 @@ class Options:
             value, about = self.values.get(key), self.about(key)
             field = self.cls.model_fields[key]
             if field.get_default() == {}:
-                rows += commented(f"# [compare.{key}]", about)
+                rows += commented(f"# [{'.'.join(self.section)}.{key}]", about)
             elif value is None:
                 rows += commented(f"# {key} = {_example(field)}", f"Not set. {about}")
             else:

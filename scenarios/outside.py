@@ -24,7 +24,6 @@ from fedprivacy.attacks.released.references import Recipe, train_references
 from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.batches import ShuffledBatches
 from fedprivacy.errors import InputError
-from fedprivacy.models import evaluate
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Method, Released
@@ -61,16 +60,13 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
     first, game, people = next(iter(asked.values())), arena.game, arena.game.people
     pool = np.sort(np.concatenate([people.partition.order, people.partition.public]))
     weights = tensors["weights"].astype(np.float32)
-    module, held_out = arena.fleet.module, people.held_out("test")
     rounds = int(tensors[PLAYED][0]) if PLAYED in tensors else scenario.warm_up
     methods: set[str] = {method for one in asked.values() for method in one.methods}
     battery = _battery(arena, first, pool, methods, rounds)
     found = battery.run(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
-    own = people.partition.order
-    train = evaluate(module, weights, people.dataset.x[own], people.dataset.y[own]).accuracy
-    test = evaluate(module, weights, *held_out).accuracy
+    train, test = arena.accuracies(weights)
     exposures = {
         method: _exposure(battery, method, pool)
         for method in EXPOSING
