@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
@@ -60,8 +61,7 @@ def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
             return functional_call(module, {k: v[0] for k, v in current.items()}, x[numbers[0]])[None]
         return vmap(lambda weights, inputs: functional_call(module, weights, inputs))(current, x[numbers])
 
-    lessons = _lessons(task, how.first + how.steps * index.shape[1])
-    inside, outside = (torch.from_numpy(part).to(device) for part in lessons)
+    lessons = torch.from_numpy(_lessons(task, how.first + how.steps * index.shape[1])).to(device)
     lesson = 0
     for step in range(index.shape[1]):
         if step == 0:
@@ -70,10 +70,9 @@ def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
             first = task.streams.streams("adversarial/network", task.clients.tolist(), round=task.round)
             networks = InferenceNetworks(classes, first, device)
         for _ in range(how.steps + (how.first if step == 0 else 0)):
-            known, others = inside[:, lesson], outside[:, lesson]
             with torch.no_grad():
-                said = outputs(torch.cat([known, others], dim=1))
-            networks.learn((said[:, :BATCH], y[known]), (said[:, BATCH:], y[others]))
+                said = outputs(lessons[:, lesson])
+            networks.learn(said, y[lessons[:, lesson]])
             lesson += 1
         batch = rows[:, step]
         logits, labels = outputs(batch), y[batch]
@@ -90,16 +89,17 @@ def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
     return Stack(torch.cat(moved, dim=1))
 
 
-def _lessons(task: Task, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The members and the references of each step of the networks, shape (clients, count, BATCH) each.
+def _lessons(task: Task, count: int) -> NDArray[np.int64]:
+    """The members and then the references of each step of the networks, shape (clients, count, 2 BATCH).
 
     Each client draws from a stream of its own, whoever else is in the chunk.
     """
     assert task.references is not None
-    inside, outside = [], []
+    found = []
     streams = task.streams.streams("adversarial/lessons", task.clients.tolist(), round=task.round)
     for own, stream in zip(task.records, streams, strict=True):
         drawn = stream.random((count, 2, BATCH))
-        inside.append(own[(drawn[:, 0] * len(own)).astype(np.int64)])
-        outside.append(task.references[(drawn[:, 1] * len(task.references)).astype(np.int64)])
-    return np.stack(inside), np.stack(outside)
+        members = own[(drawn[:, 0] * len(own)).astype(np.int64)]
+        others = task.references[(drawn[:, 1] * len(task.references)).astype(np.int64)]
+        found.append(np.concatenate([members, others], axis=1))
+    return np.stack(found)
