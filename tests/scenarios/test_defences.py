@@ -19,7 +19,10 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import PLAYED, Arena
+from scenarios.display_attacks import show_replay
 from scenarios.launch import Engine
+from scenarios.ready import ready
+from scenarios.replay import replay
 from scenarios.runner import resume, run
 
 OVERFITTING = """name = "stopping"
@@ -172,3 +175,47 @@ def test_held_out_records_are_all_public_ones_without_a_game() -> None:
     assert np.array_equal(people.references, people.partition.public)
     weights = np.zeros(Fleet.of(scenario()).parameters, np.float32)
     assert sum(evaluate(Fleet.of(scenario()).module, weights, *people.held_out("public")).records) == 150
+
+
+TINY = (
+    *("data.records=400", "data.test_records=60", "data.features=30", "data.classes=4", "model.hidden=[8]"),
+    *("game.members=60", "game.nonmembers=60", "game.repeats=1", "game.warm_up=2", "server.rounds=2"),
+    *('attacks.outsider.methods=["loss"]', "attacks.outsider.references=8", "attacks.outsider.epochs=1"),
+    *("attacks.server.rounds=1", "attacks.participant.rounds=1"),
+    *("arms.local-dp.game.warm_up=2", "arms.local-dp.server.rounds=5", "arms.local-dp.privacy.delta=1e-3"),
+    *("arms.central-dp.game.warm_up=2", "arms.central-dp.server.rounds=5"),
+    *("arms.dp-sgd.game.warm_up=2", "arms.dp-sgd.server.rounds=5"),
+)
+HEURISTICS = ["none", "early-stopping", "weight-decay", "clipping-only", "adversarial"]
+PRIVATE = {
+    "local-dp": ("client", "replace-one", {"server": True, "participant": True, "outsider": True}),
+    "central-dp": ("example", "add-remove", {"server": False, "participant": True, "outsider": True}),
+    "dp-sgd": ("example", "add-remove", {"server": True, "participant": True, "outsider": True}),
+}
+
+
+def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path: Path, capsys) -> None:
+    asked = AttackScenario.from_text(ready()["defences"].read_text(), "defences.toml", TINY)
+    document = replay(asked, tmp_path, workers=1)
+    arms = {one["arm"]: one for one in document["arms"]}
+    assert list(arms) == [*HEURISTICS, *PRIVATE]
+    played = {(one["arm"], one["seat"]) for one in document["attacks"]}
+    assert played == {(arm, seat) for arm in arms for seat in ("server", "participant", "outsider")}
+    for name in HEURISTICS:
+        assert arms[name]["epsilon"] is None
+        assert {one["epsilon"] for one in arms[name]["guarantees"]} == {None}
+    for name, (unit, adjacency, holds) in PRIVATE.items():
+        assert arms[name]["epsilon"] == 8.0
+        for promise in arms[name]["guarantees"]:
+            assert (promise["unit"], promise["adjacency"]) == (unit, adjacency)
+            assert (promise["epsilon"] is not None) == holds[promise["observer"]]
+            assert promise["epsilon"] is None or (promise["epsilon"] <= 8.0 and promise["delta"] < 1e-2)
+    assert arms["early-stopping"]["rounds"] <= 2
+    page = (Path(document["path"]) / "report.html").read_text()
+    for printed in ("As printed in the lectures", "80.1 %", "67.6 %", "92.2 %", "51.6 %"):
+        assert printed in page
+    show_replay(document)
+    shown = capsys.readouterr().out
+    rows = [line for line in shown.splitlines() if any(line.lstrip("│ ").startswith(f"{h},") for h in HEURISTICS)]
+    assert rows
+    assert not any("epsilon" in row for row in rows)
