@@ -160,6 +160,13 @@ def _check_arms(document: Mapping[str, Any], where: str) -> None:
                 f"{here} says {said} at epsilon {arm['epsilon']}, and its ledger or its scenario another "
                 "thing. The record was changed: attack again."
             )
+        for seat, stated in arm["bounds"].items():
+            found = bound_of_ledger(ledger, seat).to_json()
+            if wrong := [key for key in stated if not same(stated[key], found.get(key))]:
+                raise InputError(
+                    f"{here} says {wrong[0]} = {_brief(stated[wrong[0]])} is the bound of the {seat}, and "
+                    "its ledger implies another. The record was changed: attack again."
+                )
         told[arm["ledger"]] = (arm["arm"], arm["epsilon"])
     for number, attack in enumerate(document["attacks"]):
         # Of work that broke off an arm may have attacks and not be told yet.

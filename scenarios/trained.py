@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.accounting.statement import guarantees
+from fedprivacy.accounting.statement import SEES, guarantees
+from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.comparison import interval
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacked import Attacked, stored_run
 
+BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 Trained = dict[tuple[int, int], "Accuracy"]  # by the number of the variant, the seed
 BY_ARM = (
     "Each arm plays the same game with the same coins. Each epsilon is that of one run of one arm alone; "
@@ -56,6 +58,12 @@ def accuracy(measured: Any) -> Accuracy:
     return found
 
 
+def bounds_of(ledger: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By seat, the most that any attack can reach there; without the curve, which attacks have."""
+    found = {seat: bound_of_ledger(ledger, seat).to_json() for seat in SEES}
+    return {seat: {key: one[key] for key in BOUNDS} for seat, one in found.items()}
+
+
 def arms_document(
     variants: Sequence[AttackScenario],
     plans: Sequence[Plan],
@@ -94,6 +102,7 @@ def arms_document(
                 "accuracy": {name: interval(values) for name, values in accuracies.items()},
                 "accuracies": accuracies,
                 "guarantees": [one.to_json() for one in guarantees(ledgers[number])],
+                "bounds": bounds_of(ledgers[number]),
                 "skipped": dict(variant.skipped),
             }
         )

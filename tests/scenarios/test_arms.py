@@ -150,6 +150,7 @@ def test_a_measurement_that_is_none_is_refused() -> None:
         (lambda d: d["arms"][1].update(trust="local"), "another thing"),
         (lambda d: d["arms"][1].update(arm="bare"), "another thing"),
         (lambda d: d["arms"][1]["guarantees"][2].update(epsilon=0.1), "its ledger costs"),
+        (lambda d: d["arms"][1]["bounds"]["outsider"].update(auc=0.5), "is the bound of the outsider"),
         (lambda d: d["attacks"][3].update(arm="bare"), "names another arm"),
         (lambda d: d["attacks"][3].update(arm="unheard-of"), "names another arm"),
         (lambda d: d["attacks"][3].update(epsilon=5.0), "names another arm, or another epsilon"),

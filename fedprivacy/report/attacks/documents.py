@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import model_validator
 
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Verdict
+from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Played, Verdict
 from fedprivacy.report.documents import Document
 from fedprivacy.report.parts import Guarantee
 
@@ -16,6 +16,7 @@ class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
     attacks: tuple[Attack, ...] = ()
+    arms: tuple[Played, ...] = ()
     verdict: Verdict | None = None
 
     @model_validator(mode="after")
@@ -76,6 +77,8 @@ class ReplayDocument(Document):
     @property
     def planned(self) -> int | None:
         """How many attacks the scenario asks for, over all its levels; None where it does not say."""
+        if self.scenario.get("arms"):
+            return None  # in each arm those that can be had
         epsilons = self.setting("game", "epsilons")
         asked = len(epsilons) if isinstance(epsilons, list) and epsilons else 1
         beside = sum(self.setting("game", key) is True for key in ("clipped", "unprotected"))

@@ -1,0 +1,219 @@
+"""A game in several arms on a page: which is worth what, in words, in one picture, and in figures."""
+
+from __future__ import annotations
+
+from fedprivacy.report import words
+from fedprivacy.report.attacks import figures, frontier, strongest, table
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Played
+from fedprivacy.report.attacks.strongest import Reached
+from fedprivacy.report.blocks import (
+    Block,
+    Details,
+    Entry,
+    Finding,
+    Group,
+    Items,
+    Picture,
+    Section,
+    Table,
+    Value,
+)
+from fedprivacy.report.parts import Figures
+
+AREA = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
+WEAK = (
+    "An attack that cannot be told from guessing may be a weak one: proven is only what the guarantee allows."
+)
+
+
+def finding(document: ReplayDocument) -> Finding:
+    """Without privacy, and for each seat the most accurate of what keeps it from telling anything."""
+    if not document.arms:
+        return Finding("No arm was trained to its end.", "", "", "")
+    verdict = document.judged
+    agreed = [verdict.words] if verdict and not verdict.refuted else []
+    parts = [strongest.CHOSEN, AREA, "In brackets: 95 % intervals.", figures.covered(document.attacks)]
+    return Finding(
+        text=" ".join(sentences(document)),
+        terms=" ".join(filter(None, [*parts, strongest.terms(document)])),
+        heading="What is proven, and what was only measured",
+        caution=" ".join([WEAK, *agreed]),
+    )
+
+
+def sentences(document: ReplayDocument) -> list[str]:
+    """What decides, in words: a sentence for the bare arms, and one for each seat."""
+    found = strongest.reached(document)
+    bare = [one for one in document.arms if not any(g.holds for g in one.guarantees)]
+    said = [
+        f"In the arm {strongest.label(one)}, the model is right on {_accuracy(one)} of held-out records; "
+        + words.listed(
+            f"{figures.seat(seat)} reaches AUC {_area(own[place])}"
+            for seat, own in found.items()
+            if own[place := document.arms.index(one)].best is not None
+        )
+        + "."
+        for one in bare[:1]
+    ]
+    return said + [_decides(seat, own) for seat, own in found.items()]
+
+
+def _decides(seat: str, own: list[Reached]) -> str:
+    """The most accurate arm whose guarantee holds against a seat that finds nothing out."""
+    who = figures.seat(seat)
+    held = [one for one in own if one.played.against(seat) and one.played.accuracy.test.mean is not None]
+    if not held:
+        return f"Nothing that was played guarantees anything against {who}."
+    kept = [one for one in held if one.hidden]
+    if not kept:
+        return (
+            f"Against {who}: in every arm with a guarantee against it the strongest attack can be told from "
+            "guessing, or none was played."
+        )
+    best = max(kept, key=lambda one: one.played.accuracy.test.mean or 0.0)
+    return (
+        f"Against {who}, of all that guarantees something and where the strongest attack cannot be told "
+        f"from guessing, the most accurate is {strongest.label(best.played)}: accuracy "
+        f"{_accuracy(best.played)}, AUC {_area(best)}, at most {figures.at_most(best.bound.auc)} allowed."
+    )
+
+
+def sections(document: ReplayDocument) -> list[Section]:
+    """The picture that decides with its table, and every attack of every arm."""
+    if not document.arms:
+        return []
+    blocks: list[Block | Details] = []
+    if len({one.level for one in document.arms}) > 1:
+        blocks.append(_picture(document))
+    blocks.append(summary(document))
+    if left := skipped(document):
+        blocks.append(Details("Attacks that could not be had", [Items(left)]))
+    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks)]
+    details = [
+        Details(f"Every attack in the arm {name}", [table.figured(_alone(document, name))])
+        for name in strongest.looks(document)
+        if any(one.arm == name for one in document.attacks)
+    ]
+    return [*shown, Section("figures", "Every attack in figures", details)] if details else shown
+
+
+def summary(document: ReplayDocument) -> Table:
+    """A row for each arm at each epsilon: accuracy in training and test, and how often each seat is right."""
+    found = strongest.reached(document)
+    rows: list[list[Value]] = []
+    for place, one in enumerate(document.arms):
+        row: list[Value] = [
+            Entry(strongest.label(one), strongest.promise(one)),
+            _figures(one.accuracy.train),
+            _figures(one.accuracy.test),
+        ]
+        for own in found.values():
+            best = own[place].best
+            right = None if best is None else best.balanced_accuracy
+            row.append(
+                "—" if right is None else Entry(figures.percent(right.value), figures.ends(right, rate=True))
+            )
+        rows.append(row)
+    seats = (f"{words.capital(figures.seat(seat))} is right" for seat in found)
+    head = ("Arm", "Accuracy in training", "Accuracy in test", *seats)
+    caption = (
+        "Accuracy of the models on what they were trained on and on held-out records, and the balanced "
+        "accuracy of the strongest attack at each seat (guessing gives 50 %); below each its 95 % interval, "
+        f"of accuracies by Student's t over runs. {strongest.terms(document)}"
+    )
+    return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
+
+
+def skipped(document: ReplayDocument) -> list[str]:
+    """What could not be played, and why; arms of the same reason together."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in document.arms:
+        for name, why in one.skipped.items():
+            found.setdefault((name, why), {})[one.arm] = None
+    return [f"{name} in {words.listed(arms)}: {why}." for (name, why), arms in found.items()]
+
+
+def _picture(document: ReplayDocument) -> Picture:
+    title = "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy"
+    found = strongest.reached(document)
+    said = " ".join(_said(one) for own in found.values() for one in own)
+    caption = (
+        "Three panels: AUC of the strongest attack at each seat with its 95 % interval (points), and the "
+        "most that the arm's guarantee allows any attack there (dashed in the arm's colour, proven at the "
+        "epsilons that were played; where there is none nothing is promised); guessing gives 0.5 (thin "
+        "line). Fourth: accuracy on held-out records, with its 95 % interval over runs. Epsilon has a "
+        "logarithmic axis, stricter to the left; the grey field is without any. "
+        f"{strongest.CHOSEN} {strongest.terms(document)}"
+    )
+    return Picture(
+        wide=frontier.draw(document, title, said),
+        narrow=frontier.draw(document, title, said, narrow=True),
+        caption=caption,
+        tables=[_table(document, found)],
+    )
+
+
+def _table(document: ReplayDocument, found: dict[str, list[Reached]]) -> Table:
+    """The figures of the picture."""
+    rows: list[list[Value] | Group] = []
+    for seat, own in found.items():
+        rows.append(Group(f"From the seat of {figures.seat(seat)}"))
+        for one in own:
+            held, best = one.played.against(seat), one.best
+            rate = None if best is None else best.tpr_at_fpr.get("0.01")
+            rows.append(
+                [
+                    strongest.label(one.played),
+                    "none" if held is None else words.epsilon(held.epsilon),
+                    one.name,
+                    "—" if best is None else _area(one),
+                    figures.at_most(one.bound.auc),
+                    "—"
+                    if rate is None
+                    else f"{figures.percent(rate.value)} ({figures.ends(rate, rate=True)})",
+                    figures.at_most(figures.allowed(one.bound, "0.01"), rate=True),
+                    _accuracy(one.played),
+                ]
+            )
+    head = (
+        "Arm", "Epsilon against this seat", "Strongest attack", "AUC (95 % interval)", "AUC allowed",
+        "TPR at 1 % FPR", "TPR allowed", "Accuracy in test",
+    )  # fmt: skip
+    caption = (
+        f"The strongest attack at each seat, what is allowed, and the price. {strongest.terms(document)}"
+    )
+    return Table(caption.strip(), head, rows, numeric=frozenset(range(3, len(head))), stacked=True)
+
+
+def _said(one: Reached) -> str:
+    return (
+        f"{words.capital(figures.seat(one.seat))}, {strongest.label(one.played)}: {one.name}, AUC "
+        f"{_area(one)}, bound {figures.at_most(one.bound.auc)}, accuracy {_accuracy(one.played)}."
+    )
+
+
+def _area(one: Reached) -> str:
+    if one.best is None:
+        return "unknown, as no attack was played"
+    return f"{figures.share(one.best.auc.value)} ({figures.ends(one.best.auc)})"
+
+
+def _accuracy(played: Played) -> str:
+    """The accuracy on held-out records with its interval, if it has one."""
+    one = played.accuracy.test
+    ends = one.interval
+    within = "" if ends is None else f" ({words.accuracy(ends[0], unit='')} to {words.accuracy(ends[1])})"
+    return f"{words.accuracy(one.mean)}{within}"
+
+
+def _figures(one: Figures) -> Entry:
+    ends = one.interval
+    note = "one run" if ends is None else f"{words.accuracy(ends[0], unit='')} to {words.accuracy(ends[1])}"
+    return Entry(words.accuracy(one.mean), note)
+
+
+def _alone(document: ReplayDocument, name: str) -> ReplayDocument:
+    """The document of one arm."""
+    own = tuple(one for one in document.attacks if one.arm == name)
+    return document.model_copy(update={"attacks": own, "arms": ()})
