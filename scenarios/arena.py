@@ -46,6 +46,11 @@ class Stage:
     quality: Callable[[], Evaluation]
 
 
+def played_in(tensors: Tensors, scenario: AttackScenario) -> int:
+    """How many rounds a trained run was trained for (`Arena.warm_up`)."""
+    return int(tensors[PLAYED][0]) if PLAYED in tensors else scenario.warm_up
+
+
 class Arena:
     """A run with a membership game, trained through the real apps up to where attacks begin.
 

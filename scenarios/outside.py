@@ -29,7 +29,7 @@ from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
-from scenarios.arena import PLAYED, Arena, Tensors
+from scenarios.arena import Arena, Tensors, played_in
 from scenarios.judging import Judged, judge
 
 MOST = 200  # records whose exposure is kept
@@ -60,9 +60,8 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
     first, game, people = next(iter(asked.values())), arena.game, arena.game.people
     pool = np.sort(np.concatenate([people.partition.order, people.partition.public]))
     weights = tensors["weights"].astype(np.float32)
-    rounds = int(tensors[PLAYED][0]) if PLAYED in tensors else scenario.warm_up
     methods: set[str] = {method for one in asked.values() for method in one.methods}
-    battery = _battery(arena, first, pool, methods, rounds)
+    battery = _battery(arena, first, pool, methods, played_in(tensors, scenario))
     found = battery.run(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )

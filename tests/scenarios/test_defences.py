@@ -210,12 +210,26 @@ def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path:
             assert (promise["unit"], promise["adjacency"]) == (unit, adjacency)
             assert (promise["epsilon"] is not None) == holds[promise["observer"]]
             assert promise["epsilon"] is None or (promise["epsilon"] <= 8.0 and promise["delta"] < 1e-2)
-    assert arms["early-stopping"]["rounds"] <= 2
-    page = (Path(document["path"]) / "report.html").read_text()
+    assert arms["none"]["rounds_played"] == [2]
+    page = (Path(document["path"]) / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     for printed in ("As printed in the lectures", "80.1 %", "67.6 %", "92.2 %", "51.6 %"):
         assert printed in page
     show_replay(document)
     shown = capsys.readouterr().out
-    rows = [line for line in shown.splitlines() if any(line.lstrip("│ ").startswith(f"{h},") for h in HEURISTICS)]
+    rows = [
+        line for line in shown.splitlines() if any(line.lstrip("│ ").startswith(f"{h},") for h in HEURISTICS)
+    ]
     assert rows
     assert not any("epsilon" in row for row in rows)
+
+
+def test_an_arm_that_ended_early_says_after_how_many_rounds(tmp_path: Path) -> None:
+    arms = "[arms.whole]\n[arms.stopped]\nserver.patience = 1\n"
+    asked = AttackScenario.from_text(OVERFITTING + GAME + arms, "stopping.toml")
+    document = replay(asked, tmp_path, workers=1)
+    whole, stopped = document["arms"]
+    (played,) = stopped["rounds_played"]
+    assert whole["rounds_played"] == [12]
+    assert played == int(Arena(game("server.patience=1")).warm_up()[PLAYED][0]) < 12
+    assert f"ended after {played} of 12 rounds" in (Path(document["path"]) / "report.html").read_text()
+    assert "As printed in the lectures" not in (Path(document["path"]) / "report.html").read_text()

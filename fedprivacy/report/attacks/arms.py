@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, frontier, strongest, table
+from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Played
 from fedprivacy.report.attacks.strongest import Reached
@@ -101,10 +103,10 @@ def sections(document: ReplayDocument) -> list[Section]:
 def summary(document: ReplayDocument) -> Table:
     """A row for each arm at each epsilon: accuracy in training and test, and how often each seat is right."""
     found = strongest.reached(document)
-    rows: list[list[Value]] = []
+    rows: list[Sequence[Value] | Group] = []
     for place, one in enumerate(document.arms):
         row: list[Value] = [
-            Entry(strongest.label(one), strongest.promise(one)),
+            Entry(strongest.label(one), strongest.promise(one) + _ended(one)),
             _figures(one.accuracy.train),
             _figures(one.accuracy.test),
         ]
@@ -115,6 +117,7 @@ def summary(document: ReplayDocument) -> Table:
                 "—" if right is None else Entry(figures.percent(right.value), figures.ends(right, rate=True))
             )
         rows.append(row)
+    rows += lectures.beside(document)
     seats = (f"{words.capital(figures.seat(seat))} is right" for seat in found)
     head = ("Arm", "Accuracy in training", "Accuracy in test", *seats)
     caption = (
@@ -123,6 +126,13 @@ def summary(document: ReplayDocument) -> Table:
         f"of accuracies by Student's t over runs. {strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
+
+
+def _ended(played: Played) -> str:
+    """After how many rounds early stopping has ended training, in words; empty where it has not."""
+    if played.rounds is None or all(rounds >= played.rounds for rounds in played.rounds_played):
+        return ""
+    return f"; ended after {words.listed(map(str, played.rounds_played))} of {played.rounds:,} rounds"
 
 
 def skipped(document: ReplayDocument) -> list[str]:

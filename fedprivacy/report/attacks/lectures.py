@@ -8,7 +8,7 @@ from fedprivacy.report.attacks import strongest
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Entry, Group, Value
 
-# Accuracy in training, in test, and of the attack, in per cent: Nasr, Shokri and Houmansadr 2018, Purchase100.
+# Purchase100, in per cent: accuracy in training, in test, and of the attack.
 PRINTED = (
     ("without defence", "100", "80.1", "67.6"),
     ("adversarial regularisation", "92.2", "76.5", "51.6"),
@@ -29,5 +29,8 @@ def beside(document: ReplayDocument) -> list[Sequence[Value] | Group]:
     nobody = ["—"] * (len(strongest.SEATS) - 1)
     return [
         WHENCE,
-        *([Entry(name), f"{train} %", f"{test} %", *nobody, f"{attack} %"] for name, train, test, attack in PRINTED),
+        *(
+            [Entry(name), f"{train} %", f"{test} %", *nobody, f"{attack} %"]
+            for name, train, test, attack in PRINTED
+        ),
     ]
