@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fedprivacy.report.attacks import strongest
 from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.blocks import Entry, Group, Value
+from fedprivacy.report.blocks import Group, Value
 
 # Purchase100, in per cent: accuracy in training, in test, and of the attack.
 PRINTED = (
@@ -27,10 +27,7 @@ def beside(document: ReplayDocument) -> list[Sequence[Value] | Group]:
     if not any(isinstance(one, Mapping) and "adversarial" in one for one in trainings):
         return []
     nobody = ["—"] * (len(strongest.SEATS) - 1)
-    return [
-        WHENCE,
-        *(
-            [Entry(name), f"{train} %", f"{test} %", *nobody, f"{attack} %"]
-            for name, train, test, attack in PRINTED
-        ),
-    ]
+    rows: list[Sequence[Value] | Group] = [WHENCE]
+    for name, train, test, attack in PRINTED:
+        rows.append([name, f"{train} %", f"{test} %", *nobody, f"{attack} %"])
+    return rows
