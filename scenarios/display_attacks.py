@@ -28,8 +28,9 @@ def show_replay(document: Mapping[str, Any]) -> None:
         _show_attacks(console, plain, result)
     if result.judged:
         plain.print(result.judged.words, markup=False)
-    for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
-        plain.print(f"- {words}", markup=False)
+    if not result.arms:  # whose many guarantees the report says in words
+        for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
+            plain.print(f"- {words}", markup=False)
     lost = sum(attack["targets_lost"] for attack in document["attacks"])
     if lost:
         plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)

@@ -22,10 +22,16 @@ from fedprivacy.report.blocks import (
     Value,
 )
 from fedprivacy.report.parts import Figures
+from fedprivacy.report.protection import USEFUL_EPSILON
 
 AREA = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
 WEAK = (
     "An attack that cannot be told from guessing may be a weak one: proven is only what the guarantee allows."
+)
+
+UNEQUAL = (
+    "Equal epsilon is no equal promise here: unit example protects one record, unit client all records of a "
+    "client."
 )
 
 
@@ -35,12 +41,13 @@ def finding(document: ReplayDocument) -> Finding:
         return Finding("No arm was trained to its end.", "", "", "")
     verdict = document.judged
     agreed = [verdict.words] if verdict and not verdict.refuted else []
+    units = {one.unit for one in document.arms if one.trust != "none"}
     parts = [strongest.CHOSEN, AREA, "In brackets: 95 % intervals.", figures.covered(document.attacks)]
     return Finding(
         text=" ".join(sentences(document)),
         terms=" ".join(filter(None, [*parts, strongest.terms(document)])),
         heading="What is proven, and what was only measured",
-        caution=" ".join([WEAK, *agreed]),
+        caution=" ".join([WEAK, *([UNEQUAL] if len(units) > 1 else []), *agreed]),
     )
 
 
@@ -62,23 +69,47 @@ def sentences(document: ReplayDocument) -> list[str]:
 
 
 def _decides(seat: str, own: list[Reached]) -> str:
-    """The most accurate arm whose guarantee holds against a seat that finds nothing out."""
-    who = figures.seat(seat)
-    held = [one for one in own if one.played.against(seat) and one.played.accuracy.test.mean is not None]
-    if not held:
-        return f"Nothing that was played guarantees anything against {who}."
-    kept = [one for one in held if one.hidden]
-    if not kept:
-        return (
-            f"Against {who}: in every arm with a guarantee against it the strongest attack can be told from "
-            "guessing, or none was played."
+    """What is worth most against a seat: among what is proven, and among what was only measured."""
+    known = [one for one in own if one.played.accuracy.test.mean is not None]
+    proven, hidden = [one for one in known if _useful(one)], [one for one in known if one.hidden]
+    who = f"Against {figures.seat(seat)}:"
+    said = f"nothing that was played guarantees an epsilon of {words.number(USEFUL_EPSILON)} or less"
+    best = max(proven, key=_worth, default=None)
+    if best is not None:
+        said = (
+            f"with a guaranteed epsilon of {words.number(USEFUL_EPSILON)} or less the most accurate is "
+            f"{strongest.label(best.played)} (accuracy {_accuracy(best.played)}; {_reaches(best)}, and AUC "
+            f"{_most(best)} at most is possible)"
         )
-    best = max(kept, key=lambda one: one.played.accuracy.test.mean or 0.0)
+    quiet = max(hidden, key=_worth, default=None)
+    if quiet is None:
+        return f"{who} {said}; no arm is left in which the strongest attack cannot be told from guessing."
+    if quiet is best:
+        return f"{who} {said}, which is also the most accurate where it cannot be told from guessing."
+    proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
     return (
-        f"Against {who}, of all that guarantees something and where the strongest attack cannot be told "
-        f"from guessing, the most accurate is {strongest.label(best.played)}: accuracy "
-        f"{_accuracy(best.played)}, AUC {_area(best)}, at most {figures.at_most(best.bound.auc)} allowed."
+        f"{who} {said}; by measurement alone, the most accurate where the strongest attack cannot be told "
+        f"from guessing is {strongest.label(quiet.played)} (accuracy {_accuracy(quiet.played)}; AUC "
+        f"{_area(quiet)}, {proof})."
     )
+
+
+def _useful(one: Reached) -> bool:
+    """Whether what is guaranteed against a seat would be called protection."""
+    held = one.played.against(one.seat)
+    return held is not None and held.epsilon is not None and held.epsilon <= USEFUL_EPSILON
+
+
+def _reaches(one: Reached) -> str:
+    return "no attack was played" if one.best is None else f"the strongest attack reaches AUC {_area(one)}"
+
+
+def _most(one: Reached) -> str:
+    return figures.at_most(one.bound.auc)
+
+
+def _worth(one: Reached) -> float:
+    return one.played.accuracy.test.mean or 0.0
 
 
 def sections(document: ReplayDocument) -> list[Section]:
@@ -205,7 +236,7 @@ def _said(one: Reached) -> str:
 
 def _area(one: Reached) -> str:
     if one.best is None:
-        return "unknown, as no attack was played"
+        return "—"
     return f"{figures.share(one.best.auc.value)} ({figures.ends(one.best.auc)})"
 
 
