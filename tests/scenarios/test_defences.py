@@ -15,6 +15,7 @@ from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.models import evaluate
 from fedprivacy.planning import plan_of
+from fedprivacy.rechecking import checked_document
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
@@ -95,6 +96,7 @@ def test_with_noise_all_planned_rounds_are_charged(tmp_path: Path) -> None:
     assert found == {one["observer"]: one["epsilon"] for one in planned}
     assert 49 < found["outsider"] <= 50
     assert any("All 12 planned rounds are charged" in note for note in document["notes"])
+    assert checked_document(Path(document["path"]))["ledger"]["rounds"] == 12
 
 
 def test_a_run_that_has_ended_early_is_not_gone_on_with_and_one_that_was_broken_off_is(
