@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy import stopping
 from fedprivacy.accounting.deployment import SIMULATION, Stated
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
 from fedprivacy.accounting.per_client import per_client
@@ -129,6 +130,12 @@ class RunRecord:
             check(event, Event, str(self.directory.path / "events.jsonl"), "Start a new run.")
         self.per_class = checkpoint.facts.get("per_class")
 
+    @property
+    def stopped(self) -> bool:
+        """Whether early stopping has ended the run."""
+        patience, planned = self.scenario.server.patience, self.plan.rounds
+        return len(self.rounds) < planned and stopping.has_ended(self.rounds, planned, patience)
+
     def begin(self) -> None:
         """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
         self.directory.drop_checkpoints(after=len(self.rounds))
@@ -164,7 +171,9 @@ class RunRecord:
         # A resumed run may end before it has caught up with what had been charged; one that finishes has
         # played every round again or for the first time, and the same round releases the same.
         short = status != "finished" and not self.ledger.covers(self._charged)
-        return self._write(status, error, self.ledger.in_advance() if short else self.ledger)
+        # When early stopping ends is chosen by what was released: `fedprivacy.stopping`.
+        planned = self.scenario.server.patience is not None
+        return self._write(status, error, self.ledger.in_advance() if short or planned else self.ledger)
 
     def _write(self, status: str, error: str | None, charged: Ledger) -> dict[str, Any]:
         document = self._document(status, error, charged)
@@ -218,6 +227,7 @@ class RunRecord:
                 scenario.tuning or TUNING_UNSTATED,
                 *[TESTED_NOTE] * self.ledger.tested,
                 *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
+                *self._stopping(),
                 *([dropout_note(scenario.federation.dropout)] if scenario.federation.dropout else []),
             ],
             "performance": {
@@ -228,6 +238,14 @@ class RunRecord:
                 **self._engine,
             },
         }
+
+    def _stopping(self) -> list[str]:
+        """What is to be said of early stopping, where there is any."""
+        patience, planned = self.scenario.server.patience, self.plan.rounds
+        if patience is None:
+            return []
+        noise = self.plan.noise_words is not None
+        return [stopping.words(len(self.rounds), planned, patience, stopped=self.stopped, noise=noise)]
 
 
 def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:

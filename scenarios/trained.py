@@ -14,6 +14,7 @@ from fedprivacy.comparison import interval
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
+from scenarios.arena import played_in
 from scenarios.attacked import Attacked, stored_run
 
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
@@ -31,16 +32,19 @@ class Accuracy:
     Args:
         train: On all records that it was trained on.
         test: On held-out records.
+        rounds: After how many rounds: early stopping may end training before those that were planned.
     """
 
     train: float
     test: float
+    rounds: int
 
 
 def measure(run: Attacked) -> dict[str, float]:
     """The accuracy of a trained run, in any process, as JSON (`accuracy`)."""
-    train, test = run.arena().accuracies(stored_run(run)["weights"].astype(np.float32))
-    return {"train": train, "test": test}
+    tensors = stored_run(run)
+    train, test = run.arena().accuracies(tensors["weights"].astype(np.float32))
+    return {"train": train, "test": test, "rounds": played_in(tensors, run.scenario)}
 
 
 def accuracy(measured: Any) -> Accuracy:
@@ -50,7 +54,7 @@ def accuracy(measured: Any) -> Accuracy:
         InputError: it is something else.
     """
     try:
-        found = Accuracy(float(measured["train"]), float(measured["test"]))
+        found = Accuracy(float(measured["train"]), float(measured["test"]), int(measured["rounds"]))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("the accuracy of a run is not one") from error
     if not (0 <= found.train <= 1 and 0 <= found.test <= 1):
@@ -98,6 +102,7 @@ def arms_document(
                 "epsilon": epsilons[number],
                 "ledger": number,
                 "rounds": variant.warm_up,
+                "rounds_played": [one.rounds for one in runs],
                 "seeds": len(runs),
                 "accuracy": {name: interval(values) for name, values in accuracies.items()},
                 "accuracies": accuracies,

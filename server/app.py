@@ -139,6 +139,8 @@ def _play(
     if checkpoint is not None:
         federation.restore(checkpoint.tensors)
     for number in range(len(record.rounds), record.plan.rounds):
+        if record.stopped:
+            break
         began, before = time.perf_counter(), view.retried()
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from fedprivacy.fields import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, frontier, strongest, table
+from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Played
 from fedprivacy.report.attacks.strongest import Reached
@@ -25,7 +25,7 @@ from fedprivacy.report.blocks import (
     Table,
     Value,
 )
-from fedprivacy.report.parts import Figures, Part
+from fedprivacy.report.parts import Figures
 from fedprivacy.report.protection import USEFUL_EPSILON
 
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
@@ -38,10 +38,6 @@ UNEQUAL = (
     "Equal epsilon is no equal promise here: unit example protects one record, unit client all records of a "
     "client."
 )
-
-
-class _Arms(Part):
-    arms: Annotated[tuple[Played, ...], Field(max_length=1000)] = ()
 
 
 def finding(document: ReplayDocument) -> Finding:
@@ -140,13 +136,19 @@ def sections(document: ReplayDocument) -> list[Section]:
     return [*shown, Section("figures", "Every attack in figures", details)] if details else shown
 
 
-def summary(document: ReplayDocument) -> Table:
-    """A row for each arm at each epsilon: its accuracy, and how often the strongest attacks are right."""
+def summary(document: ReplayDocument, *, training: bool = False) -> Table:
+    """A row for each arm at each epsilon: its accuracy, and how often the strongest attacks are right.
+
+    Args:
+        document: The replay.
+        training: Whether it has the accuracy in training, which is for the operator.
+    """
     found = strongest.reached(document)
-    rows: list[list[Value]] = []
+    rows: list[Sequence[Value] | Group] = []
     for place, one in enumerate(document.arms):
         row: list[Value] = [
-            Entry(strongest.label(one), strongest.promise(one)),
+            Entry(strongest.label(one), strongest.promise(one) + _ended(one)),
+            *([_figures(one.accuracy.train)] if training else []),
             _figures(one.accuracy.test),
         ]
         for own in found.values():
@@ -156,44 +158,43 @@ def summary(document: ReplayDocument) -> Table:
                 "—" if right is None else Entry(figures.percent(right.value), figures.ends(right, rate=True))
             )
         rows.append(row)
+    rows += lectures.beside(document, training=training)
     seats = (f"{words.capital(figures.seat(seat))} is right" for seat in found)
-    head = ("Arm", "Accuracy in test", *seats)
+    head = ("Arm", *(["Accuracy in training"] if training else []), "Accuracy in test", *seats)
+    known = "what they were trained on and on held-out records" if training else "held-out records"
     caption = (
-        "Accuracy of the models on held-out records, and the balanced accuracy of the strongest attack at "
-        "each seat (guessing gives 50 %); below each its 95 % interval, of accuracies by Student's t over "
-        f"runs. Accuracy in training is for the operator. {strongest.terms(document)}"
+        f"Accuracy of the models on {known}, and the balanced accuracy of the strongest attack at each seat "
+        "(guessing gives 50 %); below each its 95 % interval, of accuracies by Student's t over runs. "
+        f"{'' if training else 'Accuracy in training is for the operator. '}{strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
 
 
 def training(document: Mapping[str, Any], source: str = "report") -> list[Table]:
-    """For the operator: what the models know of what they were trained on, beside held-out records.
+    """For the operator: the same with what the models know of what they were trained on.
 
     Args:
         document: The whole document, with its operator-only fields.
         source: What an error names.
 
     Raises:
-        InputError: an arm is damaged.
+        InputError: the document is damaged.
     """
+    if not document.get(FIELD):
+        return []
     try:
-        found = _Arms.model_validate({FIELD: document.get(FIELD) or ()}).arms
+        found = ReplayDocument.model_validate(document)
     except ValidationError as error:
         raise damaged(error, source, "Restore the file, or attack again.", "replay") from None
-    rows = [
-        (strongest.label(one), _figures(one.accuracy.train), _figures(one.accuracy.test))
-        for one in found
-        if one.accuracy.train.mean is not None
-    ]
-    held = words.terms([g for one in found for g in one.guarantees])
-    caption = (
-        "Accuracy of each arm's models on all that they were trained on, and on held-out records; below each "
-        "its 95 % interval over runs."
-    )
-    if held:
-        caption += f" Epsilon stands at {held}, against the observers above."
-    head = ("Arm", "Accuracy in training", "Accuracy in test")
-    return [Table(caption, head, rows, numeric=frozenset({1, 2}))] if rows else []
+    known = any(one.accuracy.train.mean is not None for one in found.arms)
+    return [summary(found, training=True)] if known else []
+
+
+def _ended(played: Played) -> str:
+    """After how many rounds early stopping has ended training, in words; empty where it has not."""
+    if played.rounds is None or all(rounds >= played.rounds for rounds in played.rounds_played):
+        return ""
+    return f"; ended after {words.listed(map(str, played.rounds_played))} of {played.rounds:,} rounds"
 
 
 def skipped(document: ReplayDocument) -> list[str]:

@@ -174,6 +174,8 @@ class Played(Part):
         adjacency: From which change.
         epsilon: What was asked for; null without.
         seeds: How many runs were trained.
+        rounds: That were planned before attacks begin.
+        rounds_played: By run; early stopping may end it before.
         accuracy: Of their models.
         guarantees: Against each observer.
         bounds: By seat, the most that any attack can reach.
@@ -187,6 +189,8 @@ class Played(Part):
     adjacency: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     seeds: Count = 1
+    rounds: Count | None = None
+    rounds_played: tuple[Count, ...] = ()
     accuracy: ArmAccuracy = ArmAccuracy()
     guarantees: tuple[Guarantee, ...] = ()
     bounds: dict[str, Bound] = Field(default_factory=dict)
