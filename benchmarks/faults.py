@@ -4,18 +4,18 @@
     python -m benchmarks.faults --write docs/faults.md # and writes it there, between its marks
 
 Each fault is real: a model that raises, hangs or kills its process where a client's data says so
-(`benchmarks.faulty`), a client that drops out, a node that lies. Each is played in a process of its own,
-under central and under local trust, beside a run without it.
+(`benchmarks.faulty`), a client that drops out, a node that lies or is killed. Each is played in a process of
+its own, under central and under local trust, beside a run without it.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import signal
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,12 +26,14 @@ import typer
 from flwr.app import Array, ArrayRecord, Context, Message
 from flwr.clientapp.typing import ClientAppCallable
 
+from benchmarks.fault_rows import Row, Seen, epsilons, table
 from benchmarks.faulty import TRIGGER
+from benchmarks.wire import NODES, Wire
 from clients.app import faults_of, make_app
 from clients.fleet import Fleet
+from fedprivacy.at_work import begun
 from fedprivacy.data.population import population
 from fedprivacy.record import RunRecord
-from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.launch import Engine
@@ -79,7 +81,10 @@ class Fault:
         harm: What the model does with the record of one client (`benchmarks.faulty.HARM`), or None.
         overrides: What else the scenario says.
         lie: What one of two messages of a node says instead of its honest reply, or None.
-        holds: Whether with one worker nobody is there to end it: then it is waited for a few seconds only.
+        holds: Whether with one worker nobody is there to end it: then it is waited for a few seconds only. A
+            SuperNode is held for good.
+        kills_node: Whether a SuperNode is killed between two rounds.
+        rounds: How many are played.
     """
 
     name: str
@@ -87,6 +92,18 @@ class Fault:
     overrides: Sequence[str] = ()
     lie: Callable[[Message], None] | None = None
     holds: bool = False
+    kills_node: bool = False
+    rounds: int = 2
+
+    def rounds_on(self, engine: str) -> int:
+        """How many rounds are played there: on a federation each message starts a process."""
+        return min(self.rounds, 3) if engine == WIRED else self.rounds
+
+    def played_on(self, engine: str) -> bool:
+        """Whether it is a fault of that engine."""
+        if self.kills_node:
+            return engine == WIRED
+        return engine == LYING or self.lie is None
 
 
 def _changed(reply: Message, **changed: Callable[[Any], Any]) -> None:
@@ -113,9 +130,10 @@ FAULTS = (
     Fault("a client kills its process each time", "kill"),
     Fault("a client kills its process; `client_timeout` is set", "kill", (WAIT,)),
     *(
-        Fault(f"clients drop out at {rate:.0%}", None, (f"federation.dropout={rate}", "server.rounds=10"))
+        Fault(f"clients drop out at {rate:.0%}", None, (f"federation.dropout={rate}",), rounds=10)
         for rate in (0.0, 0.1, 0.3, 0.5)
     ),
+    Fault("a SuperNode is killed", None, ("federation.timeout=30.0",), kills_node=True),
     Fault("a node fails", lie=_fails),
     Fault("a node's sum is NaN", lie=partial(_changed, updates=lambda sums: sums * np.nan)),
     Fault("a node's sum has a wrong shape", lie=partial(_changed, updates=lambda sums: sums[:-1])),
@@ -128,10 +146,13 @@ def _on(engine: str, workers: int, scenario: Scenario, out: Path) -> object:
     return run(scenario, out, allow_code=True, report=False, engine=Engine(engine, workers))
 
 
+_wire = Wire()
+WIRED = f"superlink, {NODES} nodes"
 ENGINES: dict[str, Play] = {
     "embedded, 1 worker": partial(_on, "embedded", 1),
     "embedded, 2 workers": partial(_on, "embedded", 2),
     "ray, 2 workers": partial(_on, "ray", 2),
+    WIRED: _wire.run,
 }
 LYING = "embedded, 1 worker"  # a reply is looked at by the server alone, whatever brought it
 
@@ -147,104 +168,11 @@ def _lying(scenario: Scenario, out: Path, lie: Callable[[Message], None]) -> obj
 
     fleet = Fleet.of(scenario, population(scenario.data), allow_code=True)
     grid = EmbeddedGrid(make_app(fleet, [mod]), [{}])
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    record = RunRecord(scenario, fleet.plan, directory, noise_key=fleet.streams.run)
-    view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
-    serve(grid, record, fleet.people, fleet.model, view=view)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        record = RunRecord(scenario, fleet.plan, directory, noise_key=fleet.streams.run)
+        view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+        serve(grid, record, fleet.people, fleet.model, view=view)
     return record
-
-
-@dataclass
-class Seen:
-    """What became of a run.
-
-    Args:
-        document: Its record.
-        ended: How it ended, in words.
-    """
-
-    document: Mapping[str, Any]
-    ended: str
-
-
-@dataclass
-class Row:
-    """What is seen of one fault on one engine.
-
-    Args:
-        fault: Its name.
-        engine: Where it was played.
-        seen: By trust model.
-        epsilons: Of the runs without it, by trust model and observer.
-    """
-
-    fault: str
-    engine: str
-    seen: dict[str, Seen] = field(default_factory=dict)
-    epsilons: dict[str, dict[str, float | None]] = field(default_factory=dict)
-
-    @property
-    def cells(self) -> tuple[str, str, str, str, str, str]:
-        """The row of the table."""
-        counted, mean = self._both(_counted), self._both(_estimate)
-        return self.fault, self.engine, counted, self._both(lambda s: s.ended), mean, self.guarantee
-
-    @property
-    def guarantee(self) -> str:
-        """Whether what is claimed with the fault is what is claimed without it, or less."""
-        found = {trust: self._claims(trust) for trust in self.seen}
-        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
-
-    def _claims(self, trust: str) -> str:
-        now, before = _epsilons(self.seen[trust].document), self.epsilons[trust]
-        if now == before:
-            return "the same"
-        for who, epsilon in now.items():
-            was = before[who]
-            if epsilon is not None and (was is None or epsilon < was - 1e-9):
-                return f"WRONG: {who} {epsilon:.4g}, without the fault {was}"
-        return "; ".join(
-            f"{who} {_number(before[who])} becomes {_number(epsilon)}"
-            for who, epsilon in now.items()
-            if epsilon != before[who]
-        )
-
-    def _both(self, said: Callable[[Seen], str]) -> str:
-        found = {trust: said(seen) for trust, seen in self.seen.items()}
-        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
-
-
-def _by_trust(found: Mapping[str, str]) -> str:
-    return "; ".join(f"{trust}: {said}" for trust, said in found.items())
-
-
-def _number(epsilon: float | None) -> str:
-    return "none" if epsilon is None else f"{epsilon:.3g}"
-
-
-def _counted(seen: Seen) -> str:
-    total = Counter[str]()
-    for event in seen.document["rounds"]:
-        total.update(event["faults"])
-    rounds = len(seen.document["rounds"])
-    if not rounds:
-        return "no round was finished"
-    told = ", ".join(f"`{kind}` {count / rounds:g}" for kind, count in total.items())
-    return f"{told} a round" if told else "nothing"
-
-
-def _estimate(seen: Seen) -> str:
-    found = seen.document["estimate"]
-    if not seen.document["rounds"]:
-        return "—"
-    if found["unbiased"]:
-        return "unbiased"
-    coin = "by a coin" in found["words"]
-    return f"{found['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
-
-
-def _epsilons(document: Mapping[str, Any]) -> dict[str, float | None]:
-    return {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
 
 
 def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None) -> list[Row]:
@@ -258,12 +186,12 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
     _import_all()
     for fault in faults:
         for engine in engines or [name for name in ENGINES if "ray" not in name or find_spec("ray")]:
-            if fault.lie is not None and engine != LYING:
+            if not fault.played_on(engine):
                 continue
             row = Row(fault.name, engine)
             for trust in TRUSTS:
                 row.seen[trust] = played(fault, engine, trust)
-                row.epsilons[trust] = _without(trust, 10 if "server.rounds=10" in fault.overrides else 2)
+                row.epsilons[trust] = _without(trust, fault.rounds_on(engine))
             found.append(row)
     return found
 
@@ -271,21 +199,31 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
 @cache
 def _without(trust: str, rounds: int) -> dict[str, float | None]:
     """What is claimed of a run in which nothing goes wrong."""
-    return _epsilons(played(Fault("none", None, (f"server.rounds={rounds}",)), LYING, trust).document)
+    return epsilons(played(Fault("none", rounds=rounds), LYING, trust).document)
 
 
 def played(fault: Fault, engine: str, trust: str) -> Seen:
     """A run with a fault, in a process of its own."""
     play = ENGINES[engine] if fault.lie is None else partial(_lying, lie=fault.lie)
+    if engine == WIRED:
+        _wire.up()
+        play = partial(_wire.run, kill=fault.kills_node)
     with tempfile.TemporaryDirectory() as folder:
-        _write_records(Path(folder), bad=fault.harm is not None)
+        write_records(Path(folder), bad=fault.harm is not None)
         text = TEXT.format(folder=folder, harm=fault.harm or "raise", trust=trust)
-        slow = fault.holds and engine.startswith("ray")  # a worker takes seconds to begin
+        slow = fault.holds and not engine.startswith("embedded")  # a worker takes seconds to begin
         overrides = ("federation.timeout=30.0",) if slow else fault.overrides
+        overrides = (*overrides, f"server.rounds={fault.rounds_on(engine)}")
+        if engine == WIRED:
+            overrides = (*overrides, f"federation.hosts={NODES}")
         scenario, out = Scenario.from_text(text, overrides=overrides), Path(folder, "runs")
         code = _in_a_process(
             lambda: play(scenario, out), 20.0 if fault.holds and engine == LYING else PATIENCE
         )
+        if engine == WIRED and (
+            fault.holds or fault.kills_node or code is None
+        ):  # a node may be held for good
+            _wire.down()
         if not out.exists():
             raise RuntimeError(f"{fault.name} on {engine}: the engine was not up in time")
         (path,) = out.iterdir()
@@ -315,12 +253,12 @@ def _in_a_process(work: Callable[[], object], seconds: float) -> int | None:
 def _import_all() -> None:
     """What the first training of a model by code imports takes seconds: once, and not in each process."""
     with tempfile.TemporaryDirectory() as folder:
-        _write_records(Path(folder), bad=False)
+        write_records(Path(folder), bad=False)
         Fleet.of(Scenario.from_text(TEXT.format(folder=folder, harm="raise", trust="local")), allow_code=True)
 
 
-def _write_records(folder: Path, *, bad: bool) -> None:
-    """Forty clients of two records; of one of them the first sets the model off."""
+def write_records(folder: Path, *, bad: bool) -> None:
+    """Forty clients of two records; of one of them the first sets the model off (`TEXT` names the file)."""
     stream = np.random.default_rng(0)
     x = stream.normal(size=(2 * CLIENTS, 4)).astype(np.float32)
     held_out = stream.normal(size=(20, 4)).astype(np.float32)
@@ -334,13 +272,6 @@ def _write_records(folder: Path, *, bad: bool) -> None:
         x_test=held_out,
         y_test=np.arange(20) % 2,
     )
-
-
-def table(found: Sequence[Row]) -> str:
-    """The table, in Markdown."""
-    head = ("fault", "engine", "the record counts", "the round ends", "the mean update", "the guarantee")
-    lines = [head, tuple("---" for _ in head), *(row.cells for row in found)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def merged(old: str, new: str) -> str:
@@ -364,17 +295,26 @@ def merged(old: str, new: str) -> str:
 def main(
     write: Annotated[Path | None, typer.Option(help="The page whose table is replaced.")] = None,
     engine: Annotated[list[str] | None, typer.Option(help="An engine; all without.")] = None,
+    fault: Annotated[list[str] | None, typer.Option(help="A fault, by its name; all without.")] = None,
 ) -> None:
     """Plays every fault on each engine."""
-    found = []
-    for fault in FAULTS:
-        found += rows([fault], engine)
-        print(table(found[-1:]).splitlines()[-1] if found else "", flush=True)
-    if write is not None:
-        before, _, rest = write.read_text(encoding="utf-8").partition(BEGIN)
-        old, _, after = rest.partition(END)
-        said = merged(old, table(found))
-        write.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}", encoding="utf-8")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # else a federation would stay up
+    try:
+        for one in FAULTS:
+            if fault and one.name not in fault:
+                continue
+            found = rows([one], engine)
+            print("\n".join(table(found).splitlines()[2:]), flush=True)
+            if write is not None and found:
+                _write_rows(write, found)
+    finally:
+        _wire.end()
+
+
+def _write_rows(page: Path, found: Sequence[Row]) -> None:
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    old, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n{merged(old, table(found))}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,10 +20,11 @@ from fedprivacy.plan import Plan
 from fedprivacy.planning import batches_of, check_sizes, plan_of
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.training import Training
 from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import numbers_held, way_of
 from fedprivacy.training.dp_sgd import train_examples
-from fedprivacy.training.task import LocalTraining
+from fedprivacy.training.task import Adversarial, LocalTraining
 from fedprivacy.training.trainers import Trainer, trainer_of
 
 Ids = NDArray[np.int64]
@@ -107,6 +108,7 @@ class Fleet:
                 proximal=options.proximal,
                 projection=options.projection,
                 averaging=options.averaging,
+                adversarial=_adversarial(options, people),
             ),
             by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
@@ -140,6 +142,8 @@ class Fleet:
         pieces = f"pieces of {size} client{'' if size == 1 else 's'} at most"
         if self.plan.unit == "example":
             return f"DP-SGD on single records, {pieces}"
+        if self.training.adversarial is not None:
+            return f"by adversarial regularisation, vectorised over clients, {pieces}, on {self.device}"
         return f"{way_of(self.module, self.training.batches, self._records)}, {pieces}, on {self.device}"
 
     def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
@@ -152,7 +156,9 @@ class Fleet:
         records, batches = records or self._records, self.training.batches
         held = numbers_held(self.module, self.people.features, batches, records)
         if formed or self.plan.unit == "example" or self.plan.noise_draw == "client":
-            held += 4 * sum(p.numel() for p in self.module.parameters())
+            held += 4 * self.parameters
+        if self.training.adversarial is not None:  # its weights, where they began, and their gradients
+            held += 3 * self.parameters
         return int(np.clip(_CACHE // (4 * held), 1, 1024))
 
     @property
@@ -175,6 +181,22 @@ class Fleet:
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""
         return hosts_here(self.hosts, node_config)
+
+
+def _adversarial(options: Training, people: Population) -> Adversarial | None:
+    """How clients regularise against inference networks; None if they do not.
+
+    Raises:
+        InputError: a game leaves no reference records.
+    """
+    if options.adversarial is None:
+        return None
+    if not len(people.references):
+        raise InputError(
+            f"training.adversarial = {options.adversarial:g}: of the public records, which it compares with, "
+            "none are left that are not judged. Lower game.nonmembers, or make data.public_fraction larger."
+        )
+    return Adversarial(options.adversarial, options.adversarial_steps, options.adversarial_first)
 
 
 def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:

@@ -224,4 +224,5 @@ def _task(
         streams=fleet.streams,
         round=request.round,
         sizes=fleet.sizes[clients],
+        references=None if fleet.training.adversarial is None else fleet.people.references,
     )

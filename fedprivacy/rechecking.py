@@ -159,6 +159,9 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
                 "thing of clipping alone. The record was changed: attack again."
             )
     asked, game = document["scenario"], document["scenario"]["game"]
+    if asked.get("arms"):
+        _check_arms(document, where)
+        return
     allowed = {asked["privacy"]["trust"]} | (
         {"none"} if game.get("unprotected") or game.get("clipped") else set()
     )
@@ -167,6 +170,42 @@ def _check_attacks(document: Mapping[str, Any], where: str) -> None:
             f"{where}: the scenario says trust {asked['privacy']['trust']!r}, the ledgers "
             f"{', '.join(repr(ledger['trust']) for ledger in ledgers)}."
         )
+
+
+def _check_arms(document: Mapping[str, Any], where: str) -> None:
+    """That each arm, and each attack in one, states what the ledger of its runs and the scenario say."""
+    asked, ledgers = document["scenario"], document["ledgers"]
+    told = {}
+    for number, arm in enumerate(document["arms"]):
+        here, ledger = f"{where}: arms[{number}]", ledgers[arm["ledger"]]
+        check_guarantees(arm["guarantees"], ledger, here)
+        charged = {key: ledger[key] for key in ("trust", "unit", "adjacency")}
+        said = {key: arm[key] for key in charged}
+        own = asked["arms"][arm["arm"]].get("privacy", {})
+        trust = own.get("trust", asked["privacy"]["trust"])
+        held = [one.to_json() for one in guarantees(ledger)]
+        if said != charged or ledger["trust"] != trust or not _keeps_to(arm["epsilon"], held):
+            raise InputError(
+                f"{here} says {said} at epsilon {arm['epsilon']}, and its ledger or its scenario another "
+                "thing. The record was changed: attack again."
+            )
+        for seat, stated in arm["bounds"].items():
+            found = bound_of_ledger(ledger, seat).to_json()
+            if wrong := [key for key in stated if not same(stated[key], found.get(key))]:
+                raise InputError(
+                    f"{here} says {wrong[0]} = {_brief(stated[wrong[0]])} is the bound of the {seat}, and "
+                    "its ledger implies another. The record was changed: attack again."
+                )
+        told[arm["ledger"]] = (arm["arm"], arm["epsilon"])
+    for number, attack in enumerate(document["attacks"]):
+        # Of work that broke off an arm may have attacks and not be told yet.
+        if attack["arm"] not in asked["arms"] or (
+            attack["ledger"] in told and told[attack["ledger"]] != (attack["arm"], attack["epsilon"])
+        ):
+            raise InputError(
+                f"{where}: attacks[{number}] names another arm, or another epsilon, than its ledger's. "
+                "The record was changed: attack again."
+            )
 
 
 def _check_audit(document: Mapping[str, Any], where: str) -> None:
@@ -178,6 +217,8 @@ def _check_audit(document: Mapping[str, Any], where: str) -> None:
         ledger, proved = document["ledgers"][one["ledger"]], None
         claims = {claim.observer: claim for claim in guarantees(ledger)}
         guarantee = claims[one["observer"]].to_json()
+        if (one["one_run"] is None) != (document["audited"]["method"] == "canary-clients"):
+            raise InputError(f"{where}: observers[{number}].one_run does not fit the method: audit again.")
         if one["one_run"] is not None:
             proved = OneRun.of_json(
                 one["one_run"],

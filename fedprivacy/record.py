@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import platform
-import resource
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy import __version__
+from fedprivacy import stopping
 from fedprivacy.accounting.deployment import SIMULATION, Stated
 from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
 from fedprivacy.accounting.per_client import per_client
@@ -28,7 +24,8 @@ from fedprivacy.models import Evaluation
 from fedprivacy.plan import Plan
 from fedprivacy.runs import SCHEMA, Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
-from fedprivacy.stored import Event, Resumable
+from fedprivacy.stored import Event
+from fedprivacy.surroundings import peak_memory_mb, versions
 
 # Who knows the seed knows the noise of a simulation.
 # Who can guess the seed, or the data, can try a guess against a digest.
@@ -57,7 +54,6 @@ UNTESTED_NOTE = (
     "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
     "here of how good the model is."
 )
-_LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 OnRound = Callable[[dict[str, Any]], None]
 
 
@@ -134,6 +130,12 @@ class RunRecord:
             check(event, Event, str(self.directory.path / "events.jsonl"), "Start a new run.")
         self.per_class = checkpoint.facts.get("per_class")
 
+    @property
+    def stopped(self) -> bool:
+        """Whether early stopping has ended the run."""
+        patience, planned = self.scenario.server.patience, self.plan.rounds
+        return len(self.rounds) < planned and stopping.has_ended(self.rounds, planned, patience)
+
     def begin(self) -> None:
         """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
         self.directory.drop_checkpoints(after=len(self.rounds))
@@ -164,11 +166,14 @@ class RunRecord:
 
     def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
         """Writes the final document: finished, interrupted or failed, with the guarantees so far."""
-        self.ledger.broken_off = status == "failed"
+        # Of a run whose rounds were all played, how it ended depends on no data.
+        self.ledger.broken_off = status == "failed" and len(self.rounds) < self.plan.rounds
         # A resumed run may end before it has caught up with what had been charged; one that finishes has
         # played every round again or for the first time, and the same round releases the same.
         short = status != "finished" and not self.ledger.covers(self._charged)
-        return self._write(status, error, self.ledger.in_advance() if short else self.ledger)
+        # When early stopping ends is chosen by what was released: `fedprivacy.stopping`.
+        planned = self.scenario.server.patience is not None
+        return self._write(status, error, self.ledger.in_advance() if short or planned else self.ledger)
 
     def _write(self, status: str, error: str | None, charged: Ledger) -> dict[str, Any]:
         document = self._document(status, error, charged)
@@ -222,6 +227,7 @@ class RunRecord:
                 scenario.tuning or TUNING_UNSTATED,
                 *[TESTED_NOTE] * self.ledger.tested,
                 *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
+                *self._stopping(),
                 *([dropout_note(scenario.federation.dropout)] if scenario.federation.dropout else []),
             ],
             "performance": {
@@ -232,6 +238,14 @@ class RunRecord:
                 **self._engine,
             },
         }
+
+    def _stopping(self) -> list[str]:
+        """What is to be said of early stopping, where there is any."""
+        patience, planned = self.scenario.server.patience, self.plan.rounds
+        if patience is None:
+            return []
+        noise = self.plan.noise_words is not None
+        return [stopping.words(len(self.rounds), planned, patience, stopped=self.stopped, noise=noise)]
 
 
 def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:
@@ -273,79 +287,6 @@ def scenario_digest(directory: RunDirectory) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
-    """Refuses a record that states another plan than its scenario asks for.
-
-    A round that is played again has the same noise, so that all else has to be the same too; and what was
-    released under one plan must not be accounted for under another.
-
-    Args:
-        directory: The run.
-        stored: The plan in its run.json, which may have been changed or damaged.
-        asked: That of its scenario, calibrated again.
-
-    Raises:
-        InputError: they differ.
-    """
-    difference = stored.refusal(asked)
-    if difference is not None:
-        said = difference.removeprefix("the server asks for another plan ").strip("()")
-        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
-        raise InputError(
-            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
-            f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
-            f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
-        )
-
-
-def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
-    """The document of a run that can be gone on with, and the plan that it says it began with.
-
-    Raises:
-        InputError: if the directory holds no run, or its scenario or the versions are not those that it
-            began with, or its clients were elsewhere.
-    """
-    if not (directory.path / "run.json").exists():
-        raise directory.nothing_begun("run")
-    document = directory.document()
-    if document.get("kind") != "run":
-        raise InputError(
-            f"{directory.path}: not a run but a {document.get('kind')}; only runs can be resumed."
-        )
-    check(document, Resumable, f"{directory.path}/run.json", "Restore the file, or start a new run.")
-    held, began = document["ledger"]["held"], document["versions"]
-    if document["scenario_digest"] != scenario_digest(directory):
-        raise InputError(
-            f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
-            "scenario; start a new one from the changed file."
-        )
-    if "federation" in document:
-        raise InputError(
-            f"{directory.path}: made on a federation, whose nodes keep their own state; it cannot be gone on "
-            "with. Start a new one."
-        )
-    if not held:
-        raise InputError(
-            f"{directory.path}: made by `flwr run`, whose clients kept their own state; it cannot be gone on "
-            "with here. Start a new one."
-        )
-    here = versions("opacus" if "opacus" in began else "fedprivacy")
-    other = [f"{name} {began.get(name)} (here {now})" for name, now in here.items() if began.get(name) != now]
-    if other:
-        raise InputError(
-            f"{directory.path}: begun with {', '.join(other)}. A run goes on with the versions that it began "
-            "with; install those, or start a new one."
-        )
-    plan = Plan.from_json(document["plan"])
-    clients = Scenario.read(directory.path / "scenario.toml").population
-    if plan.population != clients:
-        raise InputError(
-            f"{directory.path}: its plan is for {plan.population} clients, and its scenario has {clients}: "
-            "the data changed since the run began, or run.json. Start a new run."
-        )
-    return document, plan
-
-
 def round_event(
     number: int,
     *,
@@ -380,28 +321,3 @@ def round_event(
     if first_failure is not None:
         event["first_failure"] = first_failure
     return event
-
-
-def versions(trainer: str = "fedprivacy") -> dict[str, str]:
-    """The versions that a result depends on; "none" of what is not installed.
-
-    Args:
-        trainer: What computes DP-SGD.
-    """
-    # Our own from the code: inside a Flower app bundle the package is not installed.
-    own = {"fedprivacy": __version__, "python": platform.python_version()}
-    others = ["opacus"] if trainer == "opacus" else []
-    return own | {name: _installed(name) for name in _LIBRARIES + others}
-
-
-def _installed(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"
-
-
-def peak_memory_mb() -> float:
-    """The largest memory that this process held so far, in MB (Linux reports kilobytes, macOS bytes)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1e6 if platform.system() == "Darwin" else 1e3), 1)

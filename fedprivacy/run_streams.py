@@ -13,11 +13,11 @@ from fedprivacy.seeds import Streams
 # attacks it afterwards, whose answers have noise of their own. Who is a member in a game stands in the data.
 _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
-    *("game", "attacks"),
+    *("game", "attacks", "arms"),
 )
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
-    *(("device", "cpu"), ("kernel_size", 3)),
+    *(("device", "cpu"), ("kernel_size", 3), ("adversarial_steps", 1), ("adversarial_first", 0)),
 )
 
 

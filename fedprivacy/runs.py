@@ -5,7 +5,7 @@ events.jsonl    one line a round, flushed
 run.json        the versioned result document
 checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
 report.html     one offline page
-lock            who works on it, while somebody does (`lock`)
+lock            who works on it, while somebody does (`at_work`)
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,9 @@ from fedprivacy.lock import FILE as LOCK
 SCHEMA = 1
 KEPT_CHECKPOINTS = 2
 MAX_ROUNDS = 10**6
+_TRIES = 20
 Tensors = Mapping[str, NDArray[Any]]
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,13 @@ class RunDirectory:
             InputError: if it cannot be made or written.
         """
         stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{secrets.token_hex(3)}"
-        try:
+
+        def made() -> Path:
             parent.mkdir(parents=True, exist_ok=True)
-            path = _unused(parent, stem)
+            return _unused(parent, stem)
+
+        try:
+            path = _against_others(made)
             keep_names(parent)
             run = cls(path)
             run.write("scenario.toml", scenario)
@@ -242,18 +249,32 @@ def check_out(parent: Path) -> None:
     Raises:
         InputError: if not; asked before the work that would be lost.
     """
+    try:
+        _against_others(lambda: _tried(parent))
+    except OSError as error:
+        raise _unwritable(parent, error) from error
+
+
+def _tried(parent: Path) -> None:
     made: list[Path] = []
     try:
         for folder in reversed([parent, *parent.parents]):
             if not folder.exists():
-                folder.mkdir()
+                folder.mkdir(exist_ok=True)
                 made.append(folder)
         made.append(Path(tempfile.mkdtemp(dir=parent)))
-    except OSError as error:
-        raise _unwritable(parent, error) from error
     finally:
         for folder in reversed(made):
-            folder.rmdir()
+            with suppress(OSError):  # another process has begun to use it
+                folder.rmdir()
+
+
+def _against_others(work: Callable[[], Done]) -> Done:
+    """Work in a folder that another process may just have tried (`check_out`), and taken away again."""
+    for _ in range(_TRIES - 1):
+        with suppress(FileNotFoundError):
+            return work()
+    return work()
 
 
 def _unwritable(parent: Path, error: OSError) -> InputError:

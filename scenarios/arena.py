@@ -21,12 +21,14 @@ from fedprivacy.data.population import Population, population
 from fedprivacy.models import Evaluation, evaluate
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.stopping import has_stopped
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.spending import NOTHING, Spent
 from server.app import federation_of
 from server.strategy import Federation
 
 Tensors = dict[str, NDArray[Any]]
+PLAYED = "warm-up/played"  # the name of how many rounds a warm-up took, shape (1,)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Stage:
     grid: EmbeddedGrid
     federation: Federation
     quality: Callable[[], Evaluation]
+
+
+def played_in(tensors: Tensors, scenario: AttackScenario) -> int:
+    """How many rounds a trained run was trained for (`Arena.warm_up`)."""
+    return int(tensors[PLAYED][0]) if PLAYED in tensors else scenario.warm_up
 
 
 class Arena:
@@ -76,16 +83,23 @@ class Arena:
         self.probe = Probe(self.fleet.module, self.fleet.x[rows].cpu(), self.fleet.y[rows].cpu())
 
     def warm_up(self) -> Tensors:
-        """Trains up to where attacks begin.
+        """Trains up to where attacks begin, or where early stopping ends training before.
 
         Returns:
-            The state there, of the server and of the nodes.
+            The state there, of the server and of the nodes, and how many rounds were `played`.
         """
-        grid = self._grid(self.fleet)
-        federation, _ = self._federation(grid)
+        grid, measured = self._grid(self.fleet), self.scenario.evaluation
+        federation, quality = self._federation(grid, measured.on)
+        patience = self.scenario.server.patience
+        losses: list[float] = []
         for number in range(self.scenario.warm_up):
             federation.round(number)
-        return {**federation.state(), **grid.node_states()}
+            if patience is not None and (number + 1) % measured.every == 0:
+                losses.append(quality().loss)
+                if has_stopped(losses, patience):
+                    break
+        played = number + 1 if self.scenario.warm_up else 0
+        return {**federation.state(), **grid.node_states(), PLAYED: np.array([played])}
 
     @property
     def scale(self) -> float:
@@ -95,13 +109,20 @@ class Arena:
             return 1.0
         return self.fleet.training.learning_rate / plan.batches.mean_size(int(sizes[self.game.victim]))
 
+    def accuracies(self, weights: NDArray[np.float32]) -> tuple[float, float]:
+        """How often a model is right: on all records that clients trained on, and on held-out ones."""
+        people, module = self.game.people, self.fleet.module
+        own = people.partition.order
+        train = evaluate(module, weights, people.dataset.x[own], people.dataset.y[own])
+        return train.accuracy, evaluate(module, weights, *people.held_out("test")).accuracy
+
     def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
         return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
 
-    def _federation(self, grid: Grid) -> tuple[Federation, Callable[[], Evaluation]]:
+    def _federation(self, grid: Grid, on: str = "test") -> tuple[Federation, Callable[[], Evaluation]]:
         ledger = Ledger(self.fleet.plan, sizes=self.fleet.sizes)
         federation, module = federation_of(grid, self.scenario, ledger, self.game.people, self.fleet.model)
-        held_out = self.game.people.held_out("test")
+        held_out = self.game.people.held_out(on)
         return federation, lambda: evaluate(module, federation.model, *held_out)
 
     def resume(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from scenarios.ready import find
 # Neither how a scenario was tuned nor what it is about depends on these.
 _BESIDE = re.compile(
     r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
-    r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats))(\.|$)"
+    r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats)|study\.(epsilons|records|repeats))(\.|$)"
 )
 
 
@@ -203,6 +204,19 @@ def seed_of(text: str | None, seeds: int = 1) -> int | None:
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > most:
         raise InputError(f"--seed {text}: must be a whole number from 0 to {most}, or random.")
     return int(text)
+
+
+def command_again(seed: int | None) -> str:
+    """The command that was given, so that it gives the same numbers again.
+
+    Args:
+        seed: The seed that takes the place of `--seed random`.
+    """
+    given = list(sys.argv[1:])
+    for at, word in enumerate(given):
+        if word == "--seed=random" or (word == "random" and given[at - 1] == "--seed"):
+            given[at] = word.replace("random", str(seed))
+    return shlex.join(["fedprivacy", *given])
 
 
 def _keys(path: str, value: Any) -> Iterator[str]:

@@ -11,6 +11,7 @@ from flwr.serverapp import Grid, ServerApp
 from clients.app import make_app
 from clients.respondents import Respondents
 from fedprivacy.analytics.record import OnQuery, StatisticsRecord
+from fedprivacy.at_work import begun
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.statistics import Statistics
@@ -37,12 +38,12 @@ def ask(
         RunError: if nobody answers a query; the directory then says how far it came.
     """
     respondents = Respondents.of(scenario)
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    try:
-        play(scenario, respondents, directory, command=command, on_query=on_query)
-    finally:
-        document = directory.document()
-        write_report(document, directory.path)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        try:
+            play(scenario, respondents, directory, command=command, on_query=on_query)
+        finally:
+            document = directory.document()
+            write_report(document, directory.path)
     return document
 
 

@@ -86,7 +86,8 @@ class Attacked:
     @property
     def label(self) -> str:
         """The run in a few words, for progress."""
-        kept = "" if self.plan.mechanism is None else f"{self.scenario.kept}, "
+        bare = self.plan.mechanism is None and not self.scenario.arm
+        kept = "" if bare else f"{self.scenario.label}, "
         return f"{kept}seed {self.scenario.seed}"
 
 

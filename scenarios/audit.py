@@ -13,6 +13,7 @@ import numpy as np
 
 from fedprivacy.accounting.ledger import OBSERVERS
 from fedprivacy.accounting.statement import guarantees
+from fedprivacy.at_work import begun
 from fedprivacy.attacks.auditing import (
     ERROR,
     WITHOUT_CLAIM,
@@ -26,11 +27,12 @@ from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.runs import SCHEMA
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.audit_options import check_options, check_unit
 from scenarios.audited import Audited, Heard, listen
 from scenarios.pool import spread
@@ -122,10 +124,10 @@ def audit(
             "peak_memory_mb": peak_memory_mb(),
         },
     }
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    document["path"] = str(directory.path)
-    directory.write_document(document)
-    write_report(document, directory.path)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        document["path"] = str(directory.path)
+        directory.write_document(document)
+        write_report(document, directory.path)
     return document
 
 

@@ -27,8 +27,6 @@ from fedprivacy.record import (
     TESTED_NOTE,
     TUNING_UNSTATED,
     broken_off,
-    peak_memory_mb,
-    versions,
 )
 from fedprivacy.report import write as write_report
 from fedprivacy.run_streams import run_streams
@@ -36,6 +34,8 @@ from fedprivacy.runs import SCHEMA, RunDirectory, read_document
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import Corner, corners
 from fedprivacy.scenario.variations import Variation, variations
+from fedprivacy.stopping import has_ended
+from fedprivacy.surroundings import peak_memory_mb, versions
 from fedprivacy.training.trainers import trainer_of
 from scenarios.cells import Job
 from scenarios.ending import Ending
@@ -343,7 +343,9 @@ def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, wr
         document = resume_run(folder, plan=plan, allow_code=allow_code, report=False)
         if finished:  # else it was made just now
             check_record(document, str(folder / "run.json"))
-            same = document["plan"] == plan.to_json() and len(document["rounds"]) == plan.rounds
+            same = document["plan"] == plan.to_json() and has_ended(
+                document["rounds"], plan.rounds, scenario.server.patience
+            )
             return same and "accuracy" in document["final"]
         return True
     except HeldError:

@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedprivacy.report.attacks import figures, finding, levels, released
+from fedprivacy.report.attacks import arms, figures, finding, levels, released, strongest
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.reading import read
+from fedprivacy.report.words import accuracy
 
 
 def show_replay(document: Mapping[str, Any]) -> None:
@@ -21,7 +22,30 @@ def show_replay(document: Mapping[str, Any]) -> None:
     console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
     result = read(document)
     assert isinstance(result, ReplayDocument)
-    table = Table(title=escape(document["name"]), title_justify="left")
+    if result.arms:
+        _show_arms(console, plain, result)
+    else:
+        _show_attacks(console, plain, result)
+    if result.judged:
+        plain.print(result.judged.words, markup=False)
+    if not result.arms:  # whose many guarantees the report says in words
+        for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
+            plain.print(f"- {words}", markup=False)
+    lost = sum(attack["targets_lost"] for attack in document["attacks"])
+    if lost:
+        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)
+    for attack in document["attacks"]:
+        if attack["rounds_refused"]:
+            refused = f"the victim refused {attack['rounds_refused']:,} of the rounds that it was to observe"
+            plain.print(f"{attack['name']}: {refused}", markup=False)
+    performance = document["performance"]
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
+    plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _show_attacks(console: Console, plain: Console, result: ReplayDocument) -> None:
+    """Every attack at every level of privacy."""
+    table = Table(title=escape(result.name), title_justify="left")
     for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
         left = name in ("attack", "seat")
         table.add_column(name, overflow="fold", justify="left" if left else "right", no_wrap=not left)
@@ -37,20 +61,28 @@ def show_replay(document: Mapping[str, Any]) -> None:
         plain.print(sentence, markup=False)
     if result.several:
         plain.print(levels.terms(result), markup=False)
-    if result.judged:
-        plain.print(result.judged.words, markup=False)
-    for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
-        plain.print(f"- {words}", markup=False)
-    lost = sum(attack["targets_lost"] for attack in document["attacks"])
-    if lost:
-        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)
-    for attack in document["attacks"]:
-        if attack["rounds_refused"]:
-            refused = f"the victim refused {attack['rounds_refused']:,} of the rounds that it was to observe"
-            plain.print(f"{attack['name']}: {refused}", markup=False)
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def _show_arms(console: Console, plain: Console, result: ReplayDocument) -> None:
+    """Each arm at each epsilon: how good its model is, and the strongest attack at each seat."""
+    table = Table(title=escape(result.name), title_justify="left")
+    found = strongest.reached(result)
+    for name in ("arm", "test [95 %]", *(f"AUC: {seat}" for seat in found)):
+        table.add_column(name, overflow="fold", justify="left" if name == "arm" else "right")
+    for place, one in enumerate(result.arms):
+        test, ends = one.accuracy.test.mean, one.accuracy.test.interval
+        within = "" if ends is None else f"\n[{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
+        row = [strongest.label(one), f"{accuracy(test)}{within}"]
+        for own in found.values():
+            best, bound = own[place].best, own[place].bound.auc
+            area = "-" if best is None else f"{best.auc.value:.3f} [{best.auc.low:.3f}, {best.auc.high:.3f}]"
+            row.append(f"{area}\nbound {'none' if bound is None else figures.at_most(bound)}")
+        table.add_row(*map(escape, row))
+    console.print(table)
+    for sentence in [*arms.sentences(result), strongest.CHOSEN, strongest.terms(result)]:
+        plain.print(sentence, markup=False)
+    for sentence in arms.skipped(result):
+        plain.print(f"left out: {sentence}", markup=False)
 
 
 def _show_released(console: Console, result: ReplayDocument) -> None:

@@ -13,6 +13,7 @@ from fedprivacy.attacks.empirical import Guesses, guesses_of
 from fedprivacy.attacks.fitted import choose_score, clustered, supervised
 from fedprivacy.attacks.game import Game
 from fedprivacy.attacks.metrics import Measured, measure
+from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe, Vector
 from fedprivacy.attacks.targets import Targets
 from fedprivacy.attacks.transcript import TREND
@@ -38,6 +39,8 @@ class Judged:
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
+        calibration_auc: The AUC of the chosen score on the calibration half: attacks are chosen by it, and
+            measured on the other half.
         train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
         exposure: Of one by LiRA, whose records are told, and what that rests on.
     """
@@ -53,6 +56,7 @@ class Judged:
     observed: list[int]
     accuracy: tuple[float, float]
     seconds: float
+    calibration_auc: float
     train_accuracy: float | None = None
     exposure: dict[str, Any] | None = None
 
@@ -124,6 +128,7 @@ def judge(
         observed=observed,
         accuracy=accuracy,
         seconds=seconds,
+        calibration_auc=auc(best[calibration & members], best[calibration & ~members]).value,
         train_accuracy=train_accuracy,
         exposure=exposure,
     )

@@ -18,6 +18,7 @@ from fedprivacy.scenario.loading import AnyScenario, sections_of
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
+LEAST = 1  # characters beside a key; with less room a comment stands below it
 
 
 class Options:
@@ -29,7 +30,7 @@ class Options:
     """
 
     def __init__(self, scenario: AnyScenario, section: tuple[str, ...]) -> None:
-        self.kind = sections_of(scenario)[section]
+        self.kind, self.section = sections_of(scenario)[section], section
         self.values: dict[str, Any] = scenario.tables()
         for name in section:
             self.values = self.values[name]
@@ -63,7 +64,7 @@ class Options:
             value, about = self.values.get(key), self.about(key)
             field = self.cls.model_fields[key]
             if field.get_default() == {}:
-                rows += commented(f"# [compare.{key}]", about)
+                rows += commented(f"# [{'.'.join(self.section)}.{key}]", about)
             elif value is None:
                 rows += commented(f"# {key} = {_example(field)}", f"Not set. {about}")
             else:
@@ -89,9 +90,11 @@ def commented(code: str, comment: str) -> list[str]:
     """A row with a comment beside it, which goes on below where it is long."""
     if not comment:
         return [code]
-    first, *more = _wrapped(comment, WIDTH - max(COLUMN, len(code) + 1) - 2) or [""]
+    room, margin = WIDTH - max(COLUMN, len(code) + 1) - 2, "#" if code.startswith("#") else ""
+    if room < LEAST:
+        return [code, *(f"{margin:<{COLUMN}}# {line}" for line in _wrapped(comment, WIDTH - COLUMN - 2))]
+    first, *more = _wrapped(comment, room) or [""]
     rest = _wrapped(" ".join(more), WIDTH - COLUMN - 2)
-    margin = "#" if code.startswith("#") else ""
     return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]
 
 

@@ -24,13 +24,12 @@ from fedprivacy.attacks.released.references import Recipe, train_references
 from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.batches import ShuffledBatches
 from fedprivacy.errors import InputError
-from fedprivacy.models import evaluate
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
-from scenarios.arena import Arena, Tensors
+from scenarios.arena import Arena, Tensors, played_in
 from scenarios.judging import Judged, judge
 
 MOST = 200  # records whose exposure is kept
@@ -61,14 +60,12 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
     first, game, people = next(iter(asked.values())), arena.game, arena.game.people
     pool = np.sort(np.concatenate([people.partition.order, people.partition.public]))
     weights = tensors["weights"].astype(np.float32)
-    module, held_out = arena.fleet.module, people.held_out("test")
-    battery = _battery(arena, first, pool, {method for one in asked.values() for method in one.methods})
+    methods: set[str] = {method for one in asked.values() for method in one.methods}
+    battery = _battery(arena, first, pool, methods, played_in(tensors, scenario))
     found = battery.run(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
-    own = people.partition.order
-    train = evaluate(module, weights, people.dataset.x[own], people.dataset.y[own]).accuracy
-    test = evaluate(module, weights, *held_out).accuracy
+    train, test = arena.accuracies(weights)
     exposures = {
         method: _exposure(battery, method, pool)
         for method in EXPOSING
@@ -98,7 +95,7 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
     return judged
 
 
-def training_of(scenario: AttackScenario, attack: Released, records: float) -> LocalTraining:
+def training_of(scenario: AttackScenario, attack: Released, records: float, rounds: int) -> LocalTraining:
     """How a reference is trained: as the run, in one place.
 
     A round in which each of K clients takes one step on B records, and which averages them, is one step on
@@ -108,6 +105,7 @@ def training_of(scenario: AttackScenario, attack: Released, records: float) -> L
         scenario: The run.
         attack: What it asks for instead.
         records: Of the mean client.
+        rounds: That the run was trained for.
     """
     options, clients = scenario.training, scenario.population
     if isinstance(options, ShuffledTraining):
@@ -118,15 +116,15 @@ def training_of(scenario: AttackScenario, attack: Released, records: float) -> L
         size = records * rate if rate else float(options.batch_size or records)
         passes = options.steps * size / records
     batches = ShuffledBatches(
-        attack.epochs or max(1, round(passes * scenario.warm_up)),
+        attack.epochs or max(1, round(passes * rounds)),
         attack.batch_size or max(1, round(size * clients)),
     )
     return LocalTraining(batches, options.learning_rate, options.momentum, options.weight_decay)
 
 
-def _battery(arena: Arena, attack: Released, pool: Ids, methods: set[str]) -> Battery:
+def _battery(arena: Arena, attack: Released, pool: Ids, methods: set[str], rounds: int) -> Battery:
     scenario, fleet, people = arena.scenario, arena.fleet, arena.game.people
-    recipe = Recipe(fleet.model.build, training_of(scenario, attack, float(fleet.sizes.mean())))
+    recipe = Recipe(fleet.model.build, training_of(scenario, attack, float(fleet.sizes.mean()), rounds))
     rows = torch.from_numpy(pool)
     x, y = fleet.x[rows], fleet.y[rows]
     others = tuple(torch.from_numpy(part).to(x.device) for part in people.held_out("test"))
@@ -157,7 +155,8 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
 
     members, labels = battery.references.members, battery.y.cpu().numpy()
     fpr = FPR if (~members).sum(axis=1).min() >= math.ceil(1 / FPR) - 1 else 10 * FPR
-    found = exposure(in_turn(score, battery.asked[0], members), members, labels, fpr)
+    signals = battery.asked[0]
+    found = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
     told = found.to_json(MOST)
     for one in told["most_exposed"]:
         one["record"] = int(pool[one["record"]])  # nothing of its content is told

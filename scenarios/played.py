@@ -19,6 +19,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Ascent, Passive, Released
 from scenarios.judging import Judged, histogram
+from scenarios.trained import BY_ARM, Trained, arms_document
 
 Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
 GAME = (
@@ -45,14 +46,18 @@ RELEASED = (
 )
 
 
-def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> dict[str, Any]:
+def results(
+    scenario: AttackScenario, plans: Sequence[Plan], played: Played, trained: Trained | None = None
+) -> dict[str, Any]:
     """What the document says of the attacks that all seeds have finished.
 
     Args:
         scenario: What was asked for.
         plans: Of each variant.
         played: What has finished.
+        trained: How good the runs of arms are, as far as that was measured.
     """
+    variants = scenario.variants
     seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
     ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
     attacks = [
@@ -64,18 +69,23 @@ def results(scenario: AttackScenario, plans: Sequence[Plan], played: Played) -> 
             ledgers[number],
             plans[number],
         )
-        for number, variant in enumerate(scenario.variants)
-        for name in scenario.attacks
+        for number, variant in enumerate(variants)
+        for name in variant.attacks
         if all((number, seed, name) in played for seed in seeds)
     ]
     looked = any(isinstance(one, Released) for one in scenario.attacks.values())
     stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
+    arms = {}
+    if scenario.arms:
+        epsilons = [budget(*one) for one in zip(variants, plans, strict=True)]
+        arms["arms"] = arms_document(variants, plans, ledgers, epsilons, trained or {}, seeds)
     return {
         "attacks": attacks,
+        **arms,
         **({"exposures": exposures} if (exposures := _exposures(scenario, played)) else {}),
         "ledgers": ledgers,
         "verdict": _verdict(scenario, attacks, ledgers, played).to_json(),
-        "notes": [GAME, BRANCHES, *stored],
+        "notes": [GAME, BRANCHES, *([BY_ARM] if arms else []), *stored],
     }
 
 
@@ -91,7 +101,7 @@ def _verdict(
         runs = [
             one for (at, _, name), one in played.items() if (at, name) == (attack["ledger"], attack["name"])
         ]
-        kept = f" ({variants[attack['ledger']].kept})" if len(variants) > 1 else ""
+        kept = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
         cases.append(Case(f"{attack['name']}{kept}", bound, points_of([run.measured for run in runs])))
     return verdict(cases)
@@ -115,6 +125,7 @@ def _attack(
     accuracies = np.array([run.accuracy for run in runs])
     return {
         "name": name,
+        **({"arm": variant.arm} if variant.arm else {}),
         "attack": attack.kind,
         "seat": attack.seat,
         "isolating": attack.isolating,
@@ -129,6 +140,7 @@ def _attack(
         "targets_lost": sum(run.lost for run in runs),
         **figures,
         "score": [run.score for run in runs],
+        "calibration_auc": float(np.mean([run.calibration_auc for run in runs])),
         "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
         "histograms": _histograms(runs),
         "story": [run.story for run in runs] if runs[0].story else None,

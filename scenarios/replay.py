@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.data.population import population
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.arena import Arena
 from scenarios.attacked import Attacked, is_trained, judged, play, stored_run, train
 from scenarios.cells import Job
@@ -19,10 +20,12 @@ from scenarios.ending import Ending
 from scenarios.played import Played, results
 from scenarios.pool import spread
 from scenarios.spending import open_account
+from scenarios.trained import Trained, accuracy, measure
 from scenarios.undertaking import Undertaking, Work, undertaking
 
 OPERATOR_ONLY = (
-    "attacks[].model_accuracy.train", "attacks[].seconds", "exposures", "performance.seconds", "error", *SEEDS
+    "attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train", "attacks[].seconds",
+    "exposures", "performance.seconds", "error", *SEEDS,
 )  # fmt: skip
 OnAttack = Callable[[str, int, int], None]
 
@@ -48,7 +51,7 @@ def replay(
         resume: The directory of this replay, to go on with: what was trained and attacked is kept. An attack
             that is played again asks the same and is answered with the same noise, and costs nothing more.
         command: The command that reproduces it, for the record.
-        on_attack: Called with a label, attacks done and attacks in all.
+        on_attack: Called with a label, steps done and steps in all: runs to train, and branches to play.
 
     Returns:
         The document that is also in run.json.
@@ -97,16 +100,19 @@ def _work(
 ) -> dict[str, Any]:
     """Trains and attacks what has not been, and closes the replay."""
     played: Played = {}
+    trained: Trained = {}
     ending = Ending(task.path, task.again)
     try:
         with ending:
-            if training:
-                untrained = [run for run in asked if not is_trained(run)]
-                todo = [(run,) for run in untrained]
-                for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
-                    if on_attack:
-                        on_attack(f"trained {untrained[number].label}", 0, len(asked))
-            _attack_all(task, asked, workers, played, on_attack)
+            untrained = [run for run in asked if not is_trained(run)] if training else []
+            # What is left is told of all steps together: training a run, and each branch on it.
+            steps = Steps(on_attack, len(untrained) + sum(len(run.branches) for run in asked))
+            todo = [(run,) for run in untrained]
+            for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
+                steps.done(f"trained {untrained[number].label}")
+            if scenario.arms:
+                _measure_all(task, asked, workers, trained)
+            _attack_all(task, asked, workers, played, steps)
     finally:
         document = {
             "schema": SCHEMA,
@@ -123,6 +129,7 @@ def _work(
                 scenario,
                 [run.plan for run in asked if run.scenario.seed == scenario.seed],
                 dict(sorted(played.items())),
+                trained,
             ),
             "operator_only": list(OPERATOR_ONLY),
             "performance": {
@@ -135,9 +142,35 @@ def _work(
     return document
 
 
-def _attack_all(
-    task: Undertaking, asked: list[Attacked], workers: int, played: Played, on_attack: OnAttack | None
-) -> None:
+@dataclass
+class Steps:
+    """Counts what has been done for who watches.
+
+    Args:
+        tell: Called with a label, steps done and steps in all.
+        total: How many there are.
+        number: How many are done.
+    """
+
+    tell: OnAttack | None
+    total: int
+    number: int = 0
+
+    def done(self, label: str) -> None:
+        """One more is done."""
+        self.number += 1
+        if self.tell:
+            self.tell(label, self.number, self.total)
+
+
+def _measure_all(task: Undertaking, asked: list[Attacked], workers: int, trained: Trained) -> None:
+    """Measures every trained run that has not been, and puts how good it is into `trained`."""
+    jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in asked]
+    for number, found in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
+        trained[asked[number].variant, asked[number].scenario.seed] = found
+
+
+def _attack_all(task: Undertaking, asked: list[Attacked], workers: int, played: Played, steps: Steps) -> None:
     """Plays every branch that has not been played, and puts what each amounts to into `played`."""
     wanted = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
@@ -146,12 +179,11 @@ def _attack_all(
         (f"{', '.join(branch.names)}, {run.label}, variant {run.variant}", (run, branch, spent))
         for run, branch, spent in wanted
     ]
-    for done, (number, result) in enumerate(task.cells.play(play, judged, jobs, min(workers, len(jobs))), 1):
+    for number, result in task.cells.play(play, judged, jobs, min(workers, max(1, len(jobs)))):
         run, branch, _ = wanted[number]
         for name, one in result.items():
             played[run.variant, run.scenario.seed, name] = one
-        if on_attack:
-            on_attack(f"{', '.join(branch.names)} ({run.label})", done, len(jobs))
+        steps.done(f"{', '.join(branch.names)} ({run.label})")
 
 
 def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Attacked]:
@@ -168,6 +200,6 @@ def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Atta
             Arena(one, plan)
         folder = Path(f"run-{seed}")
         if len(scenario.variants) > 1:
-            folder = Path(one.kept.replace(" ", "-")) / folder
+            folder = Path(one.label.replace(",", "").replace(" ", "-")) / folder
         runs.append(Attacked(one, number, folder if base is None else base / folder, plan))
     return runs

@@ -19,6 +19,7 @@ CAUTION = (
     "For the operator only: this depends on the participants' data, and no mechanism has charged the privacy "
     "budget for it."
 )
+OF_THE_DATA = ("exposed", "most_exposed", "classes", "auc", "carried", "spread")
 CLASSES = 3  # of each end, in the terminal
 
 
@@ -63,8 +64,8 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         "most_exposed": stored["most_exposed"][:most],
         "kept": len(stored["most_exposed"]),
         "asked": most,
-        "notes": [one.summary, one.basis],
-        "operator_only": ["exposed", "most_exposed", "classes"],
+        "notes": [note for note in (one.summary, one.carrying, one.basis) if note],
+        "operator_only": ["notes", *(name for name in OF_THE_DATA if name in stored)],
     }
 
 

@@ -11,15 +11,16 @@ import torch
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
+from fedprivacy.at_work import begun, taken_up
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.files import sweep_parts
-from fedprivacy.lock import alone
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of
-from fedprivacy.record import OnRound, RunRecord, check_plan, plan_to_resume
+from fedprivacy.record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import Checkpoint, RunDirectory
+from fedprivacy.resuming import check_plan, plan_to_resume
+from fedprivacy.runs import Checkpoint
 from fedprivacy.scenario import Scenario
 from scenarios.launch import EMBEDDED, Engine, Launched, launched
 from server.app import make_app as make_server_app
@@ -57,23 +58,24 @@ def run(
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
     candidates = candidates_of(scenario, fleet.model) if report else None
-    with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
-        directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-        with alone(directory.path):
-            record = RunRecord(
-                scenario,
-                fleet.plan,
-                directory,
-                command=command,
-                on_round=on_round,
-                tested=fleet.people.tests_clients(scenario.evaluation.on),
-                candidates=candidates,
-                noise_key=fleet.streams.run,
-                sizes=fleet.people.partition.sizes,
-                way=fleet.way,
-                engine={"engine": engine.name, "workers": apps.workers},
-            )
-            return _play(apps, fleet, record, None, report)
+    with (
+        launched(engine, scenario, fleet, allow_code=allow_code) as apps,
+        begun(out, scenario.name, scenario.to_toml()) as directory,
+    ):
+        record = RunRecord(
+            scenario,
+            fleet.plan,
+            directory,
+            command=command,
+            on_round=on_round,
+            tested=fleet.people.tests_clients(scenario.evaluation.on),
+            candidates=candidates,
+            noise_key=fleet.streams.run,
+            sizes=fleet.people.partition.sizes,
+            way=fleet.way,
+            engine={"engine": engine.name, "workers": apps.workers},
+        )
+        return _play(apps, fleet, record, None, report)
 
 
 def resume(
@@ -102,8 +104,7 @@ def resume(
         InputError: if `path` holds no run, or the scenario, data, code or versions are not those that it
             began with, or its record states another plan than its scenario, or another process works on it.
     """
-    directory = RunDirectory.open(path)
-    with alone(path):
+    with taken_up(path) as directory:
         earlier, stored = plan_to_resume(directory)
         if earlier["status"] == "finished":
             if report and not (path / "report.html").exists():

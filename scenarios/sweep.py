@@ -15,11 +15,12 @@ from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
 from fedprivacy.analytics.shuffled import shuffled
 from fedprivacy.errors import InputError
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA
 from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.asking import play
 from scenarios.cells import Job
 from scenarios.ending import Ending

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.at_work import begun, taken_up
 from fedprivacy.errors import InputError
 from fedprivacy.files import sweep_parts
-from fedprivacy.lock import alone
 from fedprivacy.record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import RunDirectory
@@ -96,26 +96,23 @@ def undertaking(
         InputError: the directory cannot be made, or holds nothing or other work to go on with, or another
             process is at work on it.
     """
-    if resume is None:
-        directory = RunDirectory.create(out, work.name, work.text)
-    else:
-        directory = RunDirectory.open(resume)
-    with alone(directory.path):
+    holding = begun(out, work.name, work.text) if resume is None else taken_up(resume)
+    with holding as directory:
         if resume is None:
             if prepare:
                 prepare(directory)
-            begun = _begin(directory, work, command)
+            said = _begin(directory, work, command)
         else:
-            begun = _begun(directory, work)
+            said = _begun(directory, work)
             sweep_parts(directory.path)
             sweep_parts(directory.path / FOLDER)
-        folder, origin = directory.path / FOLDER, digest_of({**begun, "command": "", "started": ""})
+        folder, origin = directory.path / FOLDER, digest_of({**said, "command": "", "started": ""})
         began = time.time() - Cells(folder, origin, 0.0).seconds()
         allow = " --allow-code" if work.code else ""
         words = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
         finished = None if resume is None else _finished(directory)
         yield Undertaking(
-            directory, Cells(folder, origin, began), begun["command"], begun["started"], words, finished
+            directory, Cells(folder, origin, began), said["command"], said["started"], words, finished
         )
 
 

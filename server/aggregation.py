@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,8 +64,9 @@ class RoundTotal:
         self.faults += Faults({kind: count}, reason)
 
     def nobody_answered(self, round: int) -> str:
-        """Why a run ends in which every client failed."""
-        return f"round {round}: all {self.failed} clients failed. First: {self.first_failure}"
+        """Why a run ends in which every client failed, but for those that refused."""
+        refused = f" ({self.refused} others refused)" if self.refused else ""
+        return f"round {round}: all {self.failed} clients failed{refused}. First: {self.first_failure}"
 
 
 def aggregate(
@@ -98,6 +100,32 @@ def aggregate(
         else:
             total.fail("no_answer", len(chunk.clients), "the node did not answer")
     return total
+
+
+SPENT = (
+    "A client refuses once it has answered what is asked, in this run or an earlier one: a plan is played "
+    "once, and no record decides it. Why is in the account (home) of each node; the server sees how many "
+    "refuse, and who did not answer. Owners who agree to another run choose a new home, which costs the same "
+    "epsilon again (docs/nodes.md)."
+)
+
+
+def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why a run ends in which all that were asked refused, or None where somebody answered.
+
+    Args:
+        events: Its rounds (`fedprivacy.record.round_event`).
+    """
+    refused = sum(event["refusals"] for event in events)
+    away = [event["refusals"] + event["failures"] + event["faults"].get("dropped", 0) for event in events]
+    if not refused or any(event["cohort"] > gone for event, gone in zip(events, away, strict=True)):
+        return None
+    asked, others = sum(event["cohort"] for event in events), sum(away) - refused
+    rounds = "its round" if len(events) == 1 else f"all {len(events)} rounds"
+    return (
+        f"nobody's data are in the model: of {asked} times that a client was asked, in {rounds}, {refused} "
+        f"were refused{f' and {others} failed or dropped out' if others else ''}. {SPENT}"
+    )
 
 
 def message_number(message: Message) -> int:

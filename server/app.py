@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fedprivacy.analytics.plan import people_of
 from fedprivacy.analytics.plan import plan_of as statistics_plan_of
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.analytics.streams import statistics_streams
+from fedprivacy.at_work import begun as begun_in
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.on_nodes import for_server
 from fedprivacy.data.population import Population, population
@@ -35,7 +37,7 @@ from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
-from server.aggregation import RoundTotal
+from server.aggregation import RoundTotal, nobody_took_part
 from server.home import Home, going_home
 from server.hosts import find_hosts
 from server.optimizers import server_optimizer
@@ -108,7 +110,7 @@ def serve(
         begun: Called once the record is there, before any node is spoken to.
 
     Raises:
-        RunError: if a host has no node, or all clients of a round fail.
+        RunError: if a host has no node, all clients of a round fail, or all refuse in every round.
     """
     record.begin()
     try:
@@ -137,6 +139,8 @@ def _play(
     if checkpoint is not None:
         federation.restore(checkpoint.tensors)
     for number in range(len(record.rounds), record.plan.rounds):
+        if record.stopped:
+            break
         began, before = time.perf_counter(), view.retried()
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
@@ -159,6 +163,8 @@ def _play(
             seconds=seconds,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
+    if (why := nobody_took_part(record.rounds)) is not None:
+        raise RunError(why)
 
 
 def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
@@ -234,29 +240,38 @@ _FILES = ("npz", "flwr-datasets")  # records of somebody, which are read whole b
 @app.main()
 def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
-    with going_home(context.run_config) as home:
+    # The directory is held until its record is home.
+    with ExitStack() as held, going_home(context.run_config) as home:
         scenario = scenario_of_app(str(context.run_config["scenario"]))
         out = Path(str(context.run_config["out"])).expanduser()
         noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
         pinned = context.run_config.get("pinned", False) is True
         read = scenario.data.name in _FILES and (pinned or noise != SEEDED)
         stated = Stated(pinned, noise, reads=read)
+
+        def begin(text: str) -> RunDirectory:
+            directory = held.enter_context(begun_in(out, scenario.name, text))
+            home.begin(directory)
+            return directory
+
         if isinstance(scenario, Statistics):
-            directory = _ask(PollingGrid(grid), scenario, out, stated, home)
+            directory = _ask(PollingGrid(grid), scenario, begin, stated, home)
         else:
             allowed = code_allowed(context.run_config)
-            directory = _train(PollingGrid(grid), scenario, out, stated, allowed, home)
+            directory = _train(PollingGrid(grid), scenario, begin, stated, allowed, home)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
 
+Begin = Callable[[str], RunDirectory]  # makes the directory of a scenario's complete text
+
+
 def _train(
-    grid: Grid, scenario: Scenario, out: Path, stated: Stated, allowed: bool, home: Home
+    grid: Grid, scenario: Scenario, begin: Begin, stated: Stated, allowed: bool, home: Home
 ) -> RunDirectory:
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    home.begin(directory)
+    directory = begin(scenario.to_toml())
     # The nodes read their plan from the same run config: they would follow whoever submits another.
     record = RunRecord(
         scenario,
@@ -275,11 +290,10 @@ def _train(
     return directory
 
 
-def _ask(grid: Grid, scenario: Statistics, out: Path, stated: Stated, home: Home) -> RunDirectory:
+def _ask(grid: Grid, scenario: Statistics, begin: Begin, stated: Stated, home: Home) -> RunDirectory:
     plan = statistics_plan_of(scenario)
     who = people_of(scenario, plan)
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml(compare=False))
-    home.begin(directory)
+    directory = begin(scenario.to_toml(compare=False))
     key = statistics_streams(scenario, who).run
     record = StatisticsRecord(
         scenario,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import logging
-import math
 import time
 from collections.abc import Iterable, Iterator
 
-from flwr.app import Message, RecordDict
+from flwr.app import Message
 from flwr.serverapp import Grid
+
+from server.grid import MessageGrid, deadline_of
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ AT_ONCE = 32  # messages that were taken and not answered, so that memory does n
 POLL = 0.5  # seconds between two looks for replies; Flower's own loop looks every 3
 
 
-class PollingGrid(Grid):
+class PollingGrid(MessageGrid):
     """Sends a few messages at a time through Flower's grid, one to a node, and yields replies as they come.
 
     Flower starts a process for each message that reaches a node, however many there are already.
@@ -43,17 +44,6 @@ class PollingGrid(Grid):
         """Take over the details of the run."""
         self._grid.set_run(run)
 
-    def create_message(
-        self,
-        content: RecordDict,
-        message_type: str,
-        dst_node_id: int,
-        group_id: str,
-        ttl: float | None = None,
-    ) -> Message:
-        """The same as ``Message(...)``."""
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
     def get_node_ids(self) -> Iterable[int]:
         """The ids of the nodes that are online."""
         return self._grid.get_node_ids()
@@ -75,40 +65,48 @@ class PollingGrid(Grid):
             messages: Taken as replies come in; those that are left when time is up are not sent.
             timeout: Seconds from this call after which no reply is waited for.
         """
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        return self._replies(iter(messages), deadline)
+        return self._replies(iter(messages), deadline_of(timeout))
 
     def _replies(self, messages: Iterator[Message], deadline: float) -> Iterator[Message]:
         held: list[Message] = []  # until their node is free
         waiting: dict[str, tuple[int, str]] = {}  # message id -> node, group
         while True:
-            held += itertools.islice(messages, AT_ONCE - len(waiting) - len(held))
-            busy = {node for node, _ in waiting.values()}
-            fresh: list[Message] = []
-            later: list[Message] = []
-            for message in held:
-                free = message.metadata.dst_node_id not in busy
-                (fresh if free else later).append(message)
-                busy.add(message.metadata.dst_node_id)
-            held = later
-            if fresh:
-                about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
-                sent = list(self._grid.push_messages(fresh))
-                fresh.clear()
-                waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
-            if not waiting:
+            late = time.monotonic() >= deadline
+            if not late:
+                held += itertools.islice(messages, AT_ONCE - len(waiting) - len(held))
+                held = self._push_free(held, waiting)
+            if not waiting and not late:
                 if not held:
                     return
                 continue  # what was sent did not go; its node is free
-            if time.monotonic() >= deadline:
-                logger.warning("Time is up: %d replies did not come.", len(waiting) + len(held))
-                return
-            came = list(self._grid.pull_messages(list(waiting)))
+            came = list(self._grid.pull_messages(list(waiting))) if waiting else []
             for reply in came:
                 asked = waiting.pop(reply.metadata.reply_to_message_id, None)
                 if asked is None:
                     continue  # nobody asked for it
                 reply.metadata.group_id = asked[1]  # what was asked, whatever the reply says
                 yield reply
+            if late:  # what was there has been handed on
+                left = len(waiting) + len(held)
+                if left or next(messages, None) is not None:
+                    logger.warning(
+                        "Time is up: %d replies did not come, and messages that remain are not sent.", left
+                    )
+                return
             if not came:
                 time.sleep(POLL)
+
+    def _push_free(self, held: list[Message], waiting: dict[str, tuple[int, str]]) -> list[Message]:
+        """Sends one message to each node that has none under way, and returns the others."""
+        busy = {node for node, _ in waiting.values()}
+        fresh: list[Message] = []
+        later: list[Message] = []
+        for message in held:
+            free = message.metadata.dst_node_id not in busy
+            (fresh if free else later).append(message)
+            busy.add(message.metadata.dst_node_id)
+        if fresh:
+            about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
+            sent = list(self._grid.push_messages(fresh))
+            waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
+        return later

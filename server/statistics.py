@@ -23,7 +23,7 @@ from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.faults import REASON
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.protocol import AskReply, AskRequest
-from server.aggregation import by_turn
+from server.aggregation import SPENT, by_turn
 from server.hosts import find_hosts
 from server.messages import parts_of, request_to
 from server.sampling import Chunk, chunks, one_per_node
@@ -96,7 +96,10 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
         replies = _replies(grid, hosts, asked, number, plan.to_json(), federation.timeout)
         gathered = gather(asked, replies, plan, ask)
         if not gathered.answered:
-            raise RunError(f"query {ask.question.name}: nobody answered. First: {gathered.first_failure}")
+            why = gathered.first_failure
+            refused = f"{gathered.refused} of {plan.population} clients refused. "
+            said = f"{refused}{SPENT}" if why is None else f"{refused * bool(gathered.refused)}First: {why}"
+            raise RunError(f"query {ask.question.name}: nobody answered. {said}")
         stream = streams.noise(f"release/{ask.question.name}")
         # How many answered is nobody's business where exact totals are: a fixed denominator, as in training.
         clients = gathered.answered if plan.trust == "local" else plan.population

@@ -59,12 +59,12 @@ def scenario(*overrides: str, text: str = BASE) -> Scenario:
     return Scenario.from_text(text, overrides=overrides)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_scenario() -> Callable[..., Scenario]:
     return scenario
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def base_text() -> str:
     return BASE
 
@@ -89,12 +89,12 @@ def statistics(*overrides: str, text: str = STATISTICS) -> Statistics:
     return Statistics.from_text(text, overrides=overrides)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_statistics() -> Callable[..., Statistics]:
     return statistics
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def statistics_text() -> str:
     return STATISTICS
 

@@ -12,9 +12,10 @@ from fedprivacy.accounting.statement import guarantees
 from fedprivacy.analytics.ledger import ledger
 from fedprivacy.analytics.plan import StatisticsPlan
 from fedprivacy.analytics.shuffled import shuffled
-from fedprivacy.record import SEEDS, peak_memory_mb, versions
+from fedprivacy.record import SEEDS
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.surroundings import peak_memory_mb, versions
 
 OPERATOR_ONLY = (
     *(f"queries[].{key}" for key in ("answered", "refusals", "failures", "first_failure", "seconds")),

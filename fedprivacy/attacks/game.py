@@ -23,7 +23,8 @@ class Game:
     """One draw of the game.
 
     Args:
-        people: The data as they are trained on: the victim owns its members, nobody owns a non-member.
+        people: The data as they are trained on: the victim owns its members, nobody owns a non-member, and
+            no defence refers to a target.
         victim: The client that is attacked.
         targets: The records to be judged, shape (targets,).
         members: Which of them the victim trains on, shape (targets,).
@@ -93,7 +94,7 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     duplicates = int((~single).sum())
     dealt = _dealt(partition, victim, joined, left)
     return Game(
-        replace(people, partition=dealt),
+        replace(people, partition=dealt, judged=np.sort(targets)),
         victim,
         targets,
         np.isin(targets, joined),

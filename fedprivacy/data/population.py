@@ -28,12 +28,14 @@ class Population:
     """One array of records, and who owns which of them.
 
     `test_owned` is whether test records belong to clients too, or may: only a file that names the users of
-    both parts can tell where users are the clients.
+    both parts can tell where users are the clients. `judged` are the targets of a membership game, which no
+    defence may look at.
     """
 
     dataset: Dataset
     partition: Partition
     test_owned: bool = False
+    judged: NDArray[np.int64] | None = None
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -53,11 +55,17 @@ class Population:
         """Whether the accuracy on a held-out part (`held_out`) is a matter of the clients' records."""
         return where == "test" and self.test_owned
 
+    @property
+    def references(self) -> NDArray[np.int64]:
+        """The numbers of the public records, of a game those that are no targets: what a defence may use."""
+        public = self.partition.public
+        return public if self.judged is None else np.setdiff1d(public, self.judged)
+
     def held_out(self, where: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Records to evaluate on, which no client trains on: the "test" or the "public" part."""
+        """Records to evaluate on, which no client trains on: the "test" part or, "public", the references."""
         if where == "test":
             return self.dataset.x_test, self.dataset.y_test
-        return self.dataset.x[self.partition.public], self.dataset.y[self.partition.public]
+        return self.dataset.x[self.references], self.dataset.y[self.references]
 
 
 def population(options: Options | OnNodes) -> Population:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedprivacy.faults import KINDS
 from fedprivacy.report import common, words
-from fedprivacy.report.attacks import exposed
+from fedprivacy.report.attacks import arms, exposed
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 from fedprivacy.report.redaction import operator_only, select
 
@@ -53,7 +53,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         values = select(document, path)
         if not values or path == "command":
             continue
-        if path == exposed.FIELD:
+        if path == exposed.FIELD or path.startswith(f"{arms.FIELD}[]."):
             continue  # which has tables of its own
         if path == "estimate":
             said = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
@@ -63,7 +63,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         else:
             singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
     command = str(document.get("command") or "")
-    told = exposed.blocks(document)
+    told = [*arms.training(document), *exposed.blocks(document)]
     if not singles and not series and not elsewhere and not command and not told:
         return None
     blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]

@@ -80,7 +80,6 @@ def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None
         epsilon: The cell's epsilon, None for trust "none".
         seed: The cell's seed; None keeps the scenario's.
     """
-    base = {key: value for key, value in tables.items() if key != "compare"}
     laid: dict[Path, Any] = {("privacy", "trust"): corner.trust}
     if seed is not None:
         laid[("seed",)] = seed
@@ -94,10 +93,22 @@ def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None
         for section, key, value in overlay(tables, place):
             if not shared(section, key):
                 laid[section, key] = value
+    return overlaid(tables, laid, clipped=corner.clipped)
+
+
+def overlaid(tables: Mapping[str, Any], laid: Mapping[Path, Any], *, clipped: bool = False) -> Tables:
+    """The tables of a scenario without `[compare]`, with keys laid over them, and what follows from these.
+
+    Args:
+        tables: A whole scenario; sections may be broken.
+        laid: Path -> value.
+        clipped: Whether trust "none" keeps the scenario's clipping norm where it is not laid over.
+    """
+    base = {key: value for key, value in tables.items() if key != "compare"}
     privacy = base.get("privacy")
     if isinstance(privacy, dict):
         drop = set()
-        if corner.trust == "none" and not corner.clipped:
+        if laid.get(("privacy", "trust")) == "none" and not clipped:
             drop.add("clipping_norm")  # its own only: what is left without noise is a heuristic
         server = base.get("server")
         rounds = server.get("rounds") if isinstance(server, dict) else None

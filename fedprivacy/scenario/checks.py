@@ -20,6 +20,7 @@ from fedprivacy.scenario.data_checks import (
     read_facts,
     used_columns,
 )
+from fedprivacy.scenario.defence_checks import DEFENCE_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
@@ -397,4 +398,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     noise_fits_observation,
     local_mechanism_fits,
     *EXAMPLE_CHECKS,
+    *DEFENCE_CHECKS,
 )

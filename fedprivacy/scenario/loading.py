@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fedprivacy.scenario import kinds, reading
 from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.arms import ARM
 from fedprivacy.scenario.attack.sections import ATTACK, GAME
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.erm import ErmScenario
@@ -43,6 +44,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
         "approaches": ErmScenario,
         "attacks": AttackScenario,
         "game": AttackScenario,
+        "arms": AttackScenario,
     }
     try:
         check_text(text)
@@ -62,6 +64,7 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
             del found[("compare",)]  # it is replayed, not compared
             found[("game",)] = GAME
             found |= {("attacks", name): ATTACK for name in scenario.attacks}
+            found |= {("arms", name): ARM for name in scenario.arms}
         return found
     if isinstance(scenario, ErmScenario):
         found |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}

@@ -58,6 +58,13 @@ class Head(Section):
 class _Server(Section):
     rounds: int = Field(ge=1, le=10**6, description="The number of rounds.", examples=[100])
     learning_rate: float = Field(1.0, gt=0, le=10**6, description="The step size of the server, such as 1.0.")
+    patience: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="Early stopping: after so many measurements without a lower loss on public records "
+        'training ends, such as 3; it needs evaluation.on = "public".',
+    )
 
 
 class SgdServer(_Server):

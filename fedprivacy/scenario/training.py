@@ -40,6 +40,19 @@ class _Training(Section):
     averaging: bool = Field(
         False, description="Whether a client answers with the mean of the weights after each of its steps."
     )
+    adversarial: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="Adversarial regularisation (Nasr et al. 2018): the lambda that weighs an inference "
+        "network's gain against the loss, such as 3.0; it compares with the public records.",
+    )
+    adversarial_steps: int = Field(
+        1, ge=1, le=1000, description="The inference network's steps before each step of the model."
+    )
+    adversarial_first: int = Field(
+        0, ge=0, le=10**6, description="And so many more before the first step of a round, such as 50."
+    )
     weighting: Literal["clients", "records"] = Field(
         "clients",
         description="Whether all clients weigh the same in a round, or as many times as they have records.",

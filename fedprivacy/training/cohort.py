@@ -19,6 +19,8 @@ from torch.func import functional_call, grad, vmap
 
 from fedprivacy.batches import Batches
 from fedprivacy.models import unflatten
+from fedprivacy.training.adversarial import train_adversarially
+from fedprivacy.training.descent import Weights, descended
 from fedprivacy.training.layerwise import (
     is_layerwise,
     kinds_of,
@@ -28,7 +30,6 @@ from fedprivacy.training.layerwise import (
 from fedprivacy.training.task import Task
 from fedprivacy.training.updates import Stack, Updates
 
-Weights = dict[str, Tensor]
 Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -43,6 +44,8 @@ def train_cohort(task: Task, *, alone: bool = False) -> Updates:
     Returns:
         Weights after local training minus those that were sent, for each client.
     """
+    if task.options.adversarial is not None:
+        return train_adversarially(task, alone=alone)
     return train_layerwise(task) if is_layerwise(task.module) else _train_any(task, alone)
 
 
@@ -109,19 +112,7 @@ def _train_any(task: Task, alone: bool) -> Stack:
     for step in range(index.shape[1]):
         batch = rows[:, step]
         steps = (own if step else shared)(current, x[batch], y[batch], weights_of_records[:, step])
-        for name, direction in steps.items():
-            if options.proximal:
-                direction = direction + options.proximal * (current[name] - start[name])
-            if options.weight_decay:
-                direction = direction + options.weight_decay * current[name]
-            if options.momentum:
-                direction = direction + options.momentum * velocity.get(name, 0.0)
-                velocity[name] = direction
-            steps[name] = direction
-        # A client that has no batch left stays where it is, whatever its momentum and weight decay.
-        if idle[:, step].any():
-            done = idle[:, step].nonzero().flatten()
-            steps = {name: direction.index_fill(0, done, 0.0) for name, direction in steps.items()}
+        steps = descended(steps, current, start, velocity, options, idle[:, step])
         if step:
             for name, direction in steps.items():
                 current[name].sub_(direction, alpha=options.learning_rate)

@@ -17,6 +17,21 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Adversarial:
+    """How an inference network is trained beside each client's model (`fedprivacy.training.adversarial`).
+
+    Args:
+        gain: lambda, which weighs the network's gain against the loss of the model.
+        steps: The network's steps before each of the model.
+        first: And so many more before the first of a round, in which it begins anew.
+    """
+
+    gain: float
+    steps: int = 1
+    first: int = 0
+
+
+@dataclass(frozen=True)
 class LocalTraining:
     """How a client trains.
 
@@ -29,6 +44,7 @@ class LocalTraining:
             the weights that the client was sent.
         projection: The radius of the ball around zero in which each step leaves the weights; None: no ball.
         averaging: Whether the answer is the mean of the weights after each step, and not the last.
+        adversarial: Whether each client trains against an inference network of its own; None: it does not.
     """
 
     batches: Batches
@@ -38,6 +54,7 @@ class LocalTraining:
     proximal: float = 0.0
     projection: float | None = None
     averaging: bool = False
+    adversarial: Adversarial | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +73,8 @@ class Task:
         round: The round, which keys what is drawn too.
         sizes: How many records each client is agreed to have, shape (clients,): rates and denominators are
             reckoned with it, so that they do not tell of a record that came or went. None: as many as it has.
+        references: The numbers of records that nobody trains on, which adversarial regularisation compares
+            with, shape (references,).
     """
 
     module: nn.Module
@@ -68,6 +87,7 @@ class Task:
     streams: Streams
     round: int
     sizes: Index | None = None
+    references: Index | None = None
 
     @cached_property
     def counts(self) -> Index:

@@ -18,7 +18,7 @@ from flwr.app import Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fedprivacy.errors import FedPrivacyError
-from fedprivacy.record import versions
+from fedprivacy.surroundings import versions
 from scenarios.engines.flower_internals import Identity, set_message_id, take_identity
 from scenarios.engines.node import Node
 from scenarios.engines.plain_records import Plain, put_together, take_apart

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import copy
 import logging
-import math
-import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flwr.app import Message, RecordDict, UserConfigValue
-from flwr.serverapp import Grid
 
 from fedprivacy.errors import InputError
 from scenarios.engines.flower_internals import Run, join_run, set_message_id
 from scenarios.engines.node import Node
 from scenarios.engines.node_states import NodeArray, decode_states, encode_states
+from server.grid import MessageGrid, deadline_of
 
 logger = logging.getLogger(__name__)
 
 
-class SimulatedGrid(Grid):
+class SimulatedGrid(MessageGrid):
     """Flower's ``Grid`` with one simulated node for each configuration.
 
     Nodes have the ids 1 to n. Replies come in the order of the messages. Not safe for use from several
@@ -75,17 +73,6 @@ class SimulatedGrid(Grid):
             raise ValueError(f"This grid belongs to run {self._run.run_id}, it cannot join run {run.run_id}.")
         self._run = copy.copy(run)
 
-    def create_message(
-        self,
-        content: RecordDict,
-        message_type: str,
-        dst_node_id: int,
-        group_id: str,
-        ttl: float | None = None,
-    ) -> Message:
-        """The same as ``Message(...)``, which Flower recommends."""
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
     def get_node_ids(self) -> list[int]:
         """The ids of all nodes, ascending."""
         return list(self._nodes)
@@ -125,8 +112,7 @@ class SimulatedGrid(Grid):
         Raises:
             ValueError: At a message that cannot be sent, while iterating.
         """
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        return self._replies(messages, deadline, timeout)
+        return self._replies(messages, deadline_of(timeout), timeout)
 
     @abstractmethod
     def _replies(

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.at_work import begun
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.homecoming import Result, new_token
 from fedprivacy.printable import printable
 from fedprivacy.rechecking import checked_document
 from fedprivacy.record import broken_off
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
@@ -165,22 +165,22 @@ class _Arriving:
                 document["error"] = error
                 if known:  # as far as was heard of
                     document["rounds"] = result.events
-            directory = RunDirectory.create(self.out, self.scenario.name, text)
-            document |= {
-                "path": str(directory.path),
-                "command": self.command,
-                "federation": self._federation(result),
-            }
-            document["performance"]["engine"] = "superlink"
-            directory.write_document(document)
-            for name, data in result.files.items():
-                if name.startswith("checkpoint/"):
-                    (directory.path / "checkpoint").mkdir(exist_ok=True)
-                    (directory.path / name).write_bytes(data)
-            lines = "".join(json.dumps(event) + "\n" for event in result.events)
-            directory.write("events.jsonl", lines)
-            document = checked_document(directory.path)
-            write_report(document, directory.path)
+            with begun(self.out, self.scenario.name, text) as directory:
+                document |= {
+                    "path": str(directory.path),
+                    "command": self.command,
+                    "federation": self._federation(result),
+                }
+                document["performance"]["engine"] = "superlink"
+                directory.write_document(document)
+                for name, data in result.files.items():
+                    if name.startswith("checkpoint/"):
+                        (directory.path / "checkpoint").mkdir(exist_ok=True)
+                        (directory.path / name).write_bytes(data)
+                lines = "".join(json.dumps(event) + "\n" for event in result.events)
+                directory.write("events.jsonl", lines)
+                document = checked_document(directory.path)
+                write_report(document, directory.path)
         except (FedPrivacyError, ValueError, KeyError, TypeError, AttributeError) as problem:
             if directory is not None:
                 shutil.rmtree(directory.path)

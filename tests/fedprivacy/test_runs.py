@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,17 @@ def test_no_number_in_a_document_is_outside_json(directory: RunDirectory) -> Non
 def test_a_folder_without_a_run_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a run directory"):
         RunDirectory.open(tmp_path)
+
+
+def test_several_commands_may_begin_in_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
+    """Each tries whether it can be made, and takes it away again."""
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(100):
+            out = tmp_path / str(number) / "deep"
+            tried = [pool.submit(check_out, out) for _ in range(8)]
+            made = [pool.submit(RunDirectory.create, out, "x", "") for _ in range(2)]
+            assert [one.result() for one in tried] == [None] * 8
+            assert all(one.result().path.is_dir() for one in made)
 
 
 def test_trying_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:

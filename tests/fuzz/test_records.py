@@ -18,9 +18,10 @@ from fedprivacy import json_text
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import InputError
 from fedprivacy.rechecking import checked_document
-from fedprivacy.record import RunRecord, plan_to_resume
+from fedprivacy.record import RunRecord
 from fedprivacy.report import render
 from fedprivacy.report.reading import read as read_report
+from fedprivacy.resuming import plan_to_resume
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.asked import asked_again
@@ -68,62 +69,25 @@ epsilon = 4.0
 delta = 1e-5
 clipping_norm = 1.0
 """
+LOCAL = ("server.rounds=2", "privacy.trust=local", "server.optimizer=momentum")
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory, small_scenario, small_statistics) -> dict[str, Path]:
+def folders(tmp_path_factory: pytest.TempPathFactory, make_scenario, make_statistics) -> dict[str, Path]:
     """A stored run of each kind."""
     out = tmp_path_factory.mktemp("runs")
-    local = ("privacy.trust=local", "server.optimizer=momentum")
-    only = ("privacy.epsilon=2.0", 'compare={trusts=["central"], epsilons=[2.0], seeds=[1, 2]}')
+    only = (
+        "server.rounds=2",
+        "privacy.epsilon=2.0",
+        'compare={trusts=["central"], epsilons=[2.0], seeds=[1, 2]}',
+    )
     played = {
-        "run": run(small_scenario(*local), out),
-        "compare": compare(small_scenario(*only), out, workers=1),
-        "statistics": ask(small_statistics(), out),
+        "run": run(make_scenario(*LOCAL), out),
+        "compare": compare(make_scenario(*only), out, workers=1),
+        "statistics": ask(make_statistics("privacy.trust=local"), out),
         "replay": replay(AttackScenario.from_text(ATTACKED), out, workers=1),
     }
     return {kind: Path(document["path"]) for kind, document in played.items()}
-
-
-@pytest.fixture(scope="module")
-def small_scenario(request: pytest.FixtureRequest) -> Any:
-    from fedprivacy.scenario import Scenario
-
-    return lambda *overrides: Scenario.from_text(SMALL, overrides=overrides)
-
-
-SMALL = """
-name = "small"
-seed = 1
-[data]
-name = "synthetic"
-records = 60
-test_records = 50
-features = 4
-partition = "iid"
-clients = 12
-[model]
-name = "logistic"
-[training]
-learning_rate = 0.5
-[server]
-rounds = 2
-[sampling]
-name = "all"
-[privacy]
-trust = "central"
-clipping_norm = 1.0
-noise_multiplier = 2.0
-delta = 1e-3
-"""
-
-
-@pytest.fixture(scope="module")
-def small_statistics() -> Any:
-    from fedprivacy.scenario.statistics import Statistics
-
-    text = 'name = "asked"\n[data]\nname = "bits"\nclients = 100\nshare = 0.6\n[queries.seen]\nkind = "mean-of-bits"\n[privacy]\ntrust = "local"\nepsilon = 1.0\n'
-    return lambda: Statistics.from_text(text)
 
 
 @pytest.mark.parametrize(
@@ -176,11 +140,11 @@ def test_documents_that_are_read_are_rendered(folders: dict[str, Path], kind: st
 
 
 def test_broken_runs_are_not_gone_on_with(
-    folders: dict[str, Path], tmp_path: Path, small_scenario, trial
+    folders: dict[str, Path], tmp_path: Path, make_scenario, trial
 ) -> None:
     folder, tally = tmp_path / "run", Tally()
     shutil.copytree(folders["run"], folder)
-    asked = small_scenario("privacy.trust=local", "server.optimizer=momentum")
+    asked = make_scenario(*LOCAL)
     directory, tried = RunDirectory(folder), trial(asked)
     federation, noise_key = tried.federation, tried.fleet.streams.run
     whole = {name: (folder / name).read_bytes() for name in ("run.json", "events.jsonl")}
@@ -411,8 +375,8 @@ def test_a_pipe_is_no_document(tmp_path: Path) -> None:
         checked_document(tmp_path)
 
 
-def test_a_ledger_that_goes_on_says_what_its_checkpoint_lacks(small_scenario, trial) -> None:
-    ledger = Ledger(trial(small_scenario("privacy.trust=local")).fleet.plan)
+def test_a_ledger_that_goes_on_says_what_its_checkpoint_lacks(make_scenario, trial) -> None:
+    ledger = Ledger(trial(make_scenario("privacy.trust=local")).fleet.plan)
     arrays, facts = ledger.state()
     with pytest.raises(InputError, match="should hold ledger/participations as int32"):
         ledger.restore({}, facts)

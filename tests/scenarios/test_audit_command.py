@@ -192,6 +192,9 @@ def test_an_estimate_alone_refutes_nothing_and_says_so() -> None:
         (lambda one: one["one_run"].update(checks=10**6), "one_run"),
         (lambda one: one["one_run"].update(delta=0.5), "one_run"),
         (lambda one: one["one_run"]["guesses"].pop(), "guesses"),
+        (lambda one: one.update(one_run=None), "does not fit the method"),
+        (lambda one: one.update(observer="server"), "other observers"),
+        (lambda one: one.update(observer="nobody"), "other observers"),
         (lambda one: one["verdict"].update(holds=True, words="consistent."), "verdict"),
     ],
 )

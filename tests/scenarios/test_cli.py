@@ -6,6 +6,7 @@ import html
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from warm import COLD, ENVIRONMENT, warm
 
+import fedprivacy as fedprivacy_package
 from fedprivacy.lock import alone
 from fedprivacy.mechanisms.registry import title
 
@@ -45,6 +47,38 @@ def test_help_is_instant_and_names_every_command() -> None:
         capture_output=True, text=True, env=ENVIRONMENT, check=True,
     ).stderr  # fmt: skip
     assert not any(heavy in loaded for heavy in ("torch", "flwr", "dp_accounting", "numpy", "matplotlib"))
+
+
+def test_python_m_is_the_command() -> None:
+    for words in (["budget", "compose", "--help"], ["budget", "compose", "--nothing"]):
+        module, command = (
+            subprocess.run([*first, *words], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+            for first in ([sys.executable, "-m", "fedprivacy"], COLD)
+        )
+        assert (module.returncode, module.stdout, module.stderr) == (
+            command.returncode, command.stdout, command.stderr,
+        )  # fmt: skip
+        assert module.returncode == (0 if "--help" in words else 2)
+
+
+def test_python_m_takes_no_module_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "scenarios.py").write_text("raise SystemExit('code that nobody allowed')")
+    words = [sys.executable, "-m", "fedprivacy", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_python_m_where_the_command_is_not_installed_says_so(tmp_path: Path) -> None:
+    """As in the bundle that Flower brings to a node."""
+    source, copied = Path(fedprivacy_package.__file__).parent, tmp_path / "fedprivacy"
+    copied.mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        shutil.copy(source / name, copied)
+    alone = [sys.executable, "-S", "-m", "fedprivacy", "--help"]  # without installed packages
+    done = subprocess.run(alone, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "not installed here" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_run_prints_a_result_and_its_guarantees_in_words(small: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -28,6 +29,7 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.planning import plan_of
 from fedprivacy.protocol import TrainReply, TrainRequest
 from scenarios import federation
+from scenarios.engines.control import check_certificate
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.federation_cli import app
 from scenarios.federation_keys import make_certificates, make_node_key
@@ -232,9 +234,28 @@ def test_the_certificate_is_the_superlinks_of_this_machine_alone(tmp_path: Path)
     assert authority.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length == 0
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
+def test_the_certificates_of_the_guide_are_good_for_both_of_its_names(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text()
+    begin = page.index("umask 077")
+    lines = page[begin : page.index("```", begin)]
+    done = subprocess.run(["bash", "-e"], input=lines, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "server.crt: OK" in done.stdout
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("ca.key", "server.key")} == {0o600}
+    check_certificate(tmp_path / "ca.crt")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+    for name in ("server.example", "localhost", "127.0.0.1"):
+        assert greet(server, tmp_path / "ca.crt", name)
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        greet(server, tmp_path / "ca.crt", "hospital.example")
+
+
 def greet(server: ssl.SSLContext, authority: Path, name: str) -> bool:
     """A handshake in memory."""
     client = ssl.create_default_context(cafile=authority)
+    client.verify_flags |= ssl.VERIFY_X509_STRICT  # as from Python 3.13 on
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     here = client.wrap_bio(to_client, to_server, server_hostname=name)
     there = server.wrap_bio(to_server, to_client, server_side=True)

@@ -190,15 +190,15 @@ def test_references_take_the_steps_that_all_clients_take_together() -> None:
     asked = scenario()
     attack = asked.attacks["references"]
     assert isinstance(attack, Released)
-    batches = training_of(asked, attack, 96.0).batches
+    batches = training_of(asked, attack, 96.0, asked.warm_up).batches
     assert (batches.epochs, batches.batch_size) == (12, 24)
-    whole = training_of(scenario('training.batch_size="all"'), attack, 96.0).batches
+    whole = training_of(scenario('training.batch_size="all"'), attack, 96.0, asked.warm_up).batches
     assert whole.batch_size == 288
     poisson = scenario('training={batches="poisson", steps=6, batch_size=16, learning_rate=0.2}')
-    batches = training_of(poisson, attack, 96.0).batches
+    batches = training_of(poisson, attack, 96.0, asked.warm_up).batches
     assert (batches.epochs, batches.batch_size) == (12, 48)
     given = attack.model_copy(update={"epochs": 3, "batch_size": 10})
-    assert training_of(poisson, given, 96.0).batches.epochs == 3
+    assert training_of(poisson, given, 96.0, asked.warm_up).batches.epochs == 3
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.kill_and_resume import ATTACKED
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.rechecking import checked_document
@@ -17,47 +18,13 @@ from fedprivacy.scenario.loading import load, loads
 from scenarios import seats
 from scenarios.replay import replay
 
-TEXT = """name = "attacked"
-seed = 1
-[data]
-name = "purchase-like"
-records = 300
-test_records = 50
-features = 40
-classes = 20
-partition = "iid"
-clients = 3
-public_fraction = 0.4
-[model]
-name = "logistic"
-[training]
-learning_rate = 0.3
-batch_size = 16
-[server]
-rounds = 3
-[sampling]
-name = "all"
-[privacy]
-trust = "none"
-[federation]
-chunk_size = 1
-[game]
-members = 40
-nonmembers = 50
-repeats = 2
-[attacks.look]
-kind = "passive"
-rounds = 2
-[attacks.climb]
-kind = "active-gradient-ascent"
-targets_per_round = 30
-tries = 10
-[attacks.inside]
-kind = "active-gradient-ascent"
-seat = "participant"
-targets_per_round = 45
-tries = 10
-"""
+PLAYED = (
+    "server.rounds=3",
+    "privacy={trust='none'}",
+    "game={members=40, nonmembers=50, repeats=2}",
+    "attacks.look.rounds=2",
+    "attacks.inside={kind='active-gradient-ascent', seat='participant', targets_per_round=45, tries=10}",
+)
 LOCAL = (
     'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
     "server.rounds=8",
@@ -66,7 +33,7 @@ LOCAL = (
 
 
 def scenario(*overrides: str) -> AttackScenario:
-    found = loads(TEXT, overrides=overrides)
+    found = loads(ATTACKED, overrides=[*PLAYED, *overrides])
     assert isinstance(found, AttackScenario)
     return found
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.kill_and_resume import ATTACKED
+from benchmarks.killing import timeless
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.lock import alone
 from fedprivacy.rechecking import checked_document
@@ -68,47 +70,6 @@ trusts = ["local", "central"]
 epsilons = [0.5, 2.0]
 repeats = 12
 """
-ATTACKED = """name = "attacked"
-seed = 1
-[data]
-name = "purchase-like"
-records = 300
-test_records = 50
-features = 40
-classes = 20
-partition = "iid"
-clients = 3
-public_fraction = 0.4
-[model]
-name = "logistic"
-[training]
-learning_rate = 0.3
-batch_size = 16
-[server]
-rounds = 12
-[sampling]
-name = "all"
-[privacy]
-trust = "local"
-clipping_norm = 1.0
-epsilon = 8.0
-delta = 1e-3
-[federation]
-chunk_size = 1
-[game]
-members = 40
-nonmembers = 50
-repeats = 2
-warm_up = 2
-[attacks.look]
-kind = "passive"
-rounds = 2
-[attacks.climb]
-kind = "active-gradient-ascent"
-targets_per_round = 30
-tries = 10
-"""
-TIMES = {"seconds", "started", "path", "command", "performance", "runs", "clients_per_second"}
 PLAYS: dict[str, Callable[..., dict[str, Any]]] = {"trained": compare, "asked": sweep, "attacked": replay}
 TEXTS = {"trained": TRAINED, "asked": ASKED, "attacked": ATTACKED}
 CELLS = {"trained": 4, "asked": 8, "attacked": 4}
@@ -116,12 +77,6 @@ CELLS = {"trained": 4, "asked": 8, "attacked": 4}
 
 class Killed(BaseException):
     """Nothing in the code catches it."""
-
-
-def timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: timeless(one) for key, one in value.items() if key not in TIMES}
-    return [timeless(one) for one in value] if isinstance(value, list) else value
 
 
 def scenario(name: str) -> Any:

@@ -88,7 +88,12 @@ def test_it_names_the_most_exposed_records_with_what_they_rest_on(played) -> Non
     )
     assert told["most_exposed"] == played["exposures"][0]["most_exposed"][:3]
     assert {"most_exposed", "classes", "exposed"} <= set(told["operator_only"])
+    assert {"auc", "carried", "spread", "notes"} <= set(told["operator_only"])
+    assert sum(told["spread"]["certain"]) == told["exposed"]
+    assert sum(told["spread"]["certain"] + told["spread"]["others"]) == told["records"]
+    assert told["auc"]["low"] < told["auc"]["value"] < told["auc"]["high"]
     assert any("16 reference models" in note for note in told["notes"])
+    assert any("of the true positives" in note for note in told["notes"])
     shown = fedprivacy("risk", played["path"], "--most", "3")
     for one in told["most_exposed"]:
         assert f"{one['hits']} of {one['models']}" in shown.stdout
@@ -110,6 +115,11 @@ def test_the_report_tells_it_to_the_operator_alone_and_the_table_to_all(played) 
     assert "most exposed record" not in claims
     assert "20 most exposed records" in operator
     assert "Each class, by the attack offline" in operator
+    for name in ("exposed-1-records", "exposed-2-records", "exposed-1-classes", "exposed-2-classes"):
+        assert f'<svg class="{name}-wide"' in operator
+        assert name not in claims
+    assert "of the true positives" in operator
+    assert "of the true positives" not in claims
     assert "The released model" in claims
     assert "Of the model in training" in claims
     assert "LiRA with one variance for all records" in claims

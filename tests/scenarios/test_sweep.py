@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.killing import timeless
 from clients.respondents import Respondents
 from fedprivacy.errors import InputError
 from scenarios.asking import play
@@ -32,14 +33,6 @@ epsilons = [0.5, 2.0]
 clients = [20, 200]
 repeats = 3
 """
-TIMES = ("seconds", "started", "path", "peak_memory_mb", "versions", "command")
-
-
-def timeless(value: Any) -> Any:
-    """A document without what differs between any two runs."""
-    if isinstance(value, dict):
-        return {key: timeless(item) for key, item in value.items() if key not in TIMES}
-    return [timeless(item) for item in value] if isinstance(value, list) else value
 
 
 def written(out: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
 from fedprivacy.accounting.deployment import SIMULATED, Stated
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.rechecking import checked_document
 from fedprivacy.report import write
 from fedprivacy.runs import RunDirectory
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.runner import resume
+from server.aggregation import nobody_took_part
 from server.app import app as server_app
 
 
@@ -32,6 +34,21 @@ def played(out: Path, text: str, configs: list[dict[str, Any]], **run_config: An
     server_app(grid, context)
     [path] = set(out.glob("*")) - before
     return json.loads((path / "run.json").read_text())
+
+
+def refused(out: Path, text: str, configs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of a run in which everybody's budget is spent."""
+    before = set(out.glob("*"))
+    with pytest.raises(
+        RunError,
+        match="nobody's data are in the model: of 9 times that a client was asked, in all 3 rounds, 9 were ",
+    ) as error:
+        played(out, text, configs, noise="system", pinned=True)
+    [path] = set(out.glob("*")) - before
+    document = json.loads((path / "run.json").read_text())
+    assert (document["status"], document["error"]) == ("failed", f"RunError: {error.value}")
+    assert [event["refusals"] for event in document["rounds"]] == [3, 3, 3]
+    return document
 
 
 def final(document: dict[str, Any]) -> np.ndarray:
@@ -72,8 +89,7 @@ def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_th
         "clients": "operating system's entropy, stated by whoever submitted the run",
     }
     # Another run of whatever kind gets no second answer to any round: its model stays where it began.
-    again = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
-    assert [event["refusals"] for event in again["rounds"]] == [3, 3, 3]
+    again = refused(tmp_path / "runs", text, configs)
     assert len({event["loss"] for event in again["rounds"]}) == 1
     for document in (first, again):
         path = Path(document["path"])
@@ -184,8 +200,42 @@ def test_records_as_unit_are_reckoned_by_what_was_agreed(
     [found] = [one for one in document["privacy"]["guarantees"] if one["observer"] == observer]
     assert found["epsilon"] is not None
     assert "batches) comes from their operating systems' entropy" in "; ".join(found["assumptions"])
+    refused(tmp_path / "runs", text, configs)
+
+
+def test_a_run_in_which_one_node_answers_is_a_run(
+    owners, make_scenario, on_nodes_text, tested: str, tmp_path: Path
+) -> None:
+    """Two of three have a budget spent; the third one's data are in the model."""
+    text = make_scenario(tested, text=on_nodes_text).to_toml()
+    configs = [owners.config(node) for node in range(3)]
+    played(tmp_path / "runs", text, configs, noise="system", pinned=True)
+    owners.account(0).unlink()
     again = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
-    assert [event["refusals"] for event in again["rounds"]] == [3, 3, 3]
+    assert again["status"] == "finished"
+    assert [event["refusals"] for event in again["rounds"]] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [
+        ([(4, 4, 0, 0)], "of 4 times .* in its round, 4 were refused\\. "),
+        (
+            [(4, 3, 1, 0), (0, 0, 0, 0), (2, 1, 0, 1)],
+            "of 6 times .* in all 3 rounds, 4 were refused and 2 failed or",
+        ),
+        ([(4, 4, 0, 0), (4, 3, 0, 0)], None),
+        ([(0, 0, 0, 0)], None),
+        ([(3, 0, 0, 3)], None),
+    ],
+)
+def test_who_refuses_everything_is_no_success(rounds: list[tuple[int, ...]], said: str | None) -> None:
+    events = [
+        {"cohort": cohort, "refusals": refusals, "failures": failures, "faults": {"dropped": dropped}}
+        for cohort, refusals, failures, dropped in rounds
+    ]
+    found = nobody_took_part(events)
+    assert found is None if said is None else re.search(said, str(found))
 
 
 @pytest.mark.parametrize("kind", ["training", "statistics"])

@@ -2,5 +2,5 @@
 
 `references` trains the models that an attacker compares with, `signals` says what models make of records,
 `lira`, `rmia`, `thresholds`, `shadow` and `network` score records, `battery` runs them all on one target
-model, `exposure` says whose records are told.
+model, `exposure` says whose records are told, `concentration` how unevenly.
 """

@@ -21,12 +21,12 @@ from scipy.stats import hypergeom
 from fedprivacy.attacks.document import over_targets
 from fedprivacy.attacks.intervals import CONFIDENCE, Figure, difference, proportion_high, proportion_low
 from fedprivacy.attacks.metrics import LEAST_OF_A_CLASS
+from fedprivacy.attacks.released.concentration import Carried, Counts, carried, spread
 from fedprivacy.attacks.released.references import Flags
 from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.attacks.roc import auc
 from fedprivacy.errors import InputError
 
-Counts = NDArray[np.int64]
 Score = Callable[[Signals, Signals, Flags], Signals]
 MODELS = "models"  # what a record's intervals cover: the chance of training, and of who else is in
 
@@ -101,6 +101,8 @@ class Exposure:
         others: Likewise.
         margins: How far a record's score lies above the threshold, on average over models trained on it.
         classes: By label.
+        auc: Of all records together, the mean over models; None where one has no members or no non-members.
+        carried: What the most exposed records carry; empty where it was not asked for, or is not known.
     """
 
     fpr: float
@@ -110,6 +112,8 @@ class Exposure:
     others: Counts
     margins: Signals
     classes: dict[int, Class]
+    auc: Figure | None = None
+    carried: tuple[Carried, ...] = ()
 
     def most(self, count: int) -> list[Record]:
         """The most exposed records, of those that some models were trained on and some were not.
@@ -153,17 +157,27 @@ class Exposure:
         Args:
             most: How many of these.
         """
+        proved = self.proved()
         return {
             "fpr": self.fpr,
             "models": int((self.models + self.others)[0]),
             "records": len(self.hits),
-            "exposed": len(self.proved()),
+            "exposed": len(proved),
+            "auc": None if self.auc is None else self.auc.to_json(),
+            "carried": [one.to_json() for one in self.carried],
+            "spread": spread(self.hits, self.models, self.alarms, self.others, proved),
             "most_exposed": [record.to_json() for record in self.most(most)],
             "classes": {str(label): one.to_json() for label, one in self.classes.items()},
         }
 
 
-def exposure(scores: Signals, members: Flags, y: NDArray[np.int64], fpr: float = 0.01) -> Exposure:
+def exposure(
+    scores: Signals,
+    members: Flags,
+    y: NDArray[np.int64],
+    fpr: float = 0.01,
+    signals: Signals | None = None,
+) -> Exposure:
     """Who is exposed by an attack on several models.
 
     Args:
@@ -171,6 +185,8 @@ def exposure(scores: Signals, members: Flags, y: NDArray[np.int64], fpr: float =
         members: Which records each model was trained on, shape (models, records).
         y: Labels, shape (records,).
         fpr: The false positive rate, in (0, 1).
+        signals: What the models make of each record, shape (models, records), to say what the most exposed
+            carry; None: that is not told.
 
     Raises:
         InputError: shapes differ, a score is not finite, or a model has too few non-members for such a rate.
@@ -195,6 +211,8 @@ def exposure(scores: Signals, members: Flags, y: NDArray[np.int64], fpr: float =
         len(scores) - models,
         np.where(members, above, 0.0).sum(axis=0) / np.maximum(models, 1),
         {int(label): _class(scores, members, above > 0, y == label) for label in np.unique(y)},
+        _class(scores, members, above > 0, np.ones(len(y), dtype=bool)).auc,
+        () if signals is None else carried(signals, above > 0, members),
     )
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.cells import Cell, Exact, approach_of, cells_of, exact, play
 from fedprivacy.erm.study.people import Records, records, study_streams
-from fedprivacy.record import peak_memory_mb, versions
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
+from fedprivacy.surroundings import peak_memory_mb, versions
 
 OnCell = Callable[[dict[str, Any]], None]
 OPERATOR_ONLY = ("performance.seconds", "error", "seed", "scenario.seed", "scenario.data.seed")

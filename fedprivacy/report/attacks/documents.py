@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import model_validator
 
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Verdict
+from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Played, Verdict
 from fedprivacy.report.documents import Document
 from fedprivacy.report.parts import Guarantee
 
@@ -16,6 +16,7 @@ class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
     attacks: tuple[Attack, ...] = ()
+    arms: tuple[Played, ...] = ()
     verdict: Verdict | None = None
 
     @model_validator(mode="after")
@@ -23,7 +24,7 @@ class ReplayDocument(Document):
         """Runs that were given their noise, not an epsilon, have the largest that is guaranteed."""
         given = [one for one in self.attacks if one.lacks_epsilon]
         held = [g.epsilon for one in given if (g := one.guarantee) is not None and g.holds and g.epsilon]
-        if not held:
+        if not held or self.arms:  # each arm says its own
             return self
         found = {"epsilon": max(held)}
         attacks = (one.model_copy(update=found) if one.lacks_epsilon else one for one in self.attacks)
@@ -76,6 +77,8 @@ class ReplayDocument(Document):
     @property
     def planned(self) -> int | None:
         """How many attacks the scenario asks for, over all its levels; None where it does not say."""
+        if self.scenario.get("arms"):
+            return None  # in each arm those that can be had
         epsilons = self.setting("game", "epsilons")
         asked = len(epsilons) if isinstance(epsilons, list) and epsilons else 1
         beside = sum(self.setting("game", key) is True for key in ("clipped", "unprotected"))

@@ -10,78 +10,15 @@ from pydantic import Field, ValidationError
 from fedprivacy.errors import InputError
 from fedprivacy.fields import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.parts import Count, Measure, Rate
+from fedprivacy.report.attacks import exposed_classes, exposed_records, figures
+from fedprivacy.report.attacks.exposed_parts import Exposure
 from fedprivacy.report.blocks import Block, Details, Table, Text
 from fedprivacy.report.parts import Part
 
 FIELD = "exposures"  # of a replay document, for the operator alone
 SHOWN = 20  # records on the page
-
-
-class Record(Part):
-    """One record by its number in the training data, from 0: nothing of its content."""
-
-    record: Count
-    advantage: Measure
-    hits: Count
-    models: Count
-    alarms: Count
-    others: Count
-
-
-class Class(Part):
-    """One class; None where a model had too few members or non-members of it."""
-
-    auc: Measure | None = None
-    rate: Measure | None = None
-    alarms: Measure | None = None
-    records: Count
-
-
-class Exposure(Part):
-    """Who is exposed by one attack.
-
-    Args:
-        attack: Its name.
-        method: How it scores.
-        fpr: The share of a model's non-members that pass its threshold.
-        models: References that were attacked in turn.
-        records: Those that were judged.
-        exposed: How many of them are exposed for certain.
-        most_exposed: The first of them.
-        classes: By number.
-    """
-
-    attack: str
-    method: str
-    fpr: Rate
-    models: Count
-    records: Count
-    exposed: Count
-    most_exposed: tuple[Record, ...]
-    classes: dict[str, Class] = Field(default_factory=dict)
-
-    @property
-    def basis(self) -> str:
-        """What the figures rest on."""
-        return (
-            f"{figures.score(self.method)}, on each of {self.models:,} reference models in turn, with the "
-            f"help of the others; each was trained without noise on a half of the {self.records:,} "
-            "records. A record is called a member above a threshold that "
-            f"{figures.percent(self.fpr)} of a model's non-members pass. So this is what records stand to "
-            "lose to models that are trained like the released one without privacy: a guarantee of the run "
-            "is not reckoned with."
-        )
-
-    @property
-    def summary(self) -> str:
-        """How many are exposed, for certain."""
-        return (
-            f"{self.exposed:,} of {self.records:,} records are exposed for certain: models that were trained "
-            "on them call them members more often than others do (Fisher's exact test at 5 %, corrected for "
-            "their number)."
-        )
+CLASSES = 1000  # of more a picture would be a blot, and take seconds
+DRAWN = 6  # attacks whose records and classes are drawn; of more the tables say the same
 
 
 class _Exposures(Part):
@@ -101,12 +38,19 @@ def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure,
 
 
 def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
-    """The most exposed records and classes of each attack that tells."""
+    """All records and the most exposed, and the classes, of each attack that tells."""
     found: list[Block | Details] = []
-    for one in read(document):
+    for number, one in enumerate(read(document), start=1):
         found.append(Text(f"Who is exposed by the attack {one.attack}: {one.summary} {one.basis}"))
+        name, drawn = f"exposed-{number}", number <= DRAWN
+        if drawn and one.spread is not None and any(one.spread.total):
+            found.append(exposed_records.picture(one, one.spread, name))
+        if one.carrying:
+            found.append(Text(one.carrying))
         found.append(_records(one))
-        if one.classes:
+        if drawn and 1 < len(exposed_classes.told(one)) <= CLASSES:
+            found.append(exposed_classes.picture(one, name, _classes(one)))
+        elif one.classes:
             found.append(Details(f"Each class, by the attack {one.attack}", [_classes(one)]))
     return found
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.mechanisms.catalogue import ClipOnly
-from fedprivacy.report.parts import Guarantee, Part
+from fedprivacy.report.parts import Figures, Guarantee, Part
 
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
@@ -151,6 +151,61 @@ class Empirical(Part):
     method: str | None = None
 
 
+def level_of(epsilon: float | None, mechanism: str | None) -> Level:
+    """The privacy of a run: its epsilon, clipping alone, which has none, or None."""
+    return CLIPPED if epsilon is None and mechanism == ClipOnly.name else epsilon
+
+
+class ArmAccuracy(Part):
+    """The accuracy of the trained models of an arm, with its interval over runs."""
+
+    train: Figures = Figures()
+    test: Figures = Figures()
+
+
+class Played(Part):
+    """One arm of a game at one epsilon.
+
+    Args:
+        arm: Its name.
+        trust: Its trust model.
+        mechanism: What is done to updates, or gradients.
+        unit: What is protected.
+        adjacency: From which change.
+        epsilon: What was asked for; null without.
+        seeds: How many runs were trained.
+        rounds: That were planned before attacks begin.
+        rounds_played: By run; early stopping may end it before.
+        accuracy: Of their models.
+        guarantees: Against each observer.
+        bounds: By seat, the most that any attack can reach.
+        skipped: By name, why an attack cannot be had.
+    """
+
+    arm: str
+    trust: str
+    mechanism: str | None = None
+    unit: str | None = None
+    adjacency: str | None = None
+    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
+    seeds: Count = 1
+    rounds: Count | None = None
+    rounds_played: tuple[Count, ...] = ()
+    accuracy: ArmAccuracy = ArmAccuracy()
+    guarantees: tuple[Guarantee, ...] = ()
+    bounds: dict[str, Bound] = Field(default_factory=dict)
+    skipped: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def level(self) -> Level:
+        """The privacy of its runs."""
+        return level_of(self.epsilon, self.mechanism)
+
+    def against(self, seat: str) -> Guarantee | None:
+        """What is guaranteed against a seat, if anything is."""
+        return next((one for one in self.guarantees if one.observer == seat and one.holds), None)
+
+
 class Attack(Part):
     """One attack: who sat where, what it did, and what it amounts to.
 
@@ -158,6 +213,7 @@ class Attack(Part):
     """
 
     name: str = "attack"
+    arm: str = ""
     attack: str = ""
     seat: str
     trust: str | None = None
@@ -181,6 +237,7 @@ class Attack(Part):
     histograms: tuple[Histogram, ...] = ()
     stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
     score: tuple[str, ...] = ()
+    calibration_auc: Rate | None = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     blind: Measure | None = None
     bound: Bound = Bound()
@@ -191,7 +248,7 @@ class Attack(Part):
     @property
     def level(self) -> Level:
         """The privacy of the attacked run: its epsilon, clipping alone, which has none, or None."""
-        return CLIPPED if self.epsilon is None and self.mechanism == ClipOnly.name else self.epsilon
+        return level_of(self.epsilon, self.mechanism)
 
     @property
     def lacks_epsilon(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.attacks import (
+    arms,
     figures,
     finding,
     levels,
@@ -17,6 +18,7 @@ from fedprivacy.report.attacks import (
     released,
     settings,
     story,
+    strongest,
     table,
 )
 from fedprivacy.report.attacks.documents import ReplayDocument
@@ -39,7 +41,10 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         done = len(document.attacks)
         lead.append(common.status(document, done, document.planned, "attacks", error=error))
     if (verdict := document.judged) and verdict.refuted:
-        lead.append(Text(f"{verdict.words} {levels.terms(document)}".strip(), "status stopped"))
+        terms = strongest.terms(document) if document.arms else levels.terms(document)
+        lead.append(Text(f"{verdict.words} {terms}".strip(), "status stopped"))
+    if document.arms:
+        return _of_arms(document, lead, command=command)
     lead.append(finding.of(document))
     areas = [overview.picture(document)] if document.attacks else []
     lead += [] if document.several else areas
@@ -65,6 +70,54 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
             *common.closing(document, command=command),
         ],
     )
+
+
+def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: bool) -> Page:
+    """The page of a game in several arms."""
+    units = {one.unit for one in document.arms if one.trust != "none"}
+    cells = [
+        protection.Protected(
+            Arm(
+                one.trust,
+                ClipOnly.name if one.level == CLIPPED else None,
+                unit=one.unit if len(units) > 1 and one.trust != "none" else None,
+            ),
+            one.epsilon,
+            one.guarantees,
+        )
+        for one in document.arms
+    ]
+    return Page(
+        title=document.name,
+        eyebrow="Membership attacks",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=[*lead, arms.finding(document), Tiles(_arm_tiles(document))],
+        sections=[
+            *arms.sections(document),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            *settings.sections(document),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _arm_tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
+    names = dict.fromkeys(one.arm for one in document.arms)
+    first = document.attacks[0] if document.attacks else None
+    counted = [
+        ("Arms", f"{len(names):,}", "of the same game"),
+        ("Arms and epsilons", f"{len(document.arms):,}", "each with runs of its own"),
+        (
+            "Training runs",
+            f"{sum(one.seeds for one in document.arms):,}",
+            "each with a seed and noise of its own",
+        ),
+        ("Attacks", f"{len({one.name for one in document.attacks}):,}", "in each arm where they can be had"),
+    ]
+    if first is not None:
+        counted.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))
+        counted.append(("Non-members", f"{first.nonmembers or 0:,}", "that nobody trains on, judged"))
+    return counted
 
 
 def _guarantees(document: ReplayDocument) -> list[Block | Details]:

@@ -23,4 +23,10 @@ def sections(document: ReplayDocument) -> list[Section]:
         for name, part in document.asked.items()
         if isinstance(part, Mapping)
     ]
+    arms = document.scenario.get("arms")
+    facts += [
+        (f"Arm {name}", common.flat(part) or "the scenario as it is")
+        for name, part in (arms.items() if isinstance(arms, Mapping) else ())
+        if isinstance(part, Mapping)
+    ]
     return [Section("settings", "Settings", [Facts(facts)])] if facts else []

@@ -18,7 +18,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     attacks = [one for own in document.cells.values() for one in own]
     if not attacks:
         return []
-    blocks: list[Block | Details] = [_figures(document), _setting(document, attacks)]
+    blocks: list[Block | Details] = [figured(document), _setting(document, attacks)]
     proved = [(levels.label(document, one), found) for one in attacks if (found := _empirical(one))]
     if proved:
         blocks.append(Details("The epsilon that each attack proves", [Facts(proved)]))
@@ -35,7 +35,8 @@ def sections(document: ReplayDocument) -> list[Section]:
     return [Section("figures", "Every attack in figures", blocks)]
 
 
-def _figures(document: ReplayDocument) -> Table:
+def figured(document: ReplayDocument) -> Table:
+    """A row for each attack, those of one seat and level together."""
     rows: list[Sequence[Value] | Group] = []
     for (seat, level), attacks in document.cells.items():
         where = f", {levels.at(level)}" if document.several else ""

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
+
+from pydantic import Field
 
 from fedprivacy.errors import Problem, ScenarioError
 from fedprivacy.scenario import reading
+from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, inspect_arms, played
 from fedprivacy.scenario.attack.checks import between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
+from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import Corner, cell, inspect_cells
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, dotted, wrong_type
+from fedprivacy.scenario.findings import Finding, Places, dotted, wrong_type
 from fedprivacy.scenario.inspection import inspect, validate
-from fedprivacy.scenario.kinds import KINDS
+from fedprivacy.scenario.kinds import KINDS, Kind
 from fedprivacy.scenario.scenario import Scenario
 
-_SECTIONS = {**KINDS, "game": GAME, "attacks": ATTACK}
-_OWN = ("game", "attacks")
+_SECTIONS = {**KINDS, "game": GAME, "attacks": ATTACK, "arms": ARM}
+_OWN = ("game", "attacks", "arms")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
 class AttackScenario(Scenario):
-    """A run, the game that is played on it, and who plays: frozen, complete, and valid as a whole."""
+    """A run, the game that is played on it, and who plays: frozen, complete, and valid as a whole.
+
+    A variant, which is played in one arm, has its name, and says which attacks cannot be had there, and why.
+    """
 
     game: GameSettings
     attacks: dict[str, Attack]
+    arms: dict[str, Arm] = Field(default_factory=dict)
+    arm: str = ""
+    skipped: dict[str, str] = Field(default_factory=dict)
 
     @classmethod
     def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AttackScenario:
@@ -42,23 +52,57 @@ class AttackScenario(Scenario):
         parts, wrong = _own(tables)
         found += wrong
         if not found:
-            run, game = Scenario(**whole.parts), parts["game"]
-            found += [*_variants(training, run, game), *between(run, game, parts["attacks"])]
+            run, game, attacks = Scenario(**whole.parts), parts["game"], parts["attacks"]
+            if parts["arms"]:
+                found += inspect_arms(run, game, attacks, parts["arms"])
+            else:
+                found += [*_variants(training, run, game), *between(run, game, attacks)]
         _refuse([*problems, *map(places.problem, found)])
         return cls(**whole.parts, **parts)
 
     @property
     def variants(self) -> list[Self]:
-        """The scenarios that are played, each with one privacy: every epsilon, clipping alone, and none."""
+        """The scenarios that are played, each with one privacy: every arm at every epsilon.
+
+        Without arms the scenario's own at every epsilon, with clipping alone, and with none.
+        """
+        if self.arms:
+            return [self._in_arm(*one) for one in self._played()]
         game = self.game.model_copy(update={"epsilons": (), "clipped": False, "unprotected": False})
         found = []
-        plain = Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
+        plain = self._plain
         for trust, epsilon, clipped in _levels(self, self.game):
             run = plain.cell(trust, epsilon, self.seed, clipped=clipped)
             parts = {key: getattr(run, key) for key in Scenario.model_fields if key != "compare"}
             found.append(self.model_copy(update={**parts, "game": game}))
         own = [] if self.game.epsilons else [self.model_copy(update={"game": game})]
         return own + found
+
+    @property
+    def _plain(self) -> Scenario:
+        return Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
+
+    def _played(self) -> Iterator[tuple[str, Played]]:
+        """Every arm at every epsilon, with the arm's name."""
+        run = self._plain
+        for name, arm in self.arms.items():
+            for epsilon in epsilons_of(run, arm, self.game):
+                one = played(run, self.game, self.attacks, arm, epsilon)
+                if not isinstance(one, Played):
+                    _refuse([Places(f"arms.{name}").problem(finding) for finding in one])
+                else:
+                    yield name, one
+
+    def _in_arm(self, name: str, one: Played) -> Self:
+        parts = {key: getattr(one.run, key) for key in Scenario.model_fields if key != "compare"}
+        own = {"game": one.game, "attacks": dict(one.attacks), "arms": {}, "arm": name}
+        reasons = {attack: finding.what for attack, finding in one.refused.items()}
+        return self.model_copy(update={**parts, **own, "skipped": reasons})
+
+    @property
+    def label(self) -> str:
+        """What tells a variant from others, in a few words: its arm, if it is of one, and its privacy."""
+        return f"{self.arm}, {self.kept}" if self.arm else self.kept
 
     @property
     def kept(self) -> str:
@@ -78,16 +122,19 @@ class AttackScenario(Scenario):
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""
         tables = super().tables()
-        game, attacks = (self.model_dump(mode="json", exclude_none=True)[key] for key in _OWN)
+        dumped = self.model_dump(mode="json", exclude_none=True)
+        game, attacks = dumped["game"], dumped["attacks"]
         game = {key: value for key, value in game.items() if value != []}
         named = {name: {"kind": attack["kind"], **attack} for name, attack in attacks.items()}
-        return {**{key: tables[key] for key in tables if key not in _OWN}, "game": game, "attacks": named}
+        arms = {"arms": {name: arm.tables for name, arm in self.arms.items()}} if self.arms else {}
+        plain = {key: tables[key] for key in tables if key not in _OWN}
+        return {**plain, "game": game, "attacks": named, **arms}
 
 
 def _own(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
-    """The game and the attacks, as far as they are valid, and what is wrong with them."""
+    """The game, the attacks and the arms, as far as they are valid, and what is wrong with them."""
     found: list[Finding] = []
-    parts: dict[str, Any] = {"attacks": {}}
+    parts: dict[str, Any] = {}
     game = tables.get("game", {})
     if not isinstance(game, dict):
         found.append(wrong_type(("game",), game, "a section", "Write [game] on a line of its own."))
@@ -98,17 +145,30 @@ def _own(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
     if not isinstance(attacks, dict) or not attacks:
         found.append(Finding(("attacks",), "no attack", 'Add [attacks.NAME] with kind = "passive", say.'))
         attacks = {}
-    for name, table in attacks.items():
+    arms = tables.get("arms", {})
+    if not isinstance(arms, dict):
+        found.append(wrong_type(("arms",), arms, "a section", "Write [arms.NAME] on a line of its own."))
+        arms = {}
+    for section, kind, named in (("attacks", ATTACK, attacks), ("arms", ARM, arms)):
+        parts[section], wrong = _named(section, kind, named)
+        found += wrong
+    return parts, found
+
+
+def _named(section: str, kind: Kind, tables: Mapping[str, Any]) -> tuple[dict[str, Section], list[Finding]]:
+    """The valid parts of a section that has one table for each name, and what is wrong with the others."""
+    parts, found = dict[str, Section](), list[Finding]()
+    for name, table in tables.items():
         if not _NAME.fullmatch(name):
-            found.append(Finding(("attacks", name), "must be letters, digits and hyphens, at most 64"))
+            found.append(Finding((section, name), "must be letters, digits and hyphens, at most 64"))
         elif not isinstance(table, dict):
-            remedy = f"Write [attacks.{name}] on a line of its own."
-            found.append(wrong_type(("attacks", name), table, "a section", remedy))
+            remedy = f"Write [{section}.{name}] on a line of its own."
+            found.append(wrong_type((section, name), table, "a section", remedy))
         else:
-            part, _, wrong = validate(("attacks", name), ATTACK, table, _SECTIONS)
+            part, _, wrong = validate((section, name), kind, table, _SECTIONS)
             found += wrong
             if part is not None:
-                parts["attacks"][name] = part
+                parts[name] = part
     return parts, found
 
 

@@ -176,3 +176,53 @@ def of_seeds(attack: dict[str, Any], seeds: int) -> dict[str, Any]:
             for seed in range(seeds)
         ]
     return other
+
+
+def in_arms(document: dict[str, Any], strengths: dict[str, float]) -> dict[str, Any]:
+    """The attacks of a document in three arms: bare, and central and local at three epsilons."""
+    attacks, arms = [], []
+    for trust in ("local", "central"):
+        found = at_levels(document, strengths, trust)["attacks"]
+        name = {None: "bare"}
+        for one in found:
+            arm = name.get(one["epsilon"], trust)
+            if arm == "bare" and trust == "central":
+                continue
+            value = one["auc"]["value"]
+            attacks.append({**one, **UNDRAWN, "arm": arm, "trust": "none" if arm == "bare" else trust})
+            attacks[-1]["calibration_auc"] = value
+        for epsilon in (*((None,) if trust == "local" else ()), *EPSILONS):
+            arms.append(_arm("bare" if epsilon is None else trust, trust, epsilon))
+    arms[-1]["skipped"] = {"listening-aside": "an attacker cannot take its own share out"}
+    scenario = {**document["scenario"], "arms": {"bare": {}, "central": {}, "local": {}}}
+    return {**document, "attacks": attacks, "arms": arms, "scenario": scenario}
+
+
+def _arm(name: str, trust: str, epsilon: float | None) -> dict[str, Any]:
+    value = ACCURACY[epsilon]
+    seats = ("server", "participant", "outsider")
+    held = {} if epsilon is None else {seat: promised(epsilon, seat, trust) for seat in seats}
+    if trust == "central":
+        held.pop("server", None)
+    bare = {
+        "trust": trust, "epsilon": None, "delta": None, "unit": None, "adjacency": None,
+        "assumptions": ["the server has to be trusted"],
+    }  # fmt: skip
+    return {
+        "arm": name,
+        "trust": "none" if epsilon is None else trust,
+        "mechanism": None if epsilon is None else "gaussian",
+        "unit": "client",
+        "adjacency": "replace-one",
+        "epsilon": epsilon,
+        "seeds": 2,
+        "accuracy": {
+            "train": {"mean": value + 0.04, "low": value, "high": min(1.0, value + 0.08)},
+            "test": {"mean": value, "low": value - 0.04, "high": min(1.0, value + 0.04)},
+        },
+        "guarantees": [
+            held[seat]["guarantee"] if seat in held else {"observer": seat, **bare} for seat in seats
+        ],
+        "bounds": {seat: held[seat]["bound"] if seat in held else {} for seat in seats},
+        "skipped": {},
+    }

@@ -139,7 +139,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     saved = tomllib.loads(scenario.to_toml())
     # Those with no value at all, and those of another partition or scaling.
     left_out = {"epsilon", "noise_multiplier", "clipping_norm", "direction", "columns", "without", "classes"}
-    left_out |= {"projection", "client_timeout"}
+    left_out |= {"projection", "client_timeout", "adversarial", "patience"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():

@@ -53,13 +53,21 @@ KINDS: dict[str, tuple[str, ...]] = {
 """More chunks than any engine has slots; what is not said in an override is as in `SCENARIO`."""
 
 
-def final_hash(document: Mapping[str, Any]) -> str:
-    """Tells the final model of a run, its optimizer, the states of its nodes and what its ledger charged."""
-    checkpoint = RunDirectory.open(Path(document["path"])).load_checkpoint()
+def final_hash(document: Mapping[str, Any], folder: Path = Path(), *, nodes: bool = True) -> str:
+    """Tells the final model of a run, its optimizer, the states of its nodes and what its ledger charged.
+
+    Args:
+        document: Of the run.
+        folder: Where the command was given, if the path in the document is seen from there.
+        nodes: Whether with what nodes keep: the server of a real federation cannot see that.
+    """
+    checkpoint = RunDirectory.open(folder / document["path"]).load_checkpoint()
     assert checkpoint is not None
     assert checkpoint.rounds == len(document["rounds"])
     digest = hashlib.sha256()
     for name, array in sorted(checkpoint.tensors.items()):
+        if name.startswith("node/") and not nodes:
+            continue
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -10,15 +9,16 @@ import subprocess
 import tomllib
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from flwr.app import Context, RecordDict
 from flwr.cli.build import build_fab_from_disk
-from safetensors.numpy import load_file
 from warm import COLD, ENVIRONMENT, warm
 
 import server.home
+from benchmarks.faults import TEXT, write_records
 from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.homecoming import Result, new_token
@@ -32,6 +32,7 @@ from scenarios.federation_keys import make_certificates
 from scenarios.federation_state import Target
 from scenarios.runner import run
 from server.app import app as server_app
+from tests.scenarios.engines.hashes import SCENARIO, final_hash
 
 ROOT = Path(__file__).parents[3]
 TARGET = Target(Link("127.0.0.1:1"), "system")
@@ -335,10 +336,16 @@ hosts = 2
 """
 
 
-def weights_of(folder: Path, document: dict) -> str:
-    """A digest of a run's final model."""
-    newest = sorted((folder / document["path"]).glob("checkpoint/*.safetensors"))[-1]
-    return hashlib.sha256(load_file(newest)["weights"].tobytes()).hexdigest()
+# In two messages a round: each starts a process.
+CENTRAL = SCENARIO.replace("hosts = 3\nchunk_size = 16", "hosts = 2\nchunk_size = 400").replace(
+    "rounds = 3", "rounds = 2"
+)
+
+
+def at_once(folder: Path, *commands: tuple[str, ...]) -> list[subprocess.CompletedProcess[str]]:
+    """Several commands, two side by side: on a federation each waits most of its time."""
+    with ThreadPoolExecutor(2) as pool:  # a ServerApp that does not begin within 30 s is given up by Flower
+        return list(pool.map(lambda words: fedprivacy(*words, cwd=folder), commands))
 
 
 def left(folder: Path) -> list[str]:
@@ -359,8 +366,13 @@ def left(folder: Path) -> list[str]:
 def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
     tmp_path: Path, free_ports
 ) -> None:
-    """Two nodes with keys; noise is seeded, which is said. Then a run that fails there, and the end."""
+    """Two nodes with keys; noise is seeded, which is said. Local and central, faults, and a run that fails there."""
     (tmp_path / "two.toml").write_text(LOCAL)
+    (tmp_path / "central.toml").write_text(CENTRAL)
+    write_records(tmp_path, bad=True)
+    faulty = TEXT.format(folder=tmp_path, harm="raise", trust="central")
+    faulty = faulty.replace("rounds = 2", "rounds = 1").replace("chunk_size = 20", "hosts = 2")
+    (tmp_path / "faulty.toml").write_text(faulty)
     folder = tmp_path / "federation"
     port = str(free_ports(3))
     try:
@@ -384,21 +396,38 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
         assert status.returncode == 0
         assert (json.loads(status.stdout)["online"], json.loads(status.stdout)["whole"]) == (2, True)
 
-        done = fedprivacy("run", "two.toml", "--engine", "superlink", "--json", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "SEEDED NOISE" in done.stderr
-        document = json.loads(done.stdout)
-        same = json.loads(fedprivacy("run", "two.toml", "--out", "here", "--json", cwd=tmp_path).stdout)
-        assert weights_of(tmp_path, document) == weights_of(tmp_path, same)
-        assert document["rounds"][0]["accuracy"] == same["rounds"][0]["accuracy"]
-        assert (document["status"], document["ledger"]["held"]) == ("finished", False)
+        far = ("run", "--engine", "superlink", "--json")
+        code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
+        local, central, failed, raised = at_once(
+            tmp_path,
+            (*far, "two.toml"),
+            (*far, "central.toml"),
+            (*far, "two.toml", *code),
+            (*far, "faulty.toml", "--allow-code"),
+        )
+        ends = set()
+        for file, done in (("two.toml", local), ("central.toml", central)):
+            assert done.returncode == 0, done.stderr
+            assert "SEEDED NOISE" in done.stderr
+            document = json.loads(done.stdout)
+            same = json.loads(fedprivacy("run", file, "--out", "here", "--json", cwd=tmp_path).stdout)
+            there, here = (final_hash(one, tmp_path, nodes=False) for one in (document, same))
+            assert there == here, file
+            ends.add(there)
+            assert [one["accuracy"] for one in document["rounds"]] == [
+                one["accuracy"] for one in same["rounds"]
+            ]
+            assert (document["status"], document["ledger"]["held"]) == ("finished", False)
+        assert len(ends) == 2
+        document = json.loads(local.stdout)
         assert document["randomness"]["clients"].startswith("simulation-grade")
         assert fedprivacy("report", document["path"], cwd=tmp_path).returncode == 0
 
-        code = 'model={name="code",factory="not_there:make"}'
-        failed = fedprivacy(
-            "run", "two.toml", "--engine", "superlink", "--allow-code", "--set", code, cwd=tmp_path
-        )
+        assert raised.returncode == 0, raised.stderr
+        document = json.loads(raised.stdout)
+        assert [(one["faults"], one["contributed"]) for one in document["rounds"]] == [({"raised": 1}, 39)]
+        assert document["estimate"]["unbiased"] is False
+
         assert failed.returncode == 1
         assert "failed on the SuperLink's side: model.factory" in failed.stderr
         assert "there is no module not_there" in failed.stderr

@@ -1,0 +1,110 @@
+"""What is seen of a fault on an engine, as a row of the table of docs/faults.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Seen:
+    """What became of a run.
+
+    Args:
+        document: Its record.
+        ended: How it ended, in words.
+    """
+
+    document: Mapping[str, Any]
+    ended: str
+
+
+@dataclass
+class Row:
+    """What is seen of one fault on one engine.
+
+    Args:
+        fault: Its name.
+        engine: Where it was played.
+        seen: By trust model.
+        epsilons: Of the runs without it, by trust model and observer.
+    """
+
+    fault: str
+    engine: str
+    seen: dict[str, Seen] = field(default_factory=dict)
+    epsilons: dict[str, dict[str, float | None]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> tuple[str, str, str, str, str, str]:
+        """The row of the table."""
+        counted, mean = self._both(_counted), self._both(_estimate)
+        return self.fault, self.engine, counted, self._both(lambda s: s.ended), mean, self.guarantee
+
+    @property
+    def guarantee(self) -> str:
+        """Whether what is claimed with the fault is what is claimed without it, or less."""
+        found = {trust: self._claims(trust) for trust in self.seen}
+        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
+
+    def _claims(self, trust: str) -> str:
+        now, before = epsilons(self.seen[trust].document), self.epsilons[trust]
+        if now == before:
+            return "the same"
+        for who, epsilon in now.items():
+            was = before[who]
+            if epsilon is not None and (was is None or epsilon < was - 1e-9):
+                return f"WRONG: {who} {epsilon:.4g}, without the fault {was}"
+        return "; ".join(
+            f"{who} {_number(before[who])} becomes {_number(epsilon)}"
+            for who, epsilon in now.items()
+            if epsilon != before[who]
+        )
+
+    def _both(self, said: Callable[[Seen], str]) -> str:
+        found = {trust: said(seen) for trust, seen in self.seen.items()}
+        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
+
+
+def _by_trust(found: Mapping[str, str]) -> str:
+    return "; ".join(f"{trust}: {said}" for trust, said in found.items())
+
+
+def _number(epsilon: float | None) -> str:
+    return "none" if epsilon is None else f"{epsilon:.3g}"
+
+
+def _counted(seen: Seen) -> str:
+    total = Counter[str]()
+    for event in seen.document["rounds"]:
+        total.update(event["faults"])
+    rounds = len(seen.document["rounds"])
+    if not rounds:
+        return "no round was finished"
+    told = ", ".join(f"`{kind}` {round(count / rounds, 1):g}" for kind, count in total.items())
+    return f"{told} a round" if told else "nothing"
+
+
+def _estimate(seen: Seen) -> str:
+    found = seen.document["estimate"]
+    if not seen.document["rounds"]:
+        return "—"
+    if found["unbiased"]:
+        return "unbiased"
+    if found["unbiased"] is None:
+        return "not known, and says so"
+    coin = "by a coin" in found["words"]
+    return f"{found['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
+
+
+def epsilons(document: Mapping[str, Any]) -> dict[str, float | None]:
+    return {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
+
+
+def table(found: Sequence[Row]) -> str:
+    """The table, in Markdown."""
+    head = ("fault", "engine", "the record counts", "the round ends", "the mean update", "the guarantee")
+    lines = [head, tuple("---" for _ in head), *(row.cells for row in found)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,126 @@
+"""How unevenly leakage falls on records: what part of it the most exposed carry, and how advantages spread.
+
+Who is called a member often by luck stands among the most exposed too. So records are ranked by what one
+half of the models say of them, and counted on the other half, and the other way round: luck with the one is
+no luck with the other. The ranking looks at the models' own signals. Scores will not do: an attack scores the
+models of one half with the help of the other. Where nothing leaks those ranked first may still have many of
+the true positives, of rare content say, but then as many of the false alarms: both are told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.attacks.released.references import Flags
+from fedprivacy.attacks.released.signals import Signals
+
+PARTS = (0.01, 0.05, 0.1)  # of the records, the most exposed
+FINEST = 0.03  # width of a bin of advantages, at least
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What the most exposed records carry.
+
+    Args:
+        records: So many of them.
+        hits: Their share of the true positives.
+        alarms: Their share of the false alarms; None where there are none.
+    """
+
+    records: int
+    hits: float
+    alarms: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {"records": self.records, "hits": self.hits, "alarms": self.alarms}
+
+
+def carried(signals: Signals, called: Flags, members: Flags) -> tuple[Carried, ...]:
+    """What the most exposed 1, 5 and 10 % of records carry; nothing of a single model, or without a hit.
+
+    Args:
+        signals: What models make of each record, larger for rather a member, shape (models, records).
+        called: On which models each is called a member, shape (models, records).
+        members: Which records each model was trained on, shape (models, records).
+    """
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    if len(called) < len(halves):
+        return ()
+    hits, alarms = np.zeros((2, called.shape[1]), dtype=np.int64)  # of the records ranked first, second, ...
+    for one, other in (halves, halves[::-1]):
+        order = np.argsort(-_apart(signals[one], members[one]), kind="stable")
+        hits += (called & members)[other].sum(axis=0)[order]
+        alarms += (called & ~members)[other].sum(axis=0)[order]
+    if not hits.any():
+        return ()
+    counts = dict.fromkeys(max(1, math.floor(part * len(hits))) for part in PARTS)
+    return tuple(
+        Carried(
+            count,
+            float(hits[:count].sum() / hits.sum()),
+            float(alarms[:count].sum() / alarms.sum()) if alarms.any() else None,
+        )
+        for count in counts
+    )
+
+
+def spread(hits: Counts, models: Counts, alarms: Counts, others: Counts, proved: Counts) -> dict[str, Any]:
+    """How many records have which advantage, and how many of these are exposed for certain.
+
+    Bins have the width of an odd number of steps that an advantage can take, and 0 in the middle of one: else
+    some would hold more of the possible values than others, and the picture would look like a comb.
+
+    Args:
+        hits: In how many models each record is called a member, of those trained on it, shape (records,).
+        models: Of how many.
+        alarms: In how many models without it it is called a member.
+        others: Of how many.
+        proved: The places of records that are exposed for certain.
+
+    Returns:
+        `edges`, one more than bins; `certain` and `others`, the records in each bin. Records that are in all
+        models, or in none, are left out.
+    """
+    known = (models > 0) & (others > 0)
+    values = hits[known] / models[known] - alarms[known] / others[known]
+    certain = np.isin(np.flatnonzero(known), proved)
+    width = next(_widths(max(1, int(models[0] + others[0]) // 2)))
+    side = math.ceil(1 / width - 0.5)
+    edges = (np.arange(2 * side + 2) - side - 0.5) * width
+    found = {
+        name: np.histogram(values[own], edges)[0].tolist()
+        for name, own in (("certain", certain), ("others", ~certain))
+    }
+    return {"edges": edges.tolist(), **found}
+
+
+def _apart(signals: Signals, members: Flags) -> Signals:
+    """How far models with a record lie above those without it, in deviations, shape (records,).
+
+    Of few models the deviation is uncertain: it is taken halfway to that of all records. A record without
+    models of either kind is told nothing of and comes last.
+    """
+    sides = [inside.sum(axis=0) for inside in (members, ~members)]
+    means = [
+        np.where(inside, signals, 0.0).sum(axis=0) / np.maximum(count, 1)
+        for inside, count in zip((members, ~members), sides, strict=True)
+    ]
+    squares = (signals - np.where(members, *means)) ** 2
+    variance = squares.sum(axis=0) / np.maximum(len(signals) - 2, 1)
+    deviation = np.sqrt((variance + variance.mean()) / 2)
+    gap = (means[0] - means[1]) / np.maximum(deviation, np.finfo(float).tiny)
+    return np.where(np.minimum(*sides) > 0, gap, -np.inf)
+
+
+def _widths(steps: int) -> Iterator[float]:
+    """Odd multiples of a step that are wide enough, of rates out of so many models."""
+    return (times / steps for times in range(1, steps + 2, 2) if times / steps >= FINEST)

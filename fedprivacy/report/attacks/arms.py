@@ -1,0 +1,291 @@
+"""A game in several arms on a page: which is worth what, in words, in one picture, and in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from fedprivacy.fields import damaged
+from fedprivacy.report import words
+from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Played
+from fedprivacy.report.attacks.strongest import Reached
+from fedprivacy.report.blocks import (
+    Block,
+    Details,
+    Entry,
+    Finding,
+    Group,
+    Items,
+    Picture,
+    Section,
+    Table,
+    Value,
+)
+from fedprivacy.report.parts import Figures
+from fedprivacy.report.protection import USEFUL_EPSILON
+
+FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
+AREA = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
+WEAK = (
+    "An attack that cannot be told from guessing may be a weak one: proven is only what the guarantee allows."
+)
+
+UNEQUAL = (
+    "Equal epsilon is no equal promise here: unit example protects one record, unit client all records of a "
+    "client."
+)
+
+
+def finding(document: ReplayDocument) -> Finding:
+    """Without privacy, and for each seat the most accurate of what keeps it from telling anything."""
+    if not document.arms:
+        return Finding("No arm was trained to its end.", "", "", "")
+    verdict = document.judged
+    agreed = [verdict.words] if verdict and not verdict.refuted else []
+    units = {one.unit for one in document.arms if one.trust != "none"}
+    parts = [strongest.CHOSEN, AREA, "In brackets: 95 % intervals.", figures.covered(document.attacks)]
+    return Finding(
+        text=" ".join(sentences(document)),
+        terms=" ".join(filter(None, [*parts, strongest.terms(document)])),
+        heading="What is proven, and what was only measured",
+        caution=" ".join([WEAK, *([UNEQUAL] if len(units) > 1 else []), *agreed]),
+    )
+
+
+def sentences(document: ReplayDocument) -> list[str]:
+    """What decides, in words: a sentence for the bare arms, and one for each seat."""
+    found = strongest.reached(document)
+    bare = [one for one in document.arms if not any(g.holds for g in one.guarantees)]
+    said = [
+        f"In the arm {strongest.label(one)}, the model is right on {_accuracy(one)} of held-out records; "
+        + words.listed(
+            f"{figures.seat(seat)} reaches AUC {_area(own[place])}"
+            for seat, own in found.items()
+            if own[place := document.arms.index(one)].best is not None
+        )
+        + "."
+        for one in bare[:1]
+    ]
+    return said + [_decides(seat, own) for seat, own in found.items()]
+
+
+def _decides(seat: str, own: list[Reached]) -> str:
+    """What is worth most against a seat: among what is proven, and among what was only measured."""
+    known = [one for one in own if one.played.accuracy.test.mean is not None]
+    proven, hidden = [one for one in known if _useful(one)], [one for one in known if one.hidden]
+    who = f"Against {figures.seat(seat)}:"
+    said = f"nothing that was played guarantees an epsilon of {words.number(USEFUL_EPSILON)} or less"
+    best = max(proven, key=_worth, default=None)
+    if best is not None:
+        said = (
+            f"with a guaranteed epsilon of {words.number(USEFUL_EPSILON)} or less the most accurate is "
+            f"{strongest.label(best.played)} (accuracy {_accuracy(best.played)}; {_reaches(best)}, and AUC "
+            f"{_most(best)} at most is possible)"
+        )
+    quiet = max(hidden, key=_worth, default=None)
+    if quiet is None:
+        return f"{who} {said}; no arm is left in which the strongest attack cannot be told from guessing."
+    if quiet is best:
+        return f"{who} {said}, which is also the most accurate where it cannot be told from guessing."
+    proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
+    return (
+        f"{who} {said}; by measurement alone, the most accurate where the strongest attack cannot be told "
+        f"from guessing is {strongest.label(quiet.played)} (accuracy {_accuracy(quiet.played)}; AUC "
+        f"{_area(quiet)}, {proof})."
+    )
+
+
+def _useful(one: Reached) -> bool:
+    """Whether what is guaranteed against a seat would be called protection."""
+    held = one.played.against(one.seat)
+    return held is not None and held.epsilon is not None and held.epsilon <= USEFUL_EPSILON
+
+
+def _reaches(one: Reached) -> str:
+    return "no attack was played" if one.best is None else f"the strongest attack reaches AUC {_area(one)}"
+
+
+def _most(one: Reached) -> str:
+    return figures.at_most(one.bound.auc)
+
+
+def _worth(one: Reached) -> float:
+    return one.played.accuracy.test.mean or 0.0
+
+
+def sections(document: ReplayDocument) -> list[Section]:
+    """The picture that decides with its table, and every attack of every arm."""
+    if not document.arms:
+        return []
+    blocks: list[Block | Details] = []
+    if len({one.level for one in document.arms}) > 1:
+        blocks.append(_picture(document))
+    blocks.append(summary(document))
+    if left := skipped(document):
+        blocks.append(Details("Attacks that could not be had", [Items(left)]))
+    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks)]
+    details = [
+        Details(f"Every attack in the arm {name}", [table.figured(_alone(document, name))])
+        for name in strongest.looks(document)
+        if any(one.arm == name for one in document.attacks)
+    ]
+    return [*shown, Section("figures", "Every attack in figures", details)] if details else shown
+
+
+def summary(document: ReplayDocument, *, training: bool = False) -> Table:
+    """A row for each arm at each epsilon: its accuracy, and how often the strongest attacks are right.
+
+    Args:
+        document: The replay.
+        training: Whether it has the accuracy in training, which is for the operator.
+    """
+    found = strongest.reached(document)
+    rows: list[Sequence[Value] | Group] = []
+    for place, one in enumerate(document.arms):
+        row: list[Value] = [
+            Entry(strongest.label(one), strongest.promise(one) + _ended(one)),
+            *([_figures(one.accuracy.train)] if training else []),
+            _figures(one.accuracy.test),
+        ]
+        for own in found.values():
+            best = own[place].best
+            right = None if best is None else best.balanced_accuracy
+            row.append(
+                "—" if right is None else Entry(figures.percent(right.value), figures.ends(right, rate=True))
+            )
+        rows.append(row)
+    rows += lectures.beside(document, training=training)
+    seats = (f"{words.capital(figures.seat(seat))} is right" for seat in found)
+    head = ("Arm", *(["Accuracy in training"] if training else []), "Accuracy in test", *seats)
+    known = "what they were trained on and on held-out records" if training else "held-out records"
+    caption = (
+        f"Accuracy of the models on {known}, and the balanced accuracy of the strongest attack at each seat "
+        "(guessing gives 50 %); below each its 95 % interval, of accuracies by Student's t over runs. "
+        f"{'' if training else 'Accuracy in training is for the operator. '}{strongest.terms(document)}"
+    )
+    return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
+
+
+def training(document: Mapping[str, Any], source: str = "report") -> list[Table]:
+    """For the operator: the same with what the models know of what they were trained on.
+
+    Args:
+        document: The whole document, with its operator-only fields.
+        source: What an error names.
+
+    Raises:
+        InputError: the document is damaged.
+    """
+    if not document.get(FIELD):
+        return []
+    try:
+        found = ReplayDocument.model_validate(document)
+    except ValidationError as error:
+        raise damaged(error, source, "Restore the file, or attack again.", "replay") from None
+    known = any(one.accuracy.train.mean is not None for one in found.arms)
+    return [summary(found, training=True)] if known else []
+
+
+def _ended(played: Played) -> str:
+    """After how many rounds early stopping has ended training, in words; empty where it has not."""
+    if played.rounds is None or all(rounds >= played.rounds for rounds in played.rounds_played):
+        return ""
+    return f"; ended after {words.listed(map(str, played.rounds_played))} of {played.rounds:,} rounds"
+
+
+def skipped(document: ReplayDocument) -> list[str]:
+    """What could not be played, and why; arms of the same reason together."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in document.arms:
+        for name, why in one.skipped.items():
+            found.setdefault((name, why), {})[one.arm] = None
+    return [f"{name} in {words.listed(arms)}: {why}." for (name, why), arms in found.items()]
+
+
+def _picture(document: ReplayDocument) -> Picture:
+    title = "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy"
+    found = strongest.reached(document)
+    said = " ".join(_said(one) for own in found.values() for one in own)
+    caption = (
+        "Three panels: AUC of the strongest attack at each seat with its 95 % interval (points), and the "
+        "most that the arm's guarantee allows any attack there (dashed in the arm's colour, proven at the "
+        "epsilons that were played; where there is none nothing is promised); guessing gives 0.5 (thin "
+        "line). Fourth: accuracy on held-out records, with its 95 % interval over runs. Epsilon has a "
+        "logarithmic axis, stricter to the left; the grey field is without any. "
+        f"{strongest.CHOSEN} {strongest.terms(document)}"
+    )
+    return Picture(
+        wide=frontier.draw(document, title, said),
+        narrow=frontier.draw(document, title, said, narrow=True),
+        caption=caption,
+        tables=[_table(document, found)],
+    )
+
+
+def _table(document: ReplayDocument, found: dict[str, list[Reached]]) -> Table:
+    """The figures of the picture."""
+    rows: list[list[Value] | Group] = []
+    for seat, own in found.items():
+        rows.append(Group(f"From the seat of {figures.seat(seat)}"))
+        for one in own:
+            held, best = one.played.against(seat), one.best
+            rate = None if best is None else best.tpr_at_fpr.get("0.01")
+            rows.append(
+                [
+                    strongest.label(one.played),
+                    "none" if held is None else words.epsilon(held.epsilon),
+                    one.name,
+                    "—" if best is None else _area(one),
+                    figures.at_most(one.bound.auc),
+                    "—"
+                    if rate is None
+                    else f"{figures.percent(rate.value)} ({figures.ends(rate, rate=True)})",
+                    figures.at_most(figures.allowed(one.bound, "0.01"), rate=True),
+                    _accuracy(one.played),
+                ]
+            )
+    head = (
+        "Arm", "Epsilon against this seat", "Strongest attack", "AUC (95 % interval)", "AUC allowed",
+        "TPR at 1 % FPR", "TPR allowed", "Accuracy in test",
+    )  # fmt: skip
+    caption = (
+        f"The strongest attack at each seat, what is allowed, and the price. {strongest.terms(document)}"
+    )
+    return Table(caption.strip(), head, rows, numeric=frozenset(range(3, len(head))), stacked=True)
+
+
+def _said(one: Reached) -> str:
+    return (
+        f"{words.capital(figures.seat(one.seat))}, {strongest.label(one.played)}: {one.name}, AUC "
+        f"{_area(one)}, bound {figures.at_most(one.bound.auc)}, accuracy {_accuracy(one.played)}."
+    )
+
+
+def _area(one: Reached) -> str:
+    if one.best is None:
+        return "—"
+    return f"{figures.share(one.best.auc.value)} ({figures.ends(one.best.auc)})"
+
+
+def _accuracy(played: Played) -> str:
+    """The accuracy on held-out records with its interval, if it has one."""
+    one = played.accuracy.test
+    ends = one.interval
+    within = "" if ends is None else f" ({words.accuracy(ends[0], unit='')} to {words.accuracy(ends[1])})"
+    return f"{words.accuracy(one.mean)}{within}"
+
+
+def _figures(one: Figures) -> Entry:
+    ends = one.interval
+    note = "one run" if ends is None else f"{words.accuracy(ends[0], unit='')} to {words.accuracy(ends[1])}"
+    return Entry(words.accuracy(one.mean), note)
+
+
+def _alone(document: ReplayDocument, name: str) -> ReplayDocument:
+    """The document of one arm."""
+    own = tuple(one for one in document.attacks if one.arm == name)
+    return document.model_copy(update={"attacks": own, "arms": ()})

@@ -1,0 +1,38 @@
+"""What the lectures print of adversarial regularisation, beside what was measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fedprivacy.report.attacks import strongest
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.blocks import Group, Value
+
+# Purchase100, in per cent: accuracy in training, in test, and of the attack.
+PRINTED = (
+    ("without defence", "100", "80.1", "67.6"),
+    ("adversarial regularisation", "92.2", "76.5", "51.6"),
+)
+WHENCE = Group(
+    "As printed in the lectures, on Purchase100",
+    "Nasr, Shokri and Houmansadr 2018: one place, no federation, an attack network on the model's outputs",
+)
+
+
+def beside(document: ReplayDocument, *, training: bool) -> list[Sequence[Value] | Group]:
+    """Rows of what is printed, for the table of arms of which one regularises; none for others.
+
+    Args:
+        document: The replay.
+        training: Whether the table has the accuracy in training.
+    """
+    arms = document.scenario.get("arms")
+    told = arms.values() if isinstance(arms, Mapping) else ()
+    trainings = [one.get("training") for one in told if isinstance(one, Mapping)]
+    if not any(isinstance(one, Mapping) and "adversarial" in one for one in trainings):
+        return []
+    nobody = ["—"] * (len(strongest.SEATS) - 1)
+    rows: list[Sequence[Value] | Group] = [WHENCE]
+    for name, train, test, attack in PRINTED:
+        rows.append([name, *([f"{train} %"] if training else []), f"{test} %", *nobody, f"{attack} %"])
+    return rows

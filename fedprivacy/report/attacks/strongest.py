@@ -1,0 +1,115 @@
+"""The strongest attack at each seat of each arm, chosen on other records than it is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedprivacy.report import plots, svg, words
+from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.attacks.parts import Attack, Bound, Played
+
+SEATS = ("server", "participant", "outsider")
+# Who sees more has the attacks of those who see less, too: the final model, the global models, the updates.
+SEES_LESS = {"server": SEATS, "participant": SEATS[1:], "outsider": SEATS[2:]}
+CHOSEN = (
+    "The strongest attack at a seat is the one with the largest AUC on the calibration half of the targets, "
+    "the mean over all runs. Told is what it reaches on the other half, on which nothing was chosen, so that "
+    "no interval is flattered by taking the largest of several; both halves are of the same runs. Who sees "
+    "more has the attacks of who sees less: a participant those of an outsider, the server all. Each "
+    "interval holds by itself."
+)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one seat reaches in one arm at one epsilon.
+
+    Args:
+        played: The arm there.
+        seat: Who attacks.
+        best: With the strongest attack that it has; None where none was played.
+    """
+
+    played: Played
+    seat: str
+    best: Attack | None
+
+    @property
+    def bound(self) -> Bound:
+        """The most that any attack can reach."""
+        return self.played.bounds.get(self.seat, Bound())
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the strongest attack cannot be told from guessing."""
+        return self.best is not None and not figures.from_guessing(self.best.auc)
+
+    @property
+    def name(self) -> str:
+        """The attack, with its seat where it is that of somebody who sees less."""
+        if self.best is None:
+            return "none was played"
+        return self.best.name if self.best.seat == self.seat else f"{self.best.name} (as {self.best.seat})"
+
+
+def reached(document: ReplayDocument) -> dict[str, list[Reached]]:
+    """By seat, each arm at each epsilon in the document's order."""
+    return {
+        seat: [Reached(one, seat, _best(document.attacks, one, seat)) for one in document.arms]
+        for seat in SEATS
+    }
+
+
+def label(played: Played) -> str:
+    """An arm at its level of privacy.
+
+    >>> label(Played(arm="central", trust="central", epsilon=8.0)), label(Played(arm="bare", trust="none"))
+    ('central, epsilon 8', 'bare, no privacy')
+    """
+    return f"{played.arm}, {levels.name(played.level)}"
+
+
+def looks(document: ReplayDocument) -> dict[str, plots.Look]:
+    """How each arm is drawn: the first of a trust model as everywhere, the others each otherwise."""
+    found: dict[str, plots.Look] = {}
+    taken: set[str] = set()
+    more = [*plots.MORE, (svg.DISTRIBUTED, "D", ":")]
+    for one in document.arms:
+        if one.arm in found:
+            continue
+        color, marker, line = plots.LOOKS.get(one.trust, plots.LOOKS["none"])
+        if one.trust in taken:
+            found[one.arm] = more[(len(found) - len(taken)) % len(more)]
+        else:
+            found[one.arm] = (color, marker or "d", line)
+        taken.add(one.trust)
+    return found
+
+
+def promise(played: Played, *, short: bool = False) -> str:
+    """What an arm is, in words: who adds noise, and what is protected, in full from which change."""
+    if played.trust == "none":
+        return "clipping alone, no epsilon" if played.mechanism else "no noise"
+    who = {"central": "the server adds noise", "local": "each client adds noise"}.get(
+        played.trust, played.trust
+    )
+    return f"{who}; unit {played.unit}" + ("" if short else f", {played.adjacency}")
+
+
+def terms(document: ReplayDocument) -> str:
+    """What every epsilon stands with; empty without any."""
+    found = words.terms([g for one in document.arms for g in one.guarantees])
+    return f"Epsilon is that of an arm's run, at {found}, against whom it holds." if found else ""
+
+
+def _best(attacks: Sequence[Attack], played: Played, seat: str) -> Attack | None:
+    own = [
+        one
+        for one in attacks
+        if (one.arm, one.level) == (played.arm, played.level) and one.seat in SEES_LESS[seat]
+    ]
+    # Its own attacks go first where two are as good.
+    own.sort(key=lambda one: SEES_LESS[seat].index(one.seat))
+    return max(own, key=lambda one: one.calibration_auc or 0.0, default=None)

@@ -1,0 +1,154 @@
+"""The arms of a game: the same game under other trust models, training or rounds, laid over the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fedprivacy.scenario.attack.checks import between
+from fedprivacy.scenario.attack.sections import Attack, GameSettings
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.cells import overlaid
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Finding, Path, dotted, literal
+from fedprivacy.scenario.inspection import inspect
+from fedprivacy.scenario.kinds import OVERLAID, Kind, shared
+from fedprivacy.scenario.scenario import Scenario
+
+
+class Arm(Section):
+    """What one arm has otherwise than the scenario; an empty one is the scenario itself."""
+
+    data: dict[str, Any] = Field({}, description="Keys of [data] for this arm: how it scales.")
+    training: dict[str, Any] = Field({}, description="Keys of [training] for this arm.")
+    server: dict[str, Any] = Field({}, description="Keys of [server] for this arm.")
+    sampling: dict[str, Any] = Field({}, description="Keys of [sampling] for this arm.")
+    privacy: dict[str, Any] = Field(
+        {},
+        description="Keys of [privacy] for this arm; with an epsilon, or noise, of its own it is played at "
+        "that alone.",
+    )
+    game: dict[Literal["warm_up"], Any] = Field(
+        {}, description="Keys of [game] for this arm: after how many rounds attacks begin."
+    )
+
+    @property
+    def laid(self) -> dict[Path, Any]:
+        """What is laid over the scenario, the game apart."""
+        return {(part, key): value for part in OVERLAID for key, value in getattr(self, part).items()}
+
+    @property
+    def tables(self) -> Tables:
+        """As it stands in a file."""
+        return {part: dict(keys) for part in (*OVERLAID, "game") if (keys := getattr(self, part))}
+
+
+ARM = Kind({"": Arm})
+
+
+@dataclass(frozen=True)
+class Played:
+    """One arm at one epsilon.
+
+    Args:
+        run: What is trained.
+        game: What is played on it.
+        attacks: Those that can be had there.
+        refused: Of the others, by name, what keeps them away.
+    """
+
+    run: Scenario
+    game: GameSettings
+    attacks: Mapping[str, Attack]
+    refused: Mapping[str, Finding]
+
+
+def epsilons_of(run: Scenario, arm: Arm, game: GameSettings) -> tuple[float | None, ...]:
+    """At which epsilons an arm is played; None for its own privacy, whatever that is."""
+    trust = arm.privacy.get("trust", run.privacy.trust)
+    own = trust == "none" or {"epsilon", "noise_multiplier"} & set(arm.privacy)
+    return (None,) if own or not game.epsilons else game.epsilons
+
+
+def played(
+    run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arm: Arm, epsilon: float | None
+) -> Played | list[Finding]:
+    """One arm at one epsilon, or why it cannot be played.
+
+    Args:
+        run: The scenario without its game.
+        game: The scenario's.
+        attacks: The scenario's.
+        arm: What is laid over it.
+        epsilon: The arm's epsilon; None for its own privacy.
+    """
+    laid = arm.laid | ({} if epsilon is None else {("privacy", "epsilon"): epsilon})
+    try:
+        whole = inspect(overlaid(run.tables(), laid))
+    except KeyError as error:  # a key of a section is laid through something that is none
+        return [Finding(error.args[0], "leads through a key that is not a section")]
+    own = GameSettings.model_fields["warm_up"]
+    began = arm.game.get("warm_up", game.warm_up)
+    if began is not None and (isinstance(began, bool) or not isinstance(began, int) or began < 0):
+        what = "must be a whole number of at least 0"
+        return [Finding(("game", "warm_up"), what, str(own.description), literal(began))]
+    if whole.findings:
+        return whole.findings
+    trained = Scenario(**whole.parts)
+    bare = {"warm_up": began, "epsilons": (), "clipped": False, "unprotected": False}
+    asked, left, refused = game.model_copy(update=bare), dict(attacks), dict[str, Finding]()
+    while True:  # what one attack would have been answered is there for the others
+        found = list(between(trained, asked, left))
+        names = {str(one.path[1]): one for one in found if one.path[:1] == ("attacks",)}
+        if not names:
+            return found or Played(trained, asked, left, refused)
+        refused |= names
+        left = {name: one for name, one in left.items() if name not in names}
+
+
+def inspect_arms(
+    run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arms: Mapping[str, Arm]
+) -> Iterator[Finding]:
+    """All that is wrong with the arms, where the rest of the scenario is valid by itself."""
+    for key in ("clipped", "unprotected"):
+        if getattr(game, key):
+            what = "has no effect beside [arms.NAME]"
+            yield Finding(("game", key), what, 'Remove it, and add an arm with privacy.trust = "none".')
+    kept: set[str] = set()
+    refused: dict[str, Finding] = {}
+    told: set[tuple[Path, str]] = set()
+    crossed = False
+    for name, arm in arms.items():
+        for key in arm.data:
+            if shared("data", key):
+                what = "all arms play with the same records"
+                yield Finding(("arms", name, "data", key), what, "Remove it: [data] says which.")
+                return
+        for epsilon in epsilons_of(run, arm, game):
+            crossed |= epsilon is not None
+            one = played(run, game, attacks, arm, epsilon)
+            if isinstance(one, Played):
+                kept |= set(one.attacks)
+                refused = {**one.refused, **refused}
+                continue
+            for finding in (_here(wrong, name, arm) for wrong in one):
+                if (finding.path, finding.what) not in told:
+                    yield finding
+                told.add((finding.path, finding.what))
+    if game.epsilons and not crossed:
+        what = "has no effect: each arm has no privacy, or an epsilon of its own"
+        yield Finding(("game", "epsilons"), what, "Remove it, or an arm's own epsilon.")
+    if not told:
+        yield from (finding for name, finding in refused.items() if name not in kept)
+
+
+def _here(finding: Finding, name: str, arm: Arm) -> Finding:
+    """A finding about an arm, told at the key of the arm that it is about, or at the arm."""
+    if finding.path[:2] in arm.laid or (finding.path[:1] == ("game",) and finding.path[-1] in arm.game):
+        return replace(finding, path=("arms", name, *finding.path))
+    shown = f" = {finding.shown}" if finding.shown else ""
+    what = f"cannot be played: {dotted(finding.path)}{shown}: {finding.what}"
+    return Finding(("arms", name), what, finding.remedy)
