@@ -87,9 +87,12 @@ class Guarantee:
         rounds = f"{self.rounds} {NOUNS[self.of][self.rounds != 1]}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."
+        change = NEIGHBOURS[self.unit, self.adjacency]
+        if self.of == "estimate":  # whose records are nobody's in particular
+            change = change.replace(" of a client", "")
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
-            f"{NEIGHBOURS[self.unit, self.adjacency]} (unit {self.unit}, {self.adjacency}), trust "
+            f"{change} (unit {self.unit}, {self.adjacency}), trust "
             f"{self.trust}, {self.sampling}, {rounds}, accountant {self.accountant}; provided that "
             f"{'; '.join(self.assumptions)}."
         )

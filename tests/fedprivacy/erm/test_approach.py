@@ -63,6 +63,8 @@ def test_an_estimate_has_its_promise(approach: Approach, adjacency: str) -> None
     assert promise.words.startswith(
         "Against an outsider, who sees the published estimate: at most epsilon = 1 "
     )
+    assert "one record" in promise.words
+    assert "client" not in promise.words
     assert ("public guess" in promise.words) == (adjacency == "add-remove")
     if found.event is None:
         assert approach.name == "objective-perturbation"
