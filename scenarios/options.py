@@ -20,6 +20,7 @@ from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
+NARROWEST = 24  # characters of the first line of a comment
 
 
 class Options:
@@ -91,7 +92,8 @@ def commented(code: str, comment: str) -> list[str]:
     """A row with a comment beside it, which goes on below where it is long."""
     if not comment:
         return [code]
-    first, *more = _wrapped(comment, WIDTH - max(COLUMN, len(code) + 1) - 2) or [""]
+    left = WIDTH - max(COLUMN, len(code) + 1) - 2
+    first, *more = _wrapped(comment, max(NARROWEST, left)) or [""]  # beside a long row it sticks out
     rest = _wrapped(" ".join(more), WIDTH - COLUMN - 2)
     margin = "#" if code.startswith("#") else ""
     return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]
