@@ -18,7 +18,7 @@ from fedprivacy.scenario.loading import AnyScenario, sections_of
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
-LEAST = 1  # characters beside a key; with less room a comment stands below it
+NARROWEST = 24  # characters of the first line of a comment
 
 
 class Options:
@@ -90,11 +90,10 @@ def commented(code: str, comment: str) -> list[str]:
     """A row with a comment beside it, which goes on below where it is long."""
     if not comment:
         return [code]
-    room, margin = WIDTH - max(COLUMN, len(code) + 1) - 2, "#" if code.startswith("#") else ""
-    if room < LEAST:
-        return [code, *(f"{margin:<{COLUMN}}# {line}" for line in _wrapped(comment, WIDTH - COLUMN - 2))]
-    first, *more = _wrapped(comment, room) or [""]
+    left = WIDTH - max(COLUMN, len(code) + 1) - 2
+    first, *more = _wrapped(comment, max(NARROWEST, left)) or [""]  # beside a long row it sticks out
     rest = _wrapped(" ".join(more), WIDTH - COLUMN - 2)
+    margin = "#" if code.startswith("#") else ""
     return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]
 
 
