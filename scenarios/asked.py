@@ -71,7 +71,10 @@ def asked_any(
         )
     settings, _ = parse_overrides(given)
     keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))
-    changed = ", ".join(key for key in keys if not _BESIDE.match(key))
+    stopping = isinstance(scenario, Scenario) and scenario.server.patience is not None
+    changed = ", ".join(
+        key for key in keys if not _BESIDE.match(key) or (stopping and key == "evaluation.every")
+    )
     if not changed:
         return scenario
     said = {
