@@ -22,6 +22,7 @@ from scenarios.judging import Judged, histogram
 from scenarios.trained import BY_ARM, Trained, arms_document
 
 Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
+Begun = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
     "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
@@ -47,7 +48,11 @@ RELEASED = (
 
 
 def results(
-    scenario: AttackScenario, plans: Sequence[Plan], played: Played, trained: Trained | None = None
+    scenario: AttackScenario,
+    plans: Sequence[Plan],
+    played: Played,
+    trained: Trained | None = None,
+    begun: Begun | None = None,
 ) -> dict[str, Any]:
     """What the document says of the attacks that all seeds have finished.
 
@@ -56,7 +61,9 @@ def results(
         plans: Of each variant.
         played: What has finished.
         trained: How good the runs of arms are, as far as that was measured.
+        begun: After how many rounds attacks begin, of the runs that early stopping may have ended before.
     """
+    begun = begun or {}
     variants = scenario.variants
     seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
     ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
@@ -68,6 +75,7 @@ def results(
             [played[number, seed, name] for seed in seeds],
             ledgers[number],
             plans[number],
+            {variant.warm_up if variant.server.patience is None else begun.get((number, s)) for s in seeds},
         )
         for number, variant in enumerate(variants)
         for name in variant.attacks
@@ -114,6 +122,7 @@ def _attack(
     runs: Sequence[Judged],
     ledger: Mapping[str, Any],
     plan: Plan,
+    begun: set[int | None],
 ) -> dict[str, Any]:
     attack = variant.attacks[name]
     guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
@@ -135,7 +144,7 @@ def _attack(
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "rounds": attack.played(variant.game.members + variant.game.nonmembers) or None,
-        "observed": _observed(variant, runs[0]),
+        "observed": _observed(begun, runs[0]),
         "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         "targets_lost": sum(run.lost for run in runs),
         **figures,
@@ -181,11 +190,15 @@ def _histograms(runs: Sequence[Judged]) -> list[dict[str, Any]]:
     return [histogram(run.scores_of, together if same else None) for run in runs]
 
 
-def _observed(variant: AttackScenario, run: Judged) -> dict[str, int] | None:
-    """The rounds that a passive attack saw, the same of every seed; 1 is the first of training."""
-    if not run.observed:
+def _observed(begun: set[int | None], run: Judged) -> dict[str, int] | None:
+    """The rounds that a passive attack saw; 1 is the first of training.
+
+    Attacks see the same rounds of every seed, counted from where they begin. None where seeds differ in that.
+    """
+    warm_up = next(iter(begun)) if len(begun) == 1 else None
+    if not run.observed or warm_up is None:
         return None
-    first, last = (variant.warm_up + 1 + number for number in (run.observed[0], run.observed[-1]))
+    first, last = (warm_up + 1 + number for number in (run.observed[0], run.observed[-1]))
     return {"first": first, "last": last, "count": len(run.observed)}
 
 
