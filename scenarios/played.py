@@ -10,7 +10,7 @@ import numpy as np
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.attacks.document import attack_document
+from fedprivacy.attacks.document import attack_document, told_figures
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.metrics import points_of
 from fedprivacy.attacks.verdict import Case, Verdict, verdict
@@ -111,7 +111,11 @@ def _verdict(
         ]
         kept = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
-        cases.append(Case(f"{attack['name']}{kept}", bound, points_of([run.measured for run in runs])))
+        points = points_of([run.measured for run in runs])
+        learned = [run.supervised for run in runs if run.supervised is not None]
+        if scenario.arms and len(learned) == len(runs):  # there it may be told beside the bound
+            points.update({f"{at}, supervised": counts for at, counts in points_of(learned).items()})
+        cases.append(Case(f"{attack['name']}{kept}", bound, points))
     return verdict(cases)
 
 
@@ -150,6 +154,7 @@ def _attack(
         **figures,
         "score": [run.score for run in runs],
         "calibration_auc": float(np.mean([run.calibration_auc for run in runs])),
+        **_supervised(runs),
         "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
         "histograms": _histograms(runs),
         "story": [run.story for run in runs] if runs[0].story else None,
@@ -162,6 +167,15 @@ def _attack(
         "guarantee": guarantee.to_json(),
         "seconds": round(sum(run.seconds for run in runs), 3),
     }
+
+
+def _supervised(runs: Sequence[Judged]) -> dict[str, Any]:
+    """The figures of `supervised`, which may be stronger than the score that was chosen."""
+    figures = [run.supervised for run in runs if run.supervised is not None]
+    areas = [run.supervised_calibration_auc for run in runs if run.supervised_calibration_auc is not None]
+    if not len(figures) == len(areas) == len(runs):
+        return {}  # cells of an earlier version
+    return {"supervised": {**told_figures(figures), "calibration_auc": float(np.mean(areas))}}
 
 
 def _trained(runs: Sequence[Judged]) -> dict[str, float]:
