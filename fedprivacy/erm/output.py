@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
-from fedprivacy.erm.solver import minimise
+from fedprivacy.erm.solver import check_reachable, minimise
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.norm import NormMechanism
@@ -52,6 +52,7 @@ class OutputPerturbation(Approach):
         super().__post_init__()
         self.objective.strong_convexity()
         check_tolerance(self.tolerance)
+        check_reachable(self.objective, self.distance)
         check_radius(self.radius)
 
     @property
@@ -110,7 +111,10 @@ class OutputPerturbation(Approach):
         return self.mechanism.expected_norm
 
     def excess_bound(self) -> float:
-        """E J(estimate) - min J is at most (beta + lambda)/2 E||noise||^2, by smoothness."""
+        """E J(estimate) - min J is at most (beta + lambda)/2 E||noise||^2, by smoothness.
+
+        With a radius only where the minimum lies within it.
+        """
         smooth = self.objective.loss.smoothness + self.objective.regularisation
         reach = self.noise * math.sqrt(self.objective.dimension) + self.distance
         return smooth / 2 * reach**2

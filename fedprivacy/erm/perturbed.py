@@ -22,13 +22,14 @@ from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
 from fedprivacy.erm.objective import Objective
 from fedprivacy.erm.output import check_tolerance
-from fedprivacy.erm.solver import minimise
+from fedprivacy.erm.solver import check_reachable, minimise
 from fedprivacy.erm.tilted import tilted_mu
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.norm import NormMechanism
 
 Vector = NDArray[np.float64]
+LEAST = 1e-6  # of epsilon, that b needs
 RANK = "the loss of a record depends on theta through x.theta alone, so that its Hessian has rank one"
 
 
@@ -65,7 +66,7 @@ class ObjectivePerturbation(Approach):
         check_radius(self.radius)
         if not 0 < self.solver_share < 1:
             raise InputError(f"solver_share = {self.solver_share}: must lie between 0 and 1; 0.01 is usual.")
-        if self.left <= 0:
+        if self.left < LEAST:
             least = self._regularisation_for(self.epsilon * (1 - self.solver_share) / 2)
             raise InputError(
                 f"regularisation = {self.objective.regularisation:g}: the condition lambda > beta/(m "
@@ -75,6 +76,9 @@ class ObjectivePerturbation(Approach):
                 f"epsilon is {self.epsilon:g}. Choose at least {least:.3g}, or raise_regularisation=True "
                 f"takes it."
             )
+        # A linear term so long has a probability of e^-40 and less.
+        longest = 40 * math.sqrt(self.objective.dimension) * self.noise / self.objective.records
+        check_reachable(self.solved, self.distance, longest)
 
     def hessian_cost(self, objective: Objective) -> float:
         """ln(1 + beta/(m lambda)): how much one record changes the density through the determinant."""
@@ -164,7 +168,8 @@ class ObjectivePerturbation(Approach):
     def excess_bound(self) -> float:
         """E J(estimate) - min J is at most this, J with the regularisation that was taken.
 
-        E||b||^2/(2 lambda m^2) by strong convexity, and what the noise for the solver adds, which is little.
+        With a radius only where the minimum lies within it. E||b||^2/(2 lambda m^2) by strong convexity, and
+        what the noise for the solver adds, which is little.
         """
         solved, d = self.solved, self.objective.dimension
         tilt = d * self.noise**2 / (2 * solved.regularisation * solved.records**2)

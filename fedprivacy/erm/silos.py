@@ -7,7 +7,9 @@ central trust the server adds it once to the sum.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -89,14 +91,15 @@ class OneShotAverage:
 
         Args:
             silos: The records of each silo.
-            streams: Of the run; each silo has its own.
+            streams: Of the run, and of no run on other data; each silo has its own.
 
         Raises:
             InputError: There are not as many silos as sizes, or the records of one break a condition.
         """
         _same_number(len(silos), len(self.sizes))
+        purpose = _purpose(self)
         found = [
-            approach.fit(x, y, streams.noise("erm", member=silo))
+            approach.fit(x, y, streams.noise(purpose, member=silo))
             for silo, (approach, (x, y)) in enumerate(zip(self.approaches, silos, strict=True))
         ]
         weights = np.asarray(self.sizes) / sum(self.sizes)
@@ -164,10 +167,12 @@ class SiloGradients:
         ]
         check_records(sum(len(y) for _, y in held), objective.records, gradient.adjacency)
 
+        purpose = _purpose((self, len(held)))
+
         def summed(theta: Vector, step: int) -> Vector:
             received = np.zeros((len(held), len(theta)))
             for silo, (x, y) in enumerate(held):
-                stream = streams.noise("erm", round=step, member=silo)
+                stream = streams.noise(f"{purpose}/silo", round=step, member=silo)
                 received[silo] = gradient.noiseless(theta, x, y, stream)
                 if self.trust == "local":
                     received[silo] += gradient.mechanism.draw(len(theta), stream)
@@ -175,7 +180,7 @@ class SiloGradients:
                 transcript.append(received)
             total = received.sum(axis=0)
             if self.trust == "central":
-                total += gradient.mechanism.draw(len(theta), streams.noise("erm/server", round=step))
+                total += gradient.mechanism.draw(len(theta), streams.noise(f"{purpose}/server", round=step))
             return np.asarray(total)
 
         noise = self.noise(len(held))
@@ -225,6 +230,12 @@ class SiloGradients:
             accountant=spent.accountant,
             assumptions=(*local.assumptions, HONEST),
         )
+
+
+def _purpose(release: object) -> str:
+    """A name for the streams of a release, which no other release has: the same noise twice cancels."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        return f"erm/{hashlib.blake2b(repr(release).encode(), digest_size=8).hexdigest()}"
 
 
 def _same_number(found: int, expected: int) -> None:

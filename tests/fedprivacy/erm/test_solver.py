@@ -7,7 +7,17 @@ import pytest
 from scipy import optimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from fedprivacy.erm import HuberSVM, Logistic, Loss, Objective, Squared, minimise, minimise_within
+from fedprivacy.erm import (
+    HuberSVM,
+    Logistic,
+    Loss,
+    Objective,
+    OutputPerturbation,
+    Squared,
+    minimise,
+    minimise_within,
+)
+from fedprivacy.erm.solver import _certified, check_reachable, rounding
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.seeds import Streams
 
@@ -100,4 +110,62 @@ def test_what_cannot_be_solved_releases_nothing() -> None:
     with pytest.raises(InputError, match="strong convexity"):
         minimise(Objective(Logistic(), 0.0, 300, 4), x, y, 1e-6)
     with pytest.raises(RunError, match="nothing is released"):
-        minimise(Objective(Logistic(), 1e-9, 300, 4), x, y, 1e-11)
+        minimise(Objective(Logistic(), 0.01, 300, 4), x, y, 1e-16)
+
+
+def test_where_newton_goes_to_and_fro_the_minimum_is_found_too() -> None:
+    """Five records of one label, on which whole steps lead from 0 to 37.5 and back; of two labels they do not."""
+    objective = Objective(HuberSVM(0.5), 0.01, 5, 1)
+    x = np.linspace(0.5, 1, 5)[:, None]
+    for y in (np.ones(5), np.array([-1.0, 1, 1, 1, 1])):
+        theta = minimise(objective, x, y, 1e-6)
+        assert np.linalg.norm(objective.gradient(theta, x, y)) <= 1e-8
+
+
+@pytest.mark.parametrize("loss", [HuberSVM(0.5), HuberSVM(0.01), Squared(1.5), Logistic()], ids=repr)
+def test_it_depends_on_no_record_whether_the_minimum_is_found(loss: Loss) -> None:
+    """Records of all kinds, and tolerances as small as may be asked for."""
+    stream, found = Streams(6).stream("wild"), 0
+    for _ in range(150):
+        n, d = int(stream.integers(3, 100)), int(stream.integers(1, 5))
+        strength = 10.0 ** stream.uniform(-5, 1)
+        x = stream.normal(size=(n, d)) * 10.0 ** stream.uniform(-3, 1)
+        x /= np.maximum(1, np.linalg.norm(x, axis=1))[:, None]
+        y = np.where(stream.random(n) < stream.choice([0.0, 0.1, 0.5]), -1.0, 1.0)
+        objective = Objective(loss, strength, n, d)
+        tilt = stream.normal(size=d) * 10.0 ** stream.uniform(-4, 1)
+        distance = 1e-6 * objective.solution_sensitivity("zero-out")
+        try:
+            check_reachable(objective, distance, float(np.linalg.norm(tilt)))
+        except InputError:
+            continue
+        theta = minimise(objective, x, y, distance, tilt)
+        assert np.linalg.norm(objective.gradient(theta, x, y) + tilt) <= 1.01 * distance * strength
+        found += 1
+    assert found > 70
+
+
+def test_the_certificate_covers_its_own_rounding() -> None:
+    """Held against a gradient in more digits."""
+    stream = Streams(7).stream("many")
+    x = stream.normal(size=(20_000, 3))
+    x /= np.maximum(1, np.linalg.norm(x, axis=1))[:, None]
+    y = np.sort(np.where(stream.random(20_000) < 0.5, -1.0, 1.0))
+    objective, theta = Objective(Logistic(), 1e-3, 20_000, 3), np.array([300.0, -200.0, 100.0])
+    more = np.longdouble(1) * x
+    slopes = -y / (1 + np.exp(y * (more @ theta)))
+    exact = (slopes[:, None] * more).sum(axis=0) / 20_000 + np.longdouble(1e-3) * theta
+    length = float(np.linalg.norm(exact.astype(float)))
+    allowed = rounding(objective, float(np.linalg.norm(theta)), 0.0)
+    none = np.zeros(3)
+    assert _certified(objective, x, y, none, theta, length + 2 * allowed)
+    assert not _certified(objective, x, y, none, theta, length)
+    assert not _certified(objective, x, y, none, theta, length - 2 * allowed)
+
+
+def test_a_tolerance_that_rounding_forbids_is_refused_before_any_record_is_seen() -> None:
+    with pytest.raises(InputError, match=r"cannot be certified with 400,000,000 records.*times as large"):
+        OutputPerturbation(Objective(Logistic(), 1e-4, 400_000_000, 3), 1.0)
+    with pytest.raises(InputError, match="smoothness 5e"):
+        OutputPerturbation(Objective(HuberSVM(1e-11), 0.01, 300, 4), 1.0)
+    OutputPerturbation(Objective(Logistic(), 0.01, 100_000, 3), 1.0)
