@@ -21,6 +21,7 @@ from scenarios.budgets.noise import GeometricQuestion, LaplaceQuestion, NormQues
 from scenarios.budgets.question import Question, Range
 from scenarios.budgets.selection import ExponentialQuestion, NoisyMaxQuestion
 from scenarios.budgets.shuffle import ShuffleQuestion
+from scenarios.budgets.tuning import TuningQuestion
 
 # Each question with the options that it cannot do without.
 QUESTIONS: list[tuple[type[Question], dict[str, Any]]] = [
@@ -29,6 +30,7 @@ QUESTIONS: list[tuple[type[Question], dict[str, Any]]] = [
     (ComposeQuestion, {"rounds": 3}),
     (GroupQuestion, {"size": 3}),
     (ShuffleQuestion, {"clients": 1000}),
+    (TuningQuestion, {"candidates": 10}),
     (RandomizedResponseQuestion, {}),
     (CategoriesQuestion, {"items": 10}),
     (LaplaceQuestion, {"count": True}),
