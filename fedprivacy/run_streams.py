@@ -13,7 +13,7 @@ from fedprivacy.seeds import Streams
 # attacks it afterwards, whose answers have noise of their own. Who is a member in a game stands in the data.
 _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
-    *("game", "attacks", "arms"),
+    *("game", "attacks", "arms", "tune"),
 )
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),

@@ -18,6 +18,7 @@ from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import load
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.tune import TuneScenario
 from scenarios.begun import BEGUN, begun_in
 from scenarios.ready import find
 
@@ -29,7 +30,12 @@ _BESIDE = re.compile(
 
 
 def asked(
-    source: str, overrides: list[str] | None, seed: int | None, *, attacks: bool = False
+    source: str,
+    overrides: list[str] | None,
+    seed: int | None,
+    *,
+    attacks: bool = False,
+    tuned: bool = False,
 ) -> Scenario | Statistics:
     """The scenario of a ready name or a file with `--set` and `--seed` laid over.
 
@@ -41,6 +47,7 @@ def asked(
         overrides: `--set` options.
         seed: The seed; None for the scenario's own.
         attacks: Whether one with attacks is asked for; elsewhere they would be left out without a word.
+        tuned: Whether one with a section `[tune]` is; as with attacks.
 
     Raises:
         InputError: it is no scenario, none with these options, or one to be attacked.
@@ -51,6 +58,10 @@ def asked(
     if isinstance(scenario, AttackScenario) and not attacks:
         raise InputError(
             f"{source}: has attacks, which `fedprivacy replay {source}` plays, and no other command."
+        )
+    if isinstance(scenario, TuneScenario) and not tuned:
+        raise InputError(
+            f"{source}: has a [tune], which `fedprivacy tune {source}` does, and no other command."
         )
     settings, _ = parse_overrides(given)
     keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))

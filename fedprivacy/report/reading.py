@@ -18,6 +18,7 @@ from fedprivacy.report.audit import AuditDocument
 from fedprivacy.report.documents import CompareDocument, Document, RunDocument
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
+from fedprivacy.report.tune import TuneDocument
 
 SCHEMA = 1
 
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Document]] = {
     "compare-statistics": StatisticsComparison,
     "replay": ReplayDocument,
     "audit": AuditDocument,
+    "tune": TuneDocument,
 }
 
 

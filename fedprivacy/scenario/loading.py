@@ -16,12 +16,15 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.statistics import sections as asking
 from fedprivacy.scenario.statistics.scenario import QUERY
+from fedprivacy.scenario.tune import TuneScenario
+from fedprivacy.scenario.tune.sections import TUNE
 
 AnyScenario = Scenario | Statistics  # an AttackScenario is a Scenario
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[attacks.NAME]` attacks a training.
+    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[attacks.NAME]` attacks a training,
+    `[tune]` chooses its settings.
 
     Args:
         source: The path of a TOML file.
@@ -40,6 +43,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
         "attacks": AttackScenario,
         "game": AttackScenario,
         "arms": AttackScenario,
+        "tune": TuneScenario,
     }
     try:
         check_text(text)
@@ -60,6 +64,9 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
             found[("game",)] = GAME
             found |= {("attacks", name): ATTACK for name in scenario.attacks}
             found |= {("arms", name): ARM for name in scenario.arms}
+        if isinstance(scenario, TuneScenario):
+            del found[("compare",)]  # it is tuned, not compared
+            found[("tune",)] = TUNE
         return found
     (data, kind), *others = asking.KINDS.items()
     found[data,] = kind
