@@ -11,6 +11,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.tune import TuneScenario
 
 
 def scenario_of_app(value: str) -> Scenario | Statistics:
@@ -40,6 +41,8 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
 def _without_attacks(scenario: Scenario | Statistics, named: str) -> Scenario | Statistics:
     if isinstance(scenario, AttackScenario):
         raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
+    if isinstance(scenario, TuneScenario):
+        raise InputError(f"{named}: has a [tune], which `fedprivacy tune` does, and not `flwr run`.")
     return scenario
 
 

@@ -141,7 +141,15 @@ def test_what_it_is_for_is_one_sentence(name: str) -> None:
     assert entry["description"].startswith(entry["purpose"])
     assert 40 < len(entry["purpose"]) < 250
     text = ready()[name].read_text()
-    command = "replay" if "[attacks." in text else "compare" if "[compare]" in text else "run"
+    command = (
+        "replay"
+        if "[attacks." in text
+        else "tune"
+        if "[tune]" in text
+        else "compare"
+        if "[compare]" in text
+        else "run"
+    )
     assert entry["command"] == f"fedprivacy {command} {name}"
 
 
