@@ -16,6 +16,7 @@ from fedprivacy.report import words
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.audit import AuditDocument
 from fedprivacy.report.documents import CompareDocument, Document, RunDocument
+from fedprivacy.report.estimates.documents import EstimatesDocument
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 from fedprivacy.report.tune import TuneDocument
@@ -30,6 +31,7 @@ KINDS: dict[str, type[Document]] = {
     "replay": ReplayDocument,
     "audit": AuditDocument,
     "tune": TuneDocument,
+    "erm": EstimatesDocument,
 }
 
 

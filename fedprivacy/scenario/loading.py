@@ -1,4 +1,4 @@
-"""A scenario file of any kind: one that trains a model, attacks that, or asks for statistics."""
+"""A scenario file of any kind: it trains a model, attacks that, asks for statistics, or fits estimates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.arms import ARM
 from fedprivacy.scenario.attack.sections import ATTACK, GAME
 from fedprivacy.scenario.bounds import check_text
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.erm import sections as fitting
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
@@ -19,12 +21,13 @@ from fedprivacy.scenario.statistics.scenario import QUERY
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import TUNE
 
-AnyScenario = Scenario | Statistics  # an AttackScenario is a Scenario
+AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scenario
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[attacks.NAME]` attacks a training,
-    `[tune]` chooses its settings.
+    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[approaches.NAME]` fits estimates.
+
+    `[attacks.NAME]` attacks a training, `[tune]` chooses its settings, and what has none of them trains.
 
     Args:
         source: The path of a TOML file.
@@ -40,6 +43,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
     """Reads the text of a scenario file; see `load`."""
     told: dict[str, type[AnyScenario]] = {
         "queries": Statistics,
+        "approaches": ErmScenario,
         "attacks": AttackScenario,
         "game": AttackScenario,
         "arms": AttackScenario,
@@ -68,6 +72,10 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
             del found[("compare",)]  # it is tuned, not compared
             found[("tune",)] = TUNE
         return found
+    if isinstance(scenario, ErmScenario):
+        found |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}
+        found |= {("approaches", name): fitting.APPROACH for name in scenario.approaches}
+        return found | {(name,): fitting.KINDS[name] for name in ("privacy", "study")}
     (data, kind), *others = asking.KINDS.items()
     found[data,] = kind
     found |= {("queries", name): QUERY for name in scenario.queries}

@@ -32,6 +32,8 @@ def test_what_a_file_says_of_its_settings_is_not_said_of_others(source: str) -> 
     assert found.tuning == f"Chosen with care. Said before these were changed: {changed}."
     assert found.description == f"Mine. (Changed here: {changed}.)"
     assert asked(source, ["server.rounds=2", "tuning=New words."], None).tuning == "New words."
+    stopping = ["data.public_fraction=0.2", "evaluation.on=public", "server.patience=1", "evaluation.every=2"]
+    assert str(asked(source, stopping, None).tuning).endswith("server.patience, evaluation.every.")
 
 
 def test_a_seed_is_a_number_or_one_that_none_can_guess() -> None:
