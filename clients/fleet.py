@@ -18,6 +18,7 @@ from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import batches_of, check_sizes, plan_of
+from fedprivacy.references import check_references
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
@@ -81,13 +82,15 @@ class Fleet:
 
         Raises:
             InputError: if there is no such device, the scenario's model cannot be made, or not for this data,
-                or not trained as asked, or the plan is made for other clients.
+                or not trained as asked, or the plan is made for other clients, or no public record is left
+                to a defence that reads them.
         """
         if scenario.training.device == "cuda":
             if not torch.cuda.is_available():
                 raise InputError('training.device = "cuda": torch finds no GPU here. Set device = "cpu".')
             torch.backends.cudnn.allow_tf32 = False  # ten bits of a product are not a plain loop's
         people = people or population(scenario.data)
+        check_references(scenario, people)
         model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
         plan = plan or plan_of(scenario, model)
@@ -108,7 +111,7 @@ class Fleet:
                 proximal=options.proximal,
                 projection=options.projection,
                 averaging=options.averaging,
-                adversarial=_adversarial(options, people),
+                adversarial=_adversarial(options),
             ),
             by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
@@ -183,19 +186,10 @@ class Fleet:
         return hosts_here(self.hosts, node_config)
 
 
-def _adversarial(options: Training, people: Population) -> Adversarial | None:
-    """How clients regularise against inference networks; None if they do not.
-
-    Raises:
-        InputError: a game leaves no reference records.
-    """
+def _adversarial(options: Training) -> Adversarial | None:
+    """How clients regularise against inference networks; None if they do not."""
     if options.adversarial is None:
         return None
-    if not len(people.references):
-        raise InputError(
-            f"training.adversarial = {options.adversarial:g}: of the public records, which it compares with, "
-            "none are left that are not judged. Lower game.nonmembers, or make data.public_fraction larger."
-        )
     return Adversarial(options.adversarial, options.adversarial_steps, options.adversarial_first)
 
 

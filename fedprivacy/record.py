@@ -299,9 +299,11 @@ def round_event(
     first_failure: str | None,
     quality: Evaluation | None,
     seconds: float,
+    public_loss: float | None = None,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
+    `public_loss` is what early stopping reads where `quality` is of other records; None: it was not measured.
     `faults` are counts by kind (`fedprivacy.faults.KINDS`), `contributed` how many are in the sum with an
     update of their own.
     """
@@ -318,6 +320,8 @@ def round_event(
         "faults": dict(faults),
         "contributed": contributed,
     }
+    if public_loss is not None:
+        event[stopping.PUBLIC_LOSS] = public_loss if np.isfinite(public_loss) else None
     if first_failure is not None:
         event["first_failure"] = first_failure
     return event

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+PUBLIC_LOSS = "public_loss"  # of an event: what the rule reads, where the model is evaluated on other records
+
 
 def has_stopped(losses: Sequence[float], patience: int) -> bool:
     """Whether training ends after these measurements.
@@ -40,7 +42,12 @@ def has_ended(rounds: Sequence[Mapping[str, Any]], planned: int, patience: int |
     """
     if len(rounds) >= planned or patience is None:
         return len(rounds) >= planned
-    measured = [event["loss"] for event in rounds if event["accuracy"] is not None]
+    # Where the model is evaluated on the public records too, that loss is the one (`evaluation.on`).
+    measured = [
+        event.get(PUBLIC_LOSS, event["loss"])
+        for event in rounds
+        if PUBLIC_LOSS in event or event["accuracy"] is not None
+    ]
     return has_stopped([float("inf") if loss is None else loss for loss in measured], patience)
 
 
@@ -54,10 +61,36 @@ def words(played: int, planned: int, patience: int, *, stopped: bool, noise: boo
         stopped: Whether the rule has ended training.
         noise: Whether somebody adds noise, so that rounds are charged.
     """
-    times = "1 measurement" if patience == 1 else f"{patience} measurements"
     ended = f"ended after {played} of {planned} rounds" if stopped else "was not ended by it"
+    return _words(ended, f"{planned}", patience, noise=noise)
+
+
+def words_of_runs(runs: Sequence[tuple[int, int]], patience: int, *, noise: bool) -> str:
+    """What a comparison says of the rule.
+
+    Args:
+        runs: Of each run that has finished the rounds that were, and those that might have been.
+        patience: Measurements without a lower loss.
+        noise: Whether somebody adds noise in any of them.
+
+    >>> words_of_runs([(4, 9), (9, 9), (6, 9)], 2, noise=False)[:71]
+    'Early stopping: training ended after 4 to 6 of 9 rounds in 2 of 3 runs.'
+    """
+    early = [played for played, planned in runs if played < planned]
+    whole = _span([planned for _, planned in runs])
+    ended = f"ended after {_span(early)} of {whole} rounds in {len(early)} of {len(runs)} runs"
+    return _words(ended if early else "was not ended by it in any run", whole, patience, noise=noise)
+
+
+def _words(ended: str, planned: str, patience: int, *, noise: bool) -> str:
+    times = "1 measurement" if patience == 1 else f"{patience} measurements"
     said = (
         f"Early stopping: training {ended}. The rule (no lower loss in {times}) looked at released models "
         "and public records alone."
     )
     return said + (f" All {planned} planned rounds are charged, whenever it ends." if noise else "")
+
+
+def _span(numbers: Sequence[int]) -> str:
+    least, most = min(numbers, default=0), max(numbers, default=0)
+    return f"{least}" if least == most else f"{least} to {most}"

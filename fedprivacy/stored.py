@@ -142,6 +142,7 @@ class Event(Fields):
     accuracy: Number | None
     loss: Number | None
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    public_loss: Number | None = None
 
 
 class Shuffled(Fields):

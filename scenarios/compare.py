@@ -34,7 +34,7 @@ from fedprivacy.runs import SCHEMA, RunDirectory, read_document
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import Corner, corners
 from fedprivacy.scenario.variations import Variation, variations
-from fedprivacy.stopping import has_ended
+from fedprivacy.stopping import has_ended, words_of_runs
 from fedprivacy.surroundings import peak_memory_mb, versions
 from fedprivacy.training.trainers import trainer_of
 from scenarios.cells import Job
@@ -208,6 +208,7 @@ def _work(
             "notes": [
                 scenario.tuning or TUNING_UNSTATED,
                 ONE_RUN_ALONE,
+                *_stopping(cells),
                 *[TESTED_NOTE] * people.tests_clients(scenario.evaluation.on),
             ],
             "performance": performance(cells, task.seconds),
@@ -241,6 +242,23 @@ def results(cells: list[Cell], base: Path) -> dict[str, Any]:
     return {"cells": documents, **({"variations": varied} if varied else {}), "finding": finding(documents)}
 
 
+def _stopping(cells: list[Cell]) -> list[str]:
+    """What is to be said of early stopping, where there is any: of each patience that was run."""
+    found: dict[int, list[Cell]] = {}
+    for cell in cells:
+        patience = next(iter(cell.scenarios.values())).server.patience
+        if patience is not None and cell.runs:
+            found.setdefault(patience, []).append(cell)
+    return [
+        words_of_runs(
+            [(len(run["rounds"]), cell.plan.rounds) for cell in own for run in cell.runs.values()],
+            patience,
+            noise=any(cell.plan.noise_words is not None for cell in own),
+        )
+        for patience, own in found.items()
+    ]
+
+
 def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
     accuracies = [run["final"]["accuracy"] for run in runs]
@@ -256,7 +274,8 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         "accuracies": accuracies,
         **{key: privacy[key] for key in CELL_PRIVACY},
         "guarantees": weakest([run["privacy"]["guarantees"] for run in runs]),
-        "rounds": len(runs[0]["rounds"]),
+        "rounds": cell.plan.rounds,
+        "rounds_played": [len(run["rounds"]) for run in runs],
         "curve": mean_curve([run["rounds"] for run in runs]),
         "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
         "scaling": runs[0]["scenario"]["data"]["scaling"],

@@ -79,7 +79,8 @@ def _show_arms(console: Console, plain: Console, result: ReplayDocument) -> None
             row.append(f"{area}\nbound {'none' if bound is None else figures.at_most(bound)}")
         table.add_row(*map(escape, row))
     console.print(table)
-    for sentence in [*arms.sentences(result), strongest.CHOSEN, strongest.terms(result)]:
+    said = [*arms.sentences(result), *arms.cautions(result), strongest.CHOSEN, strongest.terms(result)]
+    for sentence in filter(None, said):
         plain.print(sentence, markup=False)
     for sentence in arms.skipped(result):
         plain.print(f"left out: {sentence}", markup=False)

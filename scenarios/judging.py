@@ -43,6 +43,9 @@ class Judged:
             measured on the other half.
         train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
         exposure: Of one by LiRA, whose records are told, and what that rests on.
+        supervised: The figures of `supervised`, which competes with the chosen score.
+        supervised_calibration_auc: Its AUC on the calibration half, where each target was scored by a model
+            that did not see it.
     """
 
     score: str
@@ -59,6 +62,8 @@ class Judged:
     calibration_auc: float
     train_accuracy: float | None = None
     exposure: dict[str, Any] | None = None
+    supervised: Measured | None = None
+    supervised_calibration_auc: float | None = None
 
 
 def judge(
@@ -110,6 +115,9 @@ def judge(
     def figures(values: Vector, *, fitted: bool = True) -> Measured:
         return measure(Targets(values, members, calibration, classes), fitted=fitted)
 
+    def known(values: Vector) -> float:
+        return auc(values[calibration & members], values[calibration & ~members]).value
+
     best = scores[chosen]
     blind = probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
     every = {name: figures(values).auc.to_json() for name, values in {**scores, **made}.items()}
@@ -128,9 +136,11 @@ def judge(
         observed=observed,
         accuracy=accuracy,
         seconds=seconds,
-        calibration_auc=auc(best[calibration & members], best[calibration & ~members]).value,
+        calibration_auc=known(best),
         train_accuracy=train_accuracy,
         exposure=exposure,
+        supervised=figures(made["supervised"]),
+        supervised_calibration_auc=known(made["supervised"]),
     )
 
 

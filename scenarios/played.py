@@ -10,7 +10,7 @@ import numpy as np
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.attacks.document import attack_document
+from fedprivacy.attacks.document import attack_document, told_figures
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.metrics import points_of
 from fedprivacy.attacks.verdict import Case, Verdict, verdict
@@ -22,6 +22,7 @@ from scenarios.judging import Judged, histogram
 from scenarios.trained import BY_ARM, Trained, arms_document
 
 Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
+Begun = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
     "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
@@ -47,7 +48,11 @@ RELEASED = (
 
 
 def results(
-    scenario: AttackScenario, plans: Sequence[Plan], played: Played, trained: Trained | None = None
+    scenario: AttackScenario,
+    plans: Sequence[Plan],
+    played: Played,
+    trained: Trained | None = None,
+    begun: Begun | None = None,
 ) -> dict[str, Any]:
     """What the document says of the attacks that all seeds have finished.
 
@@ -56,7 +61,9 @@ def results(
         plans: Of each variant.
         played: What has finished.
         trained: How good the runs of arms are, as far as that was measured.
+        begun: After how many rounds attacks begin, of the runs that early stopping may have ended before.
     """
+    begun = begun or {}
     variants = scenario.variants
     seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
     ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
@@ -68,6 +75,7 @@ def results(
             [played[number, seed, name] for seed in seeds],
             ledgers[number],
             plans[number],
+            {variant.warm_up if variant.server.patience is None else begun.get((number, s)) for s in seeds},
         )
         for number, variant in enumerate(variants)
         for name in variant.attacks
@@ -103,7 +111,11 @@ def _verdict(
         ]
         kept = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
-        cases.append(Case(f"{attack['name']}{kept}", bound, points_of([run.measured for run in runs])))
+        points = points_of([run.measured for run in runs])
+        learned = [run.supervised for run in runs if run.supervised is not None]
+        if scenario.arms and len(learned) == len(runs):  # there it may be told beside the bound
+            points.update({f"{at}, supervised": counts for at, counts in points_of(learned).items()})
+        cases.append(Case(f"{attack['name']}{kept}", bound, points))
     return verdict(cases)
 
 
@@ -114,6 +126,7 @@ def _attack(
     runs: Sequence[Judged],
     ledger: Mapping[str, Any],
     plan: Plan,
+    begun: set[int | None],
 ) -> dict[str, Any]:
     attack = variant.attacks[name]
     guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
@@ -135,12 +148,13 @@ def _attack(
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "rounds": attack.played(variant.game.members + variant.game.nonmembers) or None,
-        "observed": _observed(variant, runs[0]),
+        "observed": _observed(begun, runs[0]),
         "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         "targets_lost": sum(run.lost for run in runs),
         **figures,
         "score": [run.score for run in runs],
         "calibration_auc": float(np.mean([run.calibration_auc for run in runs])),
+        **_supervised(runs),
         "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
         "histograms": _histograms(runs),
         "story": [run.story for run in runs] if runs[0].story else None,
@@ -153,6 +167,15 @@ def _attack(
         "guarantee": guarantee.to_json(),
         "seconds": round(sum(run.seconds for run in runs), 3),
     }
+
+
+def _supervised(runs: Sequence[Judged]) -> dict[str, Any]:
+    """The figures of `supervised`, which may be stronger than the score that was chosen."""
+    figures = [run.supervised for run in runs if run.supervised is not None]
+    areas = [run.supervised_calibration_auc for run in runs if run.supervised_calibration_auc is not None]
+    if not len(figures) == len(areas) == len(runs):
+        return {}  # cells of an earlier version
+    return {"supervised": {**told_figures(figures), "calibration_auc": float(np.mean(areas))}}
 
 
 def _trained(runs: Sequence[Judged]) -> dict[str, float]:
@@ -181,11 +204,15 @@ def _histograms(runs: Sequence[Judged]) -> list[dict[str, Any]]:
     return [histogram(run.scores_of, together if same else None) for run in runs]
 
 
-def _observed(variant: AttackScenario, run: Judged) -> dict[str, int] | None:
-    """The rounds that a passive attack saw, the same of every seed; 1 is the first of training."""
-    if not run.observed:
+def _observed(begun: set[int | None], run: Judged) -> dict[str, int] | None:
+    """The rounds that a passive attack saw; 1 is the first of training.
+
+    Attacks see the same rounds of every seed, counted from where they begin. None where seeds differ in that.
+    """
+    warm_up = next(iter(begun)) if len(begun) == 1 else None
+    if not run.observed or warm_up is None:
         return None
-    first, last = (variant.warm_up + 1 + number for number in (run.observed[0], run.observed[-1]))
+    first, last = (warm_up + 1 + number for number in (run.observed[0], run.observed[-1]))
     return {"first": first, "last": last, "count": len(run.observed)}
 
 

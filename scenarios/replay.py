@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.data.population import population
+from fedprivacy.errors import InputError
 from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.surroundings import peak_memory_mb, versions
-from scenarios.arena import Arena
+from scenarios.arena import Arena, played_in
 from scenarios.attacked import Attacked, is_trained, judged, play, stored_run, train
 from scenarios.cells import Job
 from scenarios.ending import Ending
@@ -130,6 +132,7 @@ def _work(
                 [run.plan for run in asked if run.scenario.seed == scenario.seed],
                 dict(sorted(played.items())),
                 trained,
+                _begun(asked, played),
             ),
             "operator_only": list(OPERATOR_ONLY),
             "performance": {
@@ -168,6 +171,17 @@ def _measure_all(task: Undertaking, asked: list[Attacked], workers: int, trained
     jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in asked]
     for number, found in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
         trained[asked[number].variant, asked[number].scenario.seed] = found
+
+
+def _begun(asked: list[Attacked], played: Played) -> dict[tuple[int, int], int]:
+    """After how many rounds the attacks on each run that early stopping may have ended began."""
+    attacked, found = {(variant, seed) for variant, seed, _ in played}, {}
+    for run in asked:
+        key = run.variant, run.scenario.seed
+        if key in attacked and run.scenario.server.patience is not None:
+            with suppress(InputError):  # damaged since: nothing is said of its rounds
+                found[key] = played_in(stored_run(run), run.scenario)
+    return found
 
 
 def _attack_all(task: Undertaking, asked: list[Attacked], workers: int, played: Played, steps: Steps) -> None:

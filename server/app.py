@@ -32,6 +32,7 @@ from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
 from fedprivacy.record import RunRecord, round_event
+from fedprivacy.references import check_references
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
@@ -136,6 +137,8 @@ def _play(
     scenario = record.scenario
     federation, module = federation_of(grid, scenario, record.ledger, people, model)
     x, y = people.held_out(scenario.evaluation.on)
+    apart = scenario.server.patience is not None and scenario.evaluation.on != "public"
+    read_by_rule = people.held_out("public") if apart else None
     if checkpoint is not None:
         federation.restore(checkpoint.tensors)
     for number in range(len(record.rounds), record.plan.rounds):
@@ -148,6 +151,9 @@ def _play(
         if record.plan.trust == "local":
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
+        stops = None
+        if due and read_by_rule is not None:
+            stops = evaluate(module, federation.model, *read_by_rule).loss
         due = due and len(y) > 0  # of records on nodes there may be none to measure on
         quality = evaluate(module, federation.model, x, y, people.dataset.class_names) if due else None
         event = round_event(
@@ -161,6 +167,7 @@ def _play(
             first_failure=total.first_failure,
             quality=quality,
             seconds=seconds,
+            public_loss=stops,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if (why := nobody_took_part(record.rounds)) is not None:
@@ -269,6 +276,7 @@ def _train(
     grid: Grid, scenario: Scenario, begin: Begin, stated: Stated, allowed: bool, home: Home
 ) -> RunDirectory:
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
+    check_references(scenario, people)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     directory = begin(scenario.to_toml())

@@ -72,10 +72,7 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
         "measured": min(run.measured for run in runs),
         "fitted": any(run.fitted for run in runs),
         "seeds": len(runs),
-        "auc": _figure([run.auc for run in runs]),
-        "balanced_accuracy": _figure([run.balanced_accuracy for run in runs]),
-        "advantage": _figure([run.advantage for run in runs], least=-1.0),
-        "tpr_at_fpr": {rate: _rate(runs, rate) for rate in runs[0].tpr_at_fpr},
+        **told_figures(runs),
         "points": {name: [counts.to_json() for counts in found] for name, found in points_of(runs).items()},
         "per_class": {str(label): _class(runs, label) for label in sorted(_labels(runs))},
         "thresholds": [run.threshold for run in runs],
@@ -83,6 +80,20 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
         "epsilon_lower_bound": None if proved is None else proved.epsilon,
         "empirical_epsilon": {"reason": empirical} if proved is None else _epsilon(proved),
         "bound": bound.to_json(),
+    }
+
+
+def told_figures(runs: Sequence[Measured]) -> dict[str, Any]:
+    """AUC, balanced accuracy, advantage and TPRs of one score as a JSON object.
+
+    Args:
+        runs: One for each training seed.
+    """
+    return {
+        "auc": _figure([run.auc for run in runs]),
+        "balanced_accuracy": _figure([run.balanced_accuracy for run in runs]),
+        "advantage": _figure([run.advantage for run in runs], least=-1.0),
+        "tpr_at_fpr": {rate: _rate(runs, rate) for rate in runs[0].tpr_at_fpr},
     }
 
 

@@ -39,6 +39,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, {document.averaged}."
     some = any(len(table.head) - 1 > len(learning.LINES) for table in tables)
     caption = measured + (" The tables have the other epsilons." if some else "")
+    if any(cell.ended_early for arm in document.arms for cell in document.of(arm)):
+        caption += " Early stopping has ended runs: a line ends with the first of its seeds that it ended."
     picture = Picture(
         wide=learning.compared(panels, title, spoken),
         narrow=learning.compared(panels, title, spoken, narrow=True),

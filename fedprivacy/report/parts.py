@@ -128,6 +128,7 @@ class Cell(Part):
     """One trust model at one target epsilon, over the paired seeds.
 
     `asked` is the local mechanism where a comparison names several; `mechanism` is the one that ran.
+    `rounds` were planned; by run `rounds_played` are fewer where early stopping has ended it.
     """
 
     trust: str
@@ -143,6 +144,7 @@ class Cell(Part):
     population: int | None = None
     max_participations: int | None = None
     rounds: int | None = None
+    rounds_played: tuple[int, ...] = ()
     sampling: Any = None
     batches: dict[str, Any] | None = None
     records_per_client: Records | None = None
@@ -154,6 +156,11 @@ class Cell(Part):
     curve: tuple[Evaluated, ...] | None = None
     per_class: tuple[ClassAccuracy, ...] | None = None
     runs: tuple[str, ...] = ()
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether early stopping has ended a run before its planned rounds."""
+        return self.rounds is not None and any(played < self.rounds for played in self.rounds_played)
 
     @model_validator(mode="before")
     @classmethod

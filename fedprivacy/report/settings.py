@@ -47,6 +47,7 @@ def _by_arm(document: CompareDocument) -> Table:
     shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
     facts: dict[str, Callable[[list[Cell]], str]] = {
         "Rounds": lambda cells: _each(cell.rounds for cell in cells),
+        "Rounds until early stopping, each seed": _played,
         "Batches of records": lambda cells: _each(batches.said(cell.batches) or None for cell in cells),
         "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
         "Most answers of one client": lambda cells: _each(cell.max_participations for cell in cells),
@@ -76,6 +77,17 @@ def _adds_noise(arm: Arm, cells: Sequence[Cell]) -> str:
 def _inside(cell: Cell) -> str:
     """The settings of the clients' training that have an effect."""
     return common.flat(cell.training, batches.without_effect(cell.unit))
+
+
+def _played(cells: Sequence[Cell]) -> str:
+    """After how many rounds early stopping ended runs, a line for each epsilon; a dash where it did not."""
+    lines = [
+        (f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "")
+        + words.listed(f"{played:,}" for played in cell.rounds_played)
+        for cell in cells
+        if cell.ended_early
+    ]
+    return "\n".join(lines) or "—"
 
 
 def _sampling_stated(cell: Cell) -> Any:

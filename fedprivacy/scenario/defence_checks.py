@@ -40,33 +40,54 @@ def adversarial_is_of_clients(v: Values) -> Iterator[Finding]:
         )
 
 
-def adversarial_has_references(v: Values) -> Iterator[Finding]:
-    gain, private = v["training.adversarial"], v.private
-    none = v["data.name"] == ON_NODES or (private is not None and private == v.owners)
-    if gain is not None and none:
-        yield Finding(
-            ("training", "adversarial"),
-            "there is no public part of the data whose records the inference network could compare with",
-            "Remove it: nodes hold their own records alone."
-            if v["data.name"] == ON_NODES
-            else "Set data.public_fraction = 0.3.",
-            literal(gain),
-        )
+_READS = {
+    "training.adversarial": "whose records the inference network could compare with",
+    "server.patience": "whose loss could say when training ends",
+}
 
 
-def stopping_looks_at_public_records(v: Values) -> Iterator[Finding]:
-    if v["server.patience"] is not None and v["evaluation.on"] == "test":
-        yield Finding(
-            ("server", "patience"),
-            "training would end where the test records say, which then no longer measure it",
-            'Set evaluation.on = "public".',
-            literal(v["server.patience"]),
-        )
+def defences_have_references(v: Values) -> Iterator[Finding]:
+    private, nodes = v.private, v["data.name"] == ON_NODES
+    if not nodes and (private is None or private != v.owners):
+        return
+    for key, why in _READS.items():
+        if v[key] is not None:
+            yield Finding(
+                tuple(key.split(".")),
+                f"there is no public part of the data {why}",
+                "Remove it: nodes hold their own records alone."
+                if nodes
+                else "Set data.public_fraction = 0.3.",
+                literal(v[key]),
+            )
+
+
+def stopping_can_act(v: Values) -> Iterator[Finding]:
+    patience, every, rounds = v["server.patience"], v["evaluation.every"], v["server.rounds"]
+    if None not in (patience, every, rounds) and patience * every >= rounds:
+        yield Finding(("server", "patience"), *too_patient(every, rounds, "server.rounds"), literal(patience))
+
+
+def too_patient(every: int, rounds: int, key: str) -> tuple[str, str]:
+    """What is wrong, and what to do, where training is over before early stopping could end it.
+
+    Args:
+        every: Rounds from one measurement to the next.
+        rounds: Of training.
+        key: Which sets them.
+    """
+    least = max(0, (rounds - 1) // every)
+    remedy = f"Set patience to at most {least}" if least else "Remove it"
+    return (
+        f"has no effect: with evaluation.every = {every} there are not so many measurements before the last "
+        f"of {rounds} rounds",
+        f"{remedy}, or make {key} larger.",
+    )
 
 
 DEFENCE_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     inference_network_has_a_gain,
     adversarial_is_of_clients,
-    adversarial_has_references,
-    stopping_looks_at_public_records,
+    defences_have_references,
+    stopping_can_act,
 )

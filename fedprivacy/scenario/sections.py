@@ -62,8 +62,8 @@ class _Server(Section):
         None,
         ge=1,
         le=10**6,
-        description="Early stopping: after so many measurements without a lower loss on public records "
-        'training ends, such as 3; it needs evaluation.on = "public".',
+        description="Early stopping: after so many measurements (evaluation.every) without a lower loss on "
+        "public records training ends, such as 3; it needs data.public_fraction.",
     )
 
 

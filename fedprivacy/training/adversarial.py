@@ -17,6 +17,8 @@ is an update as any other: it may be clipped and noised. By itself this is a heu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ from fedprivacy.training.task import Task
 from fedprivacy.training.updates import Stack
 
 BATCH = 64  # members, and as many references, in a step of the inference network
+BLOCK = 16  # steps whose records are drawn at once
 
 
 def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
@@ -61,19 +64,17 @@ def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
             return functional_call(module, {k: v[0] for k, v in current.items()}, x[numbers[0]])[None]
         return vmap(lambda weights, inputs: functional_call(module, weights, inputs))(current, x[numbers])
 
-    lessons = torch.from_numpy(_lessons(task, how.first + how.steps * index.shape[1])).to(device)
-    lesson = 0
+    lessons = _lessons(task, how.first + how.steps * index.shape[1])
+    with torch.no_grad():
+        classes = outputs(rows[:, 0]).shape[2]
+    first = task.streams.streams("adversarial/network", task.clients.tolist(), round=task.round)
+    networks = InferenceNetworks(classes, first, device)
     for step in range(index.shape[1]):
-        if step == 0:
-            with torch.no_grad():
-                classes = outputs(rows[:, 0]).shape[2]
-            first = task.streams.streams("adversarial/network", task.clients.tolist(), round=task.round)
-            networks = InferenceNetworks(classes, first, device)
         for _ in range(how.steps + (how.first if step == 0 else 0)):
+            lesson = torch.from_numpy(next(lessons)).to(device)
             with torch.no_grad():
-                said = outputs(lessons[:, lesson])
-            networks.learn(said, y[lessons[:, lesson]])
-            lesson += 1
+                said = outputs(lesson)
+            networks.learn(said, y[lesson])
         batch = rows[:, step]
         logits, labels = outputs(batch), y[batch]
         losses = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
@@ -89,17 +90,20 @@ def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
     return Stack(torch.cat(moved, dim=1))
 
 
-def _lessons(task: Task, count: int) -> NDArray[np.int64]:
-    """The members and then the references of each step of the networks, shape (clients, count, 2 BATCH).
+def _lessons(task: Task, count: int) -> Iterator[NDArray[np.int64]]:
+    """For each step of the networks its members and then its references, shape (clients, 2 BATCH).
 
-    Each client draws from a stream of its own, whoever else is in the chunk.
+    Each client draws from a stream of its own, whoever else is in the chunk. However many steps there are,
+    no more than `BLOCK` are held.
     """
     assert task.references is not None
-    found = []
-    streams = task.streams.streams("adversarial/lessons", task.clients.tolist(), round=task.round)
-    for own, stream in zip(task.records, streams, strict=True):
-        drawn = stream.random((count, 2, BATCH))
-        members = own[(drawn[:, 0] * len(own)).astype(np.int64)]
-        others = task.references[(drawn[:, 1] * len(task.references)).astype(np.int64)]
-        found.append(np.concatenate([members, others], axis=1))
-    return np.stack(found)
+    purpose, clients = "adversarial/lessons", task.clients.tolist()
+    streams = [task.streams.stream(purpose, round=task.round, member=client) for client in clients]
+    for begin in range(0, count, BLOCK):
+        block = []
+        for own, stream in zip(task.records, streams, strict=True):
+            drawn = stream.random((min(BLOCK, count - begin), 2, BATCH))
+            members = own[(drawn[:, 0] * len(own)).astype(np.int64)]
+            others = task.references[(drawn[:, 1] * len(task.references)).astype(np.int64)]
+            block.append(np.concatenate([members, others], axis=1))
+        yield from np.stack(block, axis=1)

@@ -36,6 +36,17 @@ def test_rounds_that_were_not_measured_do_not_count() -> None:
     assert has_ended([{"accuracy": 0.1, "loss": None}], 9, 1)  # too large to be written down
 
 
+def test_the_loss_on_public_records_is_read_where_it_is_beside_another() -> None:
+    rounds = [
+        {"accuracy": 0.5, "loss": loss, "public_loss": public} for loss, public in ((1, 3), (2, 2), (3, 1))
+    ]
+    assert not has_ended(rounds, 9, 1)
+    assert has_ended(
+        [{**one, "loss": -one["loss"], "public_loss": -one["public_loss"]} for one in rounds], 9, 2
+    )
+    assert has_ended([{"accuracy": None, "loss": None, "public_loss": loss} for loss in (1.0, None)], 9, 1)
+
+
 def test_the_record_says_what_the_rule_looked_at_and_what_is_charged() -> None:
     said = words(4, 9, 2, stopped=True, noise=True)
     assert "ended after 4 of 9 rounds" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import PLAYED, Arena
+from scenarios.compare import compare
 from scenarios.display_attacks import show_replay
 from scenarios.launch import Engine
 from scenarios.ready import ready
@@ -87,6 +89,46 @@ def test_a_run_ends_in_the_round_that_the_losses_without_the_rule_say(
     assert said in (Path(document["path"]) / "report.html").read_text()
 
 
+def test_the_rule_reads_public_records_and_the_accuracy_is_of_test_records(whole, tmp_path: Path) -> None:
+    losses = [event["loss"] for event in whole["rounds"]]
+    asked = scenario("server.patience=2", "evaluation.on='test'", "evaluation.every=2")
+    document = run(asked, tmp_path, report=False)
+    rounds = document["rounds"]
+    assert [event.get("public_loss") for event in rounds[1::2]] == losses[1 : len(rounds) : 2]
+    assert len(rounds) == 2 * by_hand(losses[1::2], 2) < 12
+    assert all("public_loss" not in event for event in [*rounds[::2], *whole["rounds"]])
+    weights = RunDirectory(Path(document["path"])).load_checkpoint().tensors["weights"].astype(np.float32)
+    people = population(asked.data)
+    tested = evaluate(Fleet.of(asked).module, weights, people.dataset.x_test, people.dataset.y_test)
+    assert document["final"]["accuracy"] == tested.accuracy
+    assert sum(one["records"] for one in document["final"]["per_class"]) == 60
+    assert len(resume(Path(document["path"]), report=False)["rounds"]) == len(rounds)
+
+
+def test_a_comparison_says_after_how_many_rounds_training_ended(tmp_path: Path) -> None:
+    privacy = "privacy={trust='central', epsilon=900.0, delta=1e-3, clipping_norm=1.0}"
+    sets = ("server.patience=1", "evaluation.on='test'", privacy, "compare={trusts=['none', 'central'],"
+            "epsilons=[900.0], seeds=[3, 4, 5]}")  # fmt: skip
+    document = compare(scenario(*sets), tmp_path, workers=1)
+    path = Path(document["path"])
+    for cell in document["cells"]:
+        runs = [json.loads((path / run / "run.json").read_text()) for run in cell["runs"]]
+        assert cell["rounds_played"] == [len(run["rounds"]) for run in runs]
+        assert cell["rounds"] == 12
+    played = [count for cell in document["cells"] for count in cell["rounds_played"]]
+    early = [count for count in played if count < 12]
+    assert len(set(document["cells"][0]["rounds_played"])) > 1  # else the first seed would speak for all
+    (said,) = [note for note in document["notes"] if note.startswith("Early stopping")]
+    assert f"ended after {min(early)} to {max(early)} of 12 rounds in {len(early)} of 6 runs" in said
+    assert "All 12 planned rounds are charged" in said
+    page = (path / "report.html").read_text()
+    assert said in page
+    assert "Rounds until early stopping, each seed" in page
+    one, two, three = document["cells"][0]["rounds_played"]
+    assert f"{one}, {two} and {three}" in page
+    assert "Early stopping has ended runs: a line ends" in page
+
+
 def test_with_noise_all_planned_rounds_are_charged(tmp_path: Path) -> None:
     asked = scenario("server.patience=1", *NOISE)
     document = run(asked, tmp_path, report=False)
@@ -143,8 +185,36 @@ def test_a_game_that_leaves_no_references_is_refused() -> None:
     found = game("training.adversarial=3.0")
     arena = Arena(found)
     people = replace(arena.game.people, judged=arena.game.people.partition.public)
-    with pytest.raises(InputError, match=r"none are left.*public_fraction"):
-        Fleet.of(found, people)
+    for refused in (found, game("server.patience=1")):
+        with pytest.raises(InputError, match=r"none are left.*public_fraction"):
+            Fleet.of(refused, people)
+    Fleet.of(game(), people)
+    bare = replace(
+        population(scenario().data), partition=replace(people.partition, public=np.zeros(0, np.int64))
+    )
+    with pytest.raises(InputError, match=r"= 1: of the public records, which it reads, none are left\. Make"):
+        Fleet.of(scenario("server.patience=1"), bare)
+
+
+LOOK = """[attacks.passive]
+kind = "passive"
+rounds = 3
+skip = 1
+"""
+
+
+def test_passive_attacks_are_said_to_see_the_rounds_after_training_ended(tmp_path: Path) -> None:
+    def observed(name: str, *sets: str) -> dict | None:
+        asked = AttackScenario.from_text(OVERFITTING + GAME + LOOK, "stopping.toml", sets)
+        document = replay(asked, tmp_path / name, workers=1)
+        return next(one["observed"] for one in document["attacks"] if one["name"] == "passive")
+
+    begun = [int(Arena(game("server.patience=1", f"seed={seed}")).warm_up()[PLAYED][0]) for seed in (3, 4)]
+    assert begun[0] != begun[1]
+    stopped = {"first": begun[0] + 2, "last": begun[0] + 4, "count": 3}
+    assert observed("one", "server.patience=1", "game.repeats=1") == stopped
+    assert observed("two", "server.patience=1", "game.repeats=2") is None
+    assert observed("whole", "game.repeats=1") == {"first": 14, "last": 16, "count": 3}
 
 
 def test_adversarial_regularisation_gives_the_same_model_whoever_trains_and_another_one_than_without(
@@ -186,6 +256,7 @@ TINY = (
     *("attacks.server.rounds=1", "attacks.participant.rounds=1"),
     *("arms.local-dp.game.warm_up=2", "arms.local-dp.server.rounds=5", "arms.local-dp.privacy.delta=1e-3"),
     *("arms.central-dp.game.warm_up=2", "arms.central-dp.server.rounds=5"),
+    "arms.early-stopping.server.patience=1",
     *("arms.dp-sgd.game.warm_up=2", "arms.dp-sgd.server.rounds=5"),
 )
 HEURISTICS = ["none", "early-stopping", "weight-decay", "clipping-only", "adversarial"]

@@ -66,6 +66,22 @@ def test_poisoning_the_evaluation_half_changes_no_choice_and_no_threshold(game) 
     assert found.guesses.made == clean.guesses.made
 
 
+def test_supervised_has_a_calibration_auc_by_models_that_did_not_see_the_target(game) -> None:
+    """It sees that `rise-loss` tells most, which no score is chosen for; of noise it makes nothing."""
+    found = judged(features_of(game), game)
+    assert found.supervised is not None
+    assert found.supervised_calibration_auc > found.calibration_auc + 0.05
+    assert found.supervised.auc.value > found.measured.auc.value + 0.05
+    assert found.supervised.auc.value == found.scores["supervised"]["value"]
+    wrong = replace(game, members=game.members ^ ~game.calibration)
+    assert judged(features_of(game), wrong).supervised_calibration_auc == found.supervised_calibration_auc
+    stream = np.random.default_rng(5)
+    noise = {f"noise-{n}": stream.normal(size=len(game.targets)) for n in range(40)}
+    nothing = judged({"cosine": stream.normal(size=len(game.targets)), **noise}, game)
+    assert nothing.supervised_calibration_auc < 0.62  # fitted on the same targets, above .8
+    assert nothing.supervised_calibration_auc < nothing.calibration_auc
+
+
 def test_coins_are_guessed_for_targets_that_were_drawn_blind_alone(game) -> None:
     """On the evaluation half, with a number of guesses that suits the delta of the claim."""
     scores = features_of(game)["loss"]

@@ -33,10 +33,9 @@ AREA = "AUC is the share of pairs of a member and a non-member that are told apa
 WEAK = (
     "An attack that cannot be told from guessing may be a weak one: proven is only what the guarantee allows."
 )
-
-UNEQUAL = (
-    "Equal epsilon is no equal promise here: unit example protects one record, unit client all records of a "
-    "client."
+BEFORE = (
+    "Accuracy is that of the models before the attacks, while noise is made for the rounds of the attacks "
+    "too: at equal epsilon a deployment without attacks is somewhat more accurate."
 )
 
 
@@ -46,18 +45,30 @@ def finding(document: ReplayDocument) -> Finding:
         return Finding("No arm was trained to its end.", "", "", "")
     verdict = document.judged
     agreed = [verdict.words] if verdict and not verdict.refuted else []
-    units = {one.unit for one in document.arms if one.trust != "none"}
     parts = [strongest.CHOSEN, AREA, "In brackets: 95 % intervals.", figures.covered(document.attacks)]
     return Finding(
         text=" ".join(sentences(document)),
         terms=" ".join(filter(None, [*parts, strongest.terms(document)])),
         heading="What is proven, and what was only measured",
-        caution=" ".join([WEAK, *([UNEQUAL] if len(units) > 1 else []), *agreed]),
+        caution=" ".join([*cautions(document), *agreed]),
     )
 
 
+def cautions(document: ReplayDocument) -> list[str]:
+    """What must not be mistaken: a weak attack for a proof, equal epsilons for equal promises."""
+    found: dict[tuple[str | None, str | None], dict[str, None]] = {}
+    for one in document.arms:
+        for held in one.guarantees:
+            if held.holds:
+                found.setdefault((held.adjacency, held.unit), {})[one.arm] = None
+    if len(found) < 2:
+        return [WEAK]
+    told = (f"of {words.listed(names)} about {words.change(*change)}" for change, names in found.items())
+    return [WEAK, f"Equal epsilon is no equal promise here: it is {', '.join(told)}."]
+
+
 def sentences(document: ReplayDocument) -> list[str]:
-    """What decides, in words: a sentence for the bare arms, and one for each seat."""
+    """What decides, in words: a sentence for the bare arms, and for each seat what is proven and measured."""
     found = strongest.reached(document)
     bare = [one for one in document.arms if not any(g.holds for g in one.guarantees)]
     said = [
@@ -70,39 +81,44 @@ def sentences(document: ReplayDocument) -> list[str]:
         + "."
         for one in bare[:1]
     ]
-    return said + [_decides(seat, own) for seat, own in found.items()]
+    return said + [sentence for seat, own in found.items() for sentence in _decides(seat, own)]
 
 
-def _decides(seat: str, own: list[Reached]) -> str:
-    """What is worth most against a seat: among what is proven, and among what was only measured."""
+def _decides(seat: str, own: list[Reached]) -> list[str]:
+    """What is worth most against a seat: among equal promises, and among what was only measured."""
     known = [one for one in own if one.played.accuracy.test.mean is not None]
-    proven, hidden = [one for one in known if _useful(one)], [one for one in known if one.hidden]
-    who = f"Against {figures.seat(seat)}:"
-    said = f"nothing that was played guarantees an epsilon of {words.number(USEFUL_EPSILON)} or less"
-    best = max(proven, key=_worth, default=None)
-    if best is not None:
-        said = (
-            f"with a guaranteed epsilon of {words.number(USEFUL_EPSILON)} or less the most accurate is "
-            f"{strongest.label(best.played)} (accuracy {_accuracy(best.played)}; {_reaches(best)}, and AUC "
-            f"{_most(best)} at most is possible)"
+    quiet = max((one for one in known if one.hidden), key=_worth, default=None)
+    who, useful = f"Against {figures.seat(seat)}:", f"an epsilon of {words.number(USEFUL_EPSILON)} or less"
+    said, best = [], {kind: max(equal, key=_worth) for kind, equal in _proven(known).items()}
+    for (unit, adjacency), one in best.items():
+        also = ", which is also the most accurate where it cannot be told from guessing"
+        said.append(
+            f"{who} with {useful} guaranteed for unit {unit}, adjacency {adjacency}, the most accurate is "
+            f"{strongest.label(one.played)} (accuracy {_accuracy(one.played)}; {_reaches(one)}, and AUC "
+            f"{_most(one)} at most is possible){also if one is quiet else ''}."
         )
-    quiet = max(hidden, key=_worth, default=None)
+    if not best:
+        said.append(f"{who} nothing that was played guarantees {useful}.")
     if quiet is None:
-        return f"{who} {said}; no arm is left in which the strongest attack cannot be told from guessing."
-    if quiet is best:
-        return f"{who} {said}, which is also the most accurate where it cannot be told from guessing."
-    proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
-    return (
-        f"{who} {said}; by measurement alone, the most accurate where the strongest attack cannot be told "
-        f"from guessing is {strongest.label(quiet.played)} (accuracy {_accuracy(quiet.played)}; AUC "
-        f"{_area(quiet)}, {proof})."
-    )
+        said.append(f"{who} no arm is left in which the strongest attack cannot be told from guessing.")
+    elif not any(quiet is one for one in best.values()):
+        proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
+        said.append(
+            f"{who} by measurement alone, the most accurate where the strongest attack cannot be told from "
+            f"guessing is {strongest.label(quiet.played)} (accuracy {_accuracy(quiet.played)}; AUC "
+            f"{_area(quiet)}, {proof})."
+        )
+    return said
 
 
-def _useful(one: Reached) -> bool:
-    """Whether what is guaranteed against a seat would be called protection."""
-    held = one.played.against(one.seat)
-    return held is not None and held.epsilon is not None and held.epsilon <= USEFUL_EPSILON
+def _proven(known: Sequence[Reached]) -> dict[tuple[str | None, str | None], list[Reached]]:
+    """By unit and adjacency, where what is guaranteed against a seat would be called protection."""
+    found: dict[tuple[str | None, str | None], list[Reached]] = {}
+    for one in known:
+        held = one.played.against(one.seat)
+        if held is not None and held.epsilon is not None and held.epsilon <= USEFUL_EPSILON:
+            found.setdefault((held.unit, held.adjacency), []).append(one)
+    return found
 
 
 def _reaches(one: Reached) -> str:
@@ -137,7 +153,7 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 
 def summary(document: ReplayDocument, *, training: bool = False) -> Table:
-    """A row for each arm at each epsilon: its accuracy, and how often the strongest attacks are right.
+    """A row for each arm at each epsilon: its accuracy, and what the strongest attacks reach.
 
     Args:
         document: The replay.
@@ -152,22 +168,32 @@ def summary(document: ReplayDocument, *, training: bool = False) -> Table:
             _figures(one.accuracy.test),
         ]
         for own in found.values():
-            best = own[place].best
-            right = None if best is None else best.balanced_accuracy
-            row.append(
-                "—" if right is None else Entry(figures.percent(right.value), figures.ends(right, rate=True))
-            )
+            row.append(_told(own[place]))
         rows.append(row)
     rows += lectures.beside(document, training=training)
-    seats = (f"{words.capital(figures.seat(seat))} is right" for seat in found)
+    seats = (f"{words.capital(figures.seat(seat))}: AUC" for seat in found)
     head = ("Arm", *(["Accuracy in training"] if training else []), "Accuracy in test", *seats)
     known = "what they were trained on and on held-out records" if training else "held-out records"
     caption = (
-        f"Accuracy of the models on {known}, and the balanced accuracy of the strongest attack at each seat "
-        "(guessing gives 50 %); below each its 95 % interval, of accuracies by Student's t over runs. "
+        f"Accuracy of the models on {known}, and the AUC of the strongest attack at each seat, which is "
+        "chosen by AUC (guessing gives 0.5); below each its 95 % interval, of accuracies by Student's t over "
+        "runs, and how often that same attack is right (balanced accuracy; guessing gives 50 %). An attack "
+        "of less AUC may be right more often. "
+        f"{f'{BEFORE} ' if any(g.holds for one in document.arms for g in one.guarantees) else ''}"
         f"{'' if training else 'Accuracy in training is for the operator. '}{strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
+
+
+def _told(one: Reached) -> Value:
+    """The AUC of the strongest attack, by which it was chosen, and how often it is right."""
+    if one.best is None:
+        return "—"
+    auc, right = one.best.auc, one.best.balanced_accuracy
+    also = (
+        "" if right is None else f"; right {figures.percent(right.value)} ({figures.ends(right, rate=True)})"
+    )
+    return Entry(figures.share(auc.value), f"{figures.ends(auc)}{also}")
 
 
 def training(document: Mapping[str, Any], source: str = "report") -> list[Table]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fedprivacy.report.attacks import strongest
 from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.blocks import Group, Value
+from fedprivacy.report.blocks import Entry, Group, Value
 
 # Purchase100, in per cent: accuracy in training, in test, and of the attack.
 PRINTED = (
@@ -34,5 +34,13 @@ def beside(document: ReplayDocument, *, training: bool) -> list[Sequence[Value] 
     nobody = ["—"] * (len(strongest.SEATS) - 1)
     rows: list[Sequence[Value] | Group] = [WHENCE]
     for name, train, test, attack in PRINTED:
-        rows.append([name, *([f"{train} %"] if training else []), f"{test} %", *nobody, f"{attack} %"])
+        rows.append(
+            [
+                name,
+                *([f"{train} %"] if training else []),
+                f"{test} %",
+                *nobody,
+                Entry("—", f"right {attack} %"),
+            ]
+        )
     return rows

@@ -206,6 +206,16 @@ class Played(Part):
         return next((one for one in self.guarantees if one.observer == seat and one.holds), None)
 
 
+class Supervised(Part):
+    """What a logistic regression on all scores of an attack reaches; chosen by `calibration_auc`."""
+
+    calibration_auc: Rate
+    auc: Measure
+    balanced_accuracy: Measure | None = None
+    advantage: Measure | None = None
+    tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
+
+
 class Attack(Part):
     """One attack: who sat where, what it did, and what it amounts to.
 
@@ -238,6 +248,7 @@ class Attack(Part):
     stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
     score: tuple[str, ...] = ()
     calibration_auc: Rate | None = None
+    supervised: Supervised | None = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     blind: Measure | None = None
     bound: Bound = Bound()

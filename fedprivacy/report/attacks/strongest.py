@@ -15,10 +15,11 @@ SEATS = ("server", "participant", "outsider")
 SEES_LESS = {"server": SEATS, "participant": SEATS[1:], "outsider": SEATS[2:]}
 CHOSEN = (
     "The strongest attack at a seat is the one with the largest AUC on the calibration half of the targets, "
-    "the mean over all runs. Told is what it reaches on the other half, on which nothing was chosen, so that "
-    "no interval is flattered by taking the largest of several; both halves are of the same runs. Who sees "
-    "more has the attacks of who sees less: a participant those of an outsider, the server all. Each "
-    "interval holds by itself."
+    "the mean over all runs; each attack competes twice, with the score that was chosen for it there and "
+    "supervised, with a logistic regression on all its scores. Told is what it reaches on the other half, on "
+    "which nothing was chosen, so that no interval is flattered by taking the largest of several; both "
+    "halves are of the same runs. Who sees more has the attacks of who sees less: a "
+    "participant those of an outsider, the server all. Each interval holds by itself."
 )
 
 
@@ -112,4 +113,16 @@ def _best(attacks: Sequence[Attack], played: Played, seat: str) -> Attack | None
     ]
     # Its own attacks go first where two are as good.
     own.sort(key=lambda one: SEES_LESS[seat].index(one.seat))
+    own = [found for one in own for found in (one, *_learned(one))]
     return max(own, key=lambda one: one.calibration_auc or 0.0, default=None)
+
+
+def _learned(attack: Attack) -> list[Attack]:
+    """The same attack with what is learned of all its scores; none where the document does not have it.
+
+    Each target of the calibration half is scored by a model that did not see it: its AUC there is honest.
+    """
+    if attack.supervised is None:
+        return []
+    figures = {name: getattr(attack.supervised, name) for name in type(attack.supervised).model_fields}
+    return [attack.model_copy(update={**figures, "name": f"{attack.name}, supervised"})]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive, Released
 from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.defence_checks import too_patient
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
@@ -42,6 +43,7 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
         yield Finding(("game", "victim"), what, "", str(game.victim))
     yield from _enough_records(run, game)
     yield from _enough_rounds(run, game, attacks)
+    yield from _stopping(run, game)
     if run.sampling.name != "all":
         remedy = 'Set sampling.name = "all".'
         yield Finding(("sampling", "name"), "an attacked client must be in every round", remedy)
@@ -150,6 +152,24 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: Mapping[str, Atta
                 f"of the global models is made for server.rounds = {rounds}",
                 f"Set game.warm_up, and server.rounds to at least {played} more.",
             )
+
+
+def _stopping(run: Scenario, game: GameSettings) -> Iterator[Finding]:
+    """Refuses early stopping that looks at test records, or that the warm-up leaves no time."""
+    patience, every = run.server.patience, run.evaluation.every
+    if patience is None:
+        return
+    if run.evaluation.on != "public":
+        yield Finding(
+            ("evaluation", "on"),
+            "in a game early stopping reads the records that this names, and the accuracy is of test records "
+            "whatever it names",
+            'Set on = "public".',
+            literal(run.evaluation.on),
+        )
+    began = run.server.rounds if game.warm_up is None else game.warm_up
+    if patience * every >= began:
+        yield Finding(("server", "patience"), *too_patient(every, began, "game.warm_up"), literal(patience))
 
 
 def _of_attack(run: Scenario, game: GameSettings, attack: Attack) -> Iterator[tuple[str, str, str]]:

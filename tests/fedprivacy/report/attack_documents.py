@@ -190,7 +190,7 @@ def in_arms(document: dict[str, Any], strengths: dict[str, float]) -> dict[str, 
                 continue
             value = one["auc"]["value"]
             attacks.append({**one, **UNDRAWN, "arm": arm, "trust": "none" if arm == "bare" else trust})
-            attacks[-1]["calibration_auc"] = value
+            attacks[-1].update(calibration_auc=value, supervised=None)
         for epsilon in (*((None,) if trust == "local" else ()), *EPSILONS):
             arms.append(_arm("bare" if epsilon is None else trust, trust, epsilon))
     arms[-1]["skipped"] = {"listening-aside": "an attacker cannot take its own share out"}

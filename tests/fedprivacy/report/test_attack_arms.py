@@ -14,7 +14,8 @@ from pages import HOSTILE, MEASURE, OPENED, Page, check_epsilons, check_whole, p
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.report.attacks import strongest
+from fedprivacy.report.attacks import arms, strongest
+from fedprivacy.report.attacks.arms import WEAK
 from fedprivacy.report.reading import read
 from scenarios.display_attacks import show_replay
 
@@ -57,6 +58,81 @@ def test_the_strongest_is_chosen_by_the_calibration_half_and_told_by_the_other(a
     assert found.best.auc.value < best(armed, "server", "local", 8.0).best.auc.value
 
 
+def test_what_is_learned_of_all_scores_competes_with_the_score_that_was_chosen(armed) -> None:
+    """By the calibration half alone; what it reaches there on the other half does not matter."""
+    figures = {"auc": measure(0.55), "balanced_accuracy": measure(0.53), "tpr_at_fpr": {"0.01": measure(0.3)}}
+    stronger = changed(
+        armed, "local", 8.0, "listening", supervised={**figures, "calibration_auc": 0.99, "advantage": None}
+    )
+    found = best(stronger, "server", "local", 8.0)
+    assert (found.best.name, found.best.auc.value) == ("listening, supervised", 0.55)
+    assert found.best.balanced_accuracy.value == 0.53
+    rows = Page(report.render(stronger)).rows()
+    assert any(row[0] == "local, epsilon 8" and row[2] == "listening, supervised" for row in rows)
+    lucky = {"auc": measure(0.99, 0.005), "calibration_auc": 0.5}
+    weaker = changed(armed, "local", 8.0, "listening", supervised=lucky)
+    assert best(weaker, "server", "local", 8.0).best.name == "raising"
+    # Who sees less has what is learned of his own attacks alone.
+    aside = changed(armed, "bare", None, "listening-aside", supervised={**figures, "calibration_auc": 1.0})
+    assert best(aside, "server", "bare", None).name == "listening-aside, supervised (as participant)"
+    raised = changed(armed, "bare", None, "raising", supervised={**figures, "calibration_auc": 1.0})
+    assert best(raised, "participant", "bare", None).best.name == "listening-aside"
+
+
+def test_the_table_of_arms_tells_the_figure_that_attacks_are_chosen_by_and_the_other_as_such(armed) -> None:
+    """An attack of less AUC may be right more often: its figure would look like a contradiction."""
+    odd = changed(armed, "local", 8.0, "raising", balanced_accuracy=measure(0.52), auc=measure(0.64))
+    odd = changed(odd, "local", 8.0, "listening", balanced_accuracy=measure(0.61))
+    table = arms.summary(read(odd))
+    assert "The server: AUC" in table.head
+    row = next(row for row in table.rows if getattr(row[0], "text", "") == "local, epsilon 8")
+    cell = row[table.head.index("The server: AUC")]
+    note = cell.note.replace("\N{NO-BREAK SPACE}", " ")
+    assert (cell.text, note) == ("0.640", "0.590 to 0.690; right 52.0 % (47.0 to 57.0 %)")
+    assert "chosen by AUC" in table.caption
+    assert "noise is made for the rounds of the attacks too" in table.caption
+
+
+def mixed(document: dict[str, Any], unit: str, adjacency: str) -> dict[str, Any]:
+    """The arm `local` protects a unit from a change of its own."""
+    other = copy.deepcopy(document)
+    for one in other["arms"]:
+        if one["arm"] == "local":
+            one.update(unit=unit, adjacency=adjacency)
+            for held in one["guarantees"]:
+                held.update(unit=unit, adjacency=adjacency)
+    return other
+
+
+def test_what_is_proven_is_compared_among_equal_promises_alone(armed) -> None:
+    said = arms.sentences(read(mixed(armed, "example", "add-remove")))
+    for seat in ("a participant", "an outsider"):
+        mine = [one for one in said if one.startswith(f"Against {seat}: with an epsilon of 20 or less")]
+        assert len(mine) == 2
+        for one, promise, arm in (
+            (mine[0], "unit example, adjacency add-remove", "local"),
+            (mine[1], "unit client, adjacency replace-one", "central"),
+        ):
+            assert f"guaranteed for {promise}, the most accurate is {arm}, epsilon 8" in one
+    assert sum("Against the server: with an epsilon" in one for one in said) == 1
+
+
+def test_equal_epsilon_is_said_to_be_no_equal_promise_for_other_units_and_other_adjacencies(
+    armed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert arms.cautions(read(armed)) == [WEAK]
+    for unit, adjacency in (("example", "add-remove"), ("client", "add-remove"), ("client", "zero-out")):
+        other = mixed(armed, unit, adjacency)
+        [_, caution] = arms.cautions(read(other))
+        assert "of central about replacing one client" in caution
+        assert "of local about" in caution
+        assert caution in Page(report.render(other)).text("main").replace("\N{NO-BREAK SPACE}", " ")
+        show_replay(other)
+        told = " ".join(capsys.readouterr().out.split())
+        assert caution in told
+        assert WEAK in told
+
+
 def test_who_sees_more_has_the_attacks_of_who_sees_less_and_not_the_other_way_round(armed) -> None:
     aside = changed(armed, "bare", None, "listening-aside", calibration_auc=1.0)
     server, participant = (best(aside, seat, "bare", None) for seat in ("server", "participant"))
@@ -79,8 +155,9 @@ def test_the_finding_tells_for_each_seat_what_is_worth_most_by_proof_and_by_meas
     assert "In the arm bare, no privacy, the model is right on 95.0 % (91.0 to 99.0 %)" in said
     assert "the server reaches AUC 0.970" in said
     assert (
-        "Against the server: with a guaranteed epsilon of 20 or less the most accurate is local, epsilon 8 "
-        "(accuracy 72.0 % (68.0 to 76.0 %); the strongest attack reaches AUC 0.641 (0.591 to 0.691), and AUC "
+        "Against the server: with an epsilon of 20 or less guaranteed for unit client, adjacency replace-one, "
+        "the most accurate is local, epsilon 8 (accuracy 72.0 % (68.0 to 76.0 %); the strongest attack "
+        "reaches AUC 0.641 (0.591 to 0.691), and AUC "
     ) in said
     assert re.search(
         r"by measurement alone, the most accurate where the strongest attack cannot be told from guessing is "
@@ -183,7 +260,9 @@ def test_a_damaged_arm_is_refused_in_words(armed, change: dict[str, Any], messag
 def test_the_terminal_shows_each_arm_and_the_finding(armed, capsys: pytest.CaptureFixture[str]) -> None:
     show_replay(armed)
     told = " ".join(capsys.readouterr().out.split())
-    assert "Against the server: with a guaranteed epsilon of 20 or less" in told
+    assert "Against the server: with an epsilon of 20 or less guaranteed for unit client" in told
+    assert WEAK in told
+    assert "no equal promise" not in told
     assert "left out: listening-aside in central" in told
     assert "0.970" in told
     assert "delta 1e-5, unit client, adjacency replace-one" in told

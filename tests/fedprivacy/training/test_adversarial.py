@@ -16,7 +16,7 @@ from fedprivacy.batches import ShuffledBatches
 from fedprivacy.models import build, flat_weights
 from fedprivacy.scenario import Cnn, Mlp
 from fedprivacy.seeds import Streams
-from fedprivacy.training.adversarial import BATCH
+from fedprivacy.training.adversarial import BATCH, BLOCK, _lessons
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.inference import LEARNING_RATE, WIDTHS
 from fedprivacy.training.task import Adversarial, LocalTraining, Task
@@ -99,6 +99,7 @@ def plain(task: Task, at: int) -> np.ndarray:
     [
         LocalTraining(ShuffledBatches(3, 4), 0.3, adversarial=Adversarial(2.0)),
         LocalTraining(ShuffledBatches(2, None), 0.3, adversarial=Adversarial(5.0, steps=3, first=7)),
+        LocalTraining(ShuffledBatches(1, None), 0.3, adversarial=Adversarial(1.0, first=2 * BLOCK + 3)),
         LocalTraining(
             ShuffledBatches(3, 4), 0.3, momentum=0.5, weight_decay=0.1, adversarial=Adversarial(1.0, 2)
         ),
@@ -140,6 +141,16 @@ def test_a_broken_record_stays_with_its_own_client() -> None:
     updates = train_cohort(task).stack()
     assert torch.isnan(updates[0]).any()
     assert torch.isfinite(updates[1]).all()
+
+
+def test_however_many_steps_the_network_makes_only_some_are_drawn_at_once() -> None:
+    options = LocalTraining(ShuffledBatches(2, 4), 0.1, adversarial=Adversarial(2.0))
+    task = make_task(options, [5, 9])
+    short, endless = _lessons(task, 1), _lessons(task, 10**12)  # at once these would be a petabyte
+    one = next(short)
+    assert np.array_equal(one, next(endless))
+    assert next(short, None) is None
+    assert one.shape == (2, 2 * BATCH)
 
 
 def test_without_references_nothing_is_trained() -> None:
