@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
 from fedprivacy.tuning.scores import by_clients as by_the_clients
 from fedprivacy.tuning.selection import PrivateSelection, best
 from scenarios.candidates import PublicSplit, by_clients, by_public, train
-from scenarios.cells import Job
+from scenarios.cells import Job, digest_of
 from scenarios.ending import Ending
 from scenarios.undertaking import Undertaking, Work, undertaking
 
@@ -74,7 +75,7 @@ def tune(
         guarantees(build(scenario.tune, plans, 0, tested=tested))
     if not isinstance(scenario.tune, StoppingTune):
         PublicSplit.of(people, scenario.seed)
-    streams = run_streams(scenario.plain, people, model.code)
+    streams = streams_of(scenario, people, model.code)
     work = Work(
         "tune",
         scenario.name,
@@ -87,6 +88,15 @@ def tune(
         if task.finished is not None:
             return task.finished
         return _work(task, scenario, plans, people, streams, workers, allow_code, on_run)
+
+
+def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams:
+    """The streams of a choice: with another grid, law or noise it has other draws.
+
+    Two choices by the same ones would tell more of the clients than what both are charged adds up to.
+    """
+    streams = run_streams(scenario.plain, people, code)
+    return replace(streams, run=f"{streams.run}/{digest_of(scenario.tables()['tune'])}")
 
 
 def _work(

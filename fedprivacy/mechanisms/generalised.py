@@ -16,6 +16,7 @@ from fedprivacy.mechanisms.ranges import check_chance, check_epsilon, check_sens
 from fedprivacy.mechanisms.selection import ExponentialMechanism
 
 Vector = NDArray[np.float64]
+_LARGEST = 2**61  # whole numbers beyond it are cut
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,13 @@ class GeneralisedExponential:
         Raises:
             InputError: There is not one score for each sensitivity, or one is not finite.
         """
-        given = np.asarray(scores, dtype=np.float64)
+        given = np.asarray(scores)
+        if (
+            given.dtype.kind in "iu"
+        ):  # to cut at a public bound changes no sensitivity, and no difference wraps
+            given = np.clip(given, -_LARGEST, _LARGEST).astype(np.int64)
+        else:
+            given = given.astype(np.float64)
         if given.ndim == 0 or given.shape[-1] != len(self.sensitivities):
             raise InputError(
                 f"scores: must be {len(self.sensitivities)} along their last axis, one for each sensitivity."
@@ -86,10 +93,15 @@ class GeneralisedExponential:
         if not np.isfinite(given).all():
             raise InputError("scores: must all be finite.")
         widths = np.asarray(self.sensitivities)
-        safe = given - self.penalty * widths
-        # Halved first: the difference of two finite scores may be infinite.
+        # Scores first: large ones differ by less than rounding leaves of each. Floats halved, since the
+        # difference of two finite ones may be infinite.
+        part = 1 if given.dtype.kind == "i" else 2
+        halves = given if part == 1 else given / 2
         with np.errstate(over="ignore"):  # beyond 1e300 the chance is 0 all the same
-            gaps = (safe[..., None, :] / 2 - safe[..., :, None] / 2) / (widths / 2 + widths[:, None] / 2)
+            apart = (halves[..., None, :] - halves[..., :, None]) * (part / 2)
+            gaps = (apart - self.penalty * (widths - widths[:, None]) / 2) / (
+                widths / 2 + widths[:, None] / 2
+            )
         return np.asarray(-np.minimum(gaps.max(axis=-1), 1e300))
 
     def probabilities(self, scores: ArrayLike) -> Vector:

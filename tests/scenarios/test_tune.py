@@ -25,7 +25,7 @@ from fedprivacy.scenario.tune import TuneScenario
 from scenarios.candidates import PublicSplit, by_clients
 from scenarios.cli import app
 from scenarios.ready import ready
-from scenarios.tune import tune
+from scenarios.tune import streams_of, tune
 
 TEXT = """
 name = "small"
@@ -133,6 +133,14 @@ def test_the_best_try_is_told_with_its_own_score_and_the_others_are_the_operator
     for one in found["tries"]:
         if one != best:
             assert str(one["score"]) not in page.split("operator")[0]
+
+
+@pytest.mark.parametrize("other", ["tune.tries=4.0", "tune.score_noise=9.0", "tune.law=logarithmic"])
+def test_two_choices_share_no_draws(other: str) -> None:
+    first, second = scenario(), scenario(other)
+    people = population(first.data)
+    drawn = [streams_of(one, people, "").noise("tune/repetitions").random(20) for one in (first, second)]
+    assert not np.isin(*drawn).any()
 
 
 def test_each_try_has_noise_of_its_own_and_a_score_has_that_which_is_charged() -> None:

@@ -193,3 +193,13 @@ def test_mistakes_of_the_generalised_mechanism_are_refused() -> None:
         mechanism.probabilities([1.0, math.inf])
     assert mechanism.probabilities([-1e308, 1e308]).tolist() == [0.0, 1.0]
     assert mechanism.draw(np.tile([0.0, 500.0], (7, 1)), checks.stream("far")).tolist() == [1] * 7
+
+
+def test_large_whole_numbers_differ_by_no_more_than_they_do() -> None:
+    """Each is beyond what a float holds exactly."""
+    mechanism = GeneralisedExponential(1.0, (1.0, 1.0))
+    small = mechanism.probabilities(np.array([0, 4]))
+    large = mechanism.probabilities(np.array([2**60 + 128, 2**60 + 132]))
+    assert np.allclose(small, large, rtol=1e-12)
+    one, neighbour = (mechanism.probabilities(np.array([2**60, 2**60 + gap])) for gap in (128, 129))
+    assert np.abs(np.log(one / neighbour)).max() <= 1.0
