@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
@@ -19,7 +19,9 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.runs import read_document
 from fedprivacy.sameness import same
+from fedprivacy.scenario.tune.sections import TUNE, Tune
 from fedprivacy.stored import check_fields
+from fedprivacy.tuning.ledgers import check_ledgers
 
 # What numbers and texts that fit their fields may still do to a formula.
 DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
@@ -52,6 +54,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
             _check_attacks(document, str(where))
         if document["kind"] == "audit":
             _check_audit(document, str(where))
+        if document["kind"] == "tune":
+            _check_tune(document, str(where))
     except DAMAGE as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {_brief(error)}.") from error
     return document
@@ -237,6 +241,14 @@ def _check_audit(document: Mapping[str, Any], where: str) -> None:
         refuted = refuted or judged["holds"] is False
     if document["refuted"] is not refuted:
         raise InputError(f"{where}: says refuted = {document['refuted']}, its verdicts do not: audit again.")
+
+
+def _check_tune(document: Mapping[str, Any], where: str) -> None:
+    """That a choice of settings states what its ledgers cost, and these what its plans imply."""
+    check_guarantees(document["privacy"]["guarantees"], document["ledger"], where)
+    check_guarantees(document["naive"]["guarantees"], document["naive"]["ledger"], f"{where}: naive")
+    tune = TUNE.variants[document["scenario"]["tune"]["method"]].model_validate(document["scenario"]["tune"])
+    check_ledgers(document, cast(Tune, tune), where)
 
 
 def _keeps_to(budget: float | None, claims: Iterable[Mapping[str, Any]]) -> bool:

@@ -14,7 +14,7 @@ from fedprivacy.seeds import Streams
 # Where a defence looks at what no client has, some of it does: see below.
 _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
-    *("game", "attacks", "arms"),
+    *("game", "attacks", "arms", "tune"),
 )
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),

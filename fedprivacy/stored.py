@@ -303,6 +303,29 @@ class Audit(Fields):
     refuted: bool
 
 
+class Choice(Fields):
+    """Which candidate was chosen."""
+
+    candidate: Annotated[int, Field(ge=0)]
+
+
+class Naive(Fields):
+    """What the naive way would state."""
+
+    guarantees: Guarantees
+    ledger: Ledger
+
+
+class Tune(Run):
+    """A choice of settings, and its cost."""
+
+    choice: Choice
+    naive: Naive
+    plans: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000)]
+    tested: bool
+    scenario: dict[str, Any]
+
+
 class Seen(Fields):
     """What one observer of a private estimate was shown; null where no event says it."""
 
@@ -335,6 +358,7 @@ KINDS: Mapping[str, type[Fields]] = {
     "compare-statistics": StatisticsComparison,
     "replay": Replay,
     "audit": Audit,
+    "tune": Tune,
     "erm": Estimates,
 }
 

@@ -19,6 +19,7 @@ from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario, load
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.tune import TuneScenario
 from scenarios.begun import BEGUN, begun_in
 from scenarios.ready import find
 
@@ -30,7 +31,12 @@ _BESIDE = re.compile(
 
 
 def asked(
-    source: str, overrides: list[str] | None, seed: int | None, *, attacks: bool = False
+    source: str,
+    overrides: list[str] | None,
+    seed: int | None,
+    *,
+    attacks: bool = False,
+    tuned: bool = False,
 ) -> Scenario | Statistics:
     """The scenario of a ready name or a file with `--set` and `--seed` laid over.
 
@@ -42,11 +48,12 @@ def asked(
         overrides: `--set` options.
         seed: The seed; None for the scenario's own.
         attacks: Whether one with attacks is asked for; elsewhere they would be left out without a word.
+        tuned: Whether one with a section `[tune]` is; as with attacks.
 
     Raises:
         InputError: it is no scenario, none with these options, to be attacked, or one that fits estimates.
     """
-    scenario = asked_any(source, overrides, seed, attacks=attacks)
+    scenario = asked_any(source, overrides, seed, attacks=attacks, tuned=tuned)
     if isinstance(scenario, ErmScenario):
         raise InputError(
             f"{source}: fits private estimates, which `fedprivacy run {source}` does, and no other command."
@@ -55,12 +62,17 @@ def asked(
 
 
 def asked_any(
-    source: str, overrides: list[str] | None, seed: int | None, *, attacks: bool = False
+    source: str,
+    overrides: list[str] | None,
+    seed: int | None,
+    *,
+    attacks: bool = False,
+    tuned: bool = False,
 ) -> AnyScenario:
     """As `asked`, also one that fits private estimates.
 
     Raises:
-        InputError: it is no scenario, none with these options, or one to be attacked.
+        InputError: it is no scenario, none with these options, or one to be attacked or tuned.
     """
     given = overrides or []
     seeded = [] if seed is None else [f"seed={seed}"]
@@ -68,6 +80,10 @@ def asked_any(
     if isinstance(scenario, AttackScenario) and not attacks:
         raise InputError(
             f"{source}: has attacks, which `fedprivacy replay {source}` plays, and no other command."
+        )
+    if isinstance(scenario, TuneScenario) and not tuned:
+        raise InputError(
+            f"{source}: has a [tune], which `fedprivacy tune {source}` does, and no other command."
         )
     settings, _ = parse_overrides(given)
     keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))

@@ -15,7 +15,13 @@ from fedprivacy.runs import RunDirectory
 
 BEGUN = "begun.json"
 # The command that makes a document of a kind.
-COMMANDS = {"run": "run", "compare": "compare", "compare-statistics": "compare", "replay": "replay"}
+COMMANDS = {
+    "run": "run",
+    "compare": "compare",
+    "compare-statistics": "compare",
+    "replay": "replay",
+    "tune": "tune",
+}
 
 
 class Facts(Fields):

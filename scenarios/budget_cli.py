@@ -135,6 +135,33 @@ def group(
 
 
 @app.command()
+def tuning(
+    candidates: Annotated[int, typer.Option(help="Among how many settings the choice is.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Of one candidate with its score, at delta = 0.")
+    ] = None,
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option(help="One candidate with its score is Gaussian noise (standard deviation / norm)."),
+    ] = None,
+    tries: Annotated[
+        float | None,
+        typer.Option(help="How many are run on average.", show_default="as many as there are candidates"),
+    ] = None,
+    law: Annotated[
+        str, typer.Option(help="Of the number of tries: logarithmic, geometric or poisson.")
+    ] = "geometric",
+    delta: Delta = 1e-5,
+    adjacency: Adjacency = "replace-one",
+    json_: Json = False,
+) -> None:
+    """Hyperparameters chosen on private data: what the best of a random number of tries costs."""
+    from scenarios.budgets.tuning import TuningQuestion
+
+    _answer(TuningQuestion, locals())
+
+
+@app.command()
 def shuffle(
     clients: Annotated[int, typer.Option(help="How many answer, each once.")],
     local_epsilon: Annotated[

@@ -22,10 +22,11 @@ from scenarios.compare_cli import compare
 from scenarios.federation_cli import app as federation_app
 from scenarios.files_cli import doctor, new, report, scenarios
 from scenarios.run_cli import run
+from scenarios.tune_cli import tune
 
 # Each is written in the module of its family, `scenarios/*_cli.py`; here is their order in the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
-    run, compare, replay, risk, audit, scenarios, new, report, doctor,
+    run, compare, tune, replay, risk, audit, scenarios, new, report, doctor,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -14,9 +14,11 @@ class Ending:
     Args:
         path: The directory where the report will be, for the message to a user who interrupts.
         again: The command that goes on with it.
+        told: Whether there is a report of what has finished.
     """
 
-    def __init__(self, path: Path, again: str) -> None:
+    def __init__(self, path: Path, again: str, *, told: bool = True) -> None:
+        self.told = told
         self.path, self.again, self.status = path, again, "failed"
         self.error: str | None = None
 
@@ -30,7 +32,10 @@ class Ending:
             self.status = "finished"
         elif isinstance(failure, KeyboardInterrupt):
             self.status, self.error = "interrupted", "interrupted by the user"
-            print(f"Interrupted. What has finished is in {self.path}/report.html", file=sys.stderr)
+            where = (
+                f"What has finished is in {self.path}/report.html" if self.told else "Nothing is told yet."
+            )
+            print(f"Interrupted. {where}", file=sys.stderr)
             print(f"Go on with: {self.again}", file=sys.stderr)
         elif isinstance(failure, Exception):
             self.error = f"{type(failure).__name__}: {failure}"

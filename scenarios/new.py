@@ -72,7 +72,7 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
     if rows[0].startswith(MADE_BY):
         del rows[:3]
     named = f"fedprivacy \\1 {shlex.quote(str(out))}"
-    of_source = rf"\bfedprivacy (run|compare|replay) {re.escape(scenario.name)}(?![\w.-])"
+    of_source = rf"\bfedprivacy (run|compare|replay|tune) {re.escape(scenario.name)}(?![\w.-])"
     rows = [re.sub(of_source, named, row) if row.startswith("#") else row for row in rows]
     rows = _Draft(rows, scenario, origin).written(name)
     made = shlex.join(["fedprivacy", "new", name, "--from", origin])

@@ -99,9 +99,11 @@ def described(name: str, file: Path) -> dict[str, Any]:
 
 
 def starts_with(tables: Mapping[str, Any]) -> str:
-    """The command that a scenario is made for: attacks are replayed, a `[compare]` of its own is compared."""
+    """The command that a scenario is made for; a `[compare]` of its own is compared."""
     if "attacks" in tables:
         return "replay"
+    if "tune" in tables:
+        return "tune"
     return "compare" if "compare" in tables else "run"
 
 

@@ -10,6 +10,7 @@ and that doubling happens in the accountants behind this door, never in the even
 | one epsilon each (randomized response), repeated | exact: "optimal composition" (Kairouz et al. 2015) |
 | what has an epsilon at delta = 0: if asked there, or where no other is smaller | "basic composition" |
 | what else has a privacy loss distribution: Poisson sampling, Laplace | "PLD" |
+| private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
 | the rest: fixed-size sampling, trees, private selection | "RDP" |
 | sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
 | Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
@@ -121,6 +122,10 @@ def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
             # The grid of a privacy loss distribution may round the loss of a few releases above their sum.
             answers = [*proved, _ask("basic composition", parts, delta, adjacency)]
             return min((answer for answer in answers if answer), key=lambda spent: spent.epsilon)
+    if any(isinstance(leaf, dp.RepeatAndSelectDpEvent) for leaf, _ in parts):  # from pure candidates
+        alone = _ask("basic composition", parts, delta, adjacency)
+        if alone is not None:
+            return alone
     raise UnsupportedEvent(_advice(parts, delta, adjacency))
 
 

@@ -6,7 +6,7 @@ import math
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.events import Composition
+from fedprivacy.accounting.events import Composition, releases
 from fedprivacy.accounting.optimal import PureDpEvent, composed_epsilon
 from fedprivacy.errors import UnsupportedEvent
 
@@ -37,9 +37,24 @@ def basic_composition(parts: Composition, delta: float, adjacency: str) -> float
                 total += count * sensitivity * s * a
             case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=k) if adjacency == "replace-one":
                 total += count * math.log1p(k * (1 - p) / p)
+            case dp.RepeatAndSelectDpEvent(event=inner):
+                once = basic_composition(releases(inner, adjacency), delta, adjacency)
+                total += count * _best_of(once, leaf.mean, leaf.shape)
             case _:
                 raise UnsupportedEvent(
                     f"{type(leaf).__name__.removesuffix('DpEvent')} under {adjacency} has no epsilon at "
                     "delta = 0: choose a delta above 0."
                 )
     return total
+
+
+def _best_of(once: float, mean: float, shape: float) -> float:
+    """The epsilon, at delta = 0, of the best of a random number of repetitions of `once` each.
+
+    Truncated negative binomial, shape eta: (2 + eta) once (Papernot and Steinke 2022, Corollary 3), which is
+    the 3 once of Liu and Talwar 2019 for the geometric law. Poisson: f'(q)/f'(q') = e^(mean (q - q')) of its
+    generating function (their Lemma 7), and q - q' is at most tanh(once/2) where each is once-DP.
+    """
+    if shape == math.inf:
+        return once + mean * math.tanh(once / 2)
+    return (2 + shape) * once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 
 import attr
@@ -18,6 +19,7 @@ from fedprivacy.errors import UnsupportedEvent
 # dp_accounting sums to log E[e^...] near 0 by adding to 1: what is below 1e-16 or so per release is
 # noise, of either sign, and is divided by an order - 1 of at least 0.1.
 _RDP_ERROR = 1e-14
+_QUIET = logging.getLogger("absl")
 
 
 def renyi_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
@@ -38,12 +40,16 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
                 # Replacing a record moves the sum by 2C.
                 fixed += count * fixed_size_rdp(rate, noise / 2, accountant.orders)
                 continue
+        quiet = _QUIET.disabled
         try:
+            _QUIET.disabled = True  # an order that it cannot compute proves nothing, and is left out
             # RdpAccountant does not double the sensitivity of a replaced record: half the noise does it.
             with np.errstate(all="ignore"):  # infinities are right, and NaN is dealt with below
                 accountant.compose(_half_noise(leaf) if adjacency == "replace-one" else leaf, count)
         except UnsupportedEventError as error:
             raise UnsupportedEvent(f"No Renyi accounting for {leaf} under {adjacency}.") from error
+        finally:
+            _QUIET.disabled = quiet
     # dp_accounting takes NaN at one order for an epsilon of 0: such an order proves nothing.
     slack = _RDP_ERROR * sum(count for _, count in parts)
     total = accountant.rdp + fixed

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, get_args
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
+from fedprivacy.mechanisms.generalised import GeneralisedExponential
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import NormMechanism
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
@@ -35,6 +36,7 @@ _KINDS: tuple[type[Mechanism], ...] = (
     DiscreteLaplace,
     NormMechanism,
     ExponentialMechanism,
+    GeneralisedExponential,
     NoisyMax,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}

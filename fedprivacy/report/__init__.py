@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedprivacy.errors import InputError
-from fedprivacy.report import audit, compare, run
+from fedprivacy.report import audit, compare, run, tune
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.documents import CompareDocument, RunDocument
@@ -32,7 +32,7 @@ _HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document: of a run or comparison (models, statistics), attacks, or an audit.
+    """The HTML page of a result document: a run or comparison (models, statistics), attacks, audit, choice.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
@@ -60,6 +60,8 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
         page = run_attacks.page(result, **apart)
     elif isinstance(result, audit.AuditDocument):
         page = audit.page(result, command=apart["command"])
+    elif isinstance(result, tune.TuneDocument):
+        page = tune.page(result, command=apart["command"])
     else:
         raise InputError(f"report: no page for {type(result).__name__}.")
     operator = operator_section(document)

@@ -19,6 +19,7 @@ from fedprivacy.report.documents import CompareDocument, Document, RunDocument
 from fedprivacy.report.estimates.documents import EstimatesDocument
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
+from fedprivacy.report.tune import TuneDocument
 
 SCHEMA = 1
 
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Document]] = {
     "compare-statistics": StatisticsComparison,
     "replay": ReplayDocument,
     "audit": AuditDocument,
+    "tune": TuneDocument,
     "erm": EstimatesDocument,
 }
 

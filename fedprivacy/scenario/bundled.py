@@ -12,6 +12,7 @@ from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario, load, loads
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.tune import TuneScenario
 
 
 def scenario_of_app(value: str) -> Scenario | Statistics:
@@ -41,6 +42,8 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
 def _without_attacks(scenario: AnyScenario, named: str) -> Scenario | Statistics:
     if isinstance(scenario, AttackScenario):
         raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
+    if isinstance(scenario, TuneScenario):
+        raise InputError(f"{named}: has a [tune], which `fedprivacy tune` does, and not `flwr run`.")
     if isinstance(scenario, ErmScenario):
         raise InputError(f"{named}: fits private estimates, which `fedprivacy run` does, and not `flwr run`.")
     return scenario

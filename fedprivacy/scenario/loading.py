@@ -18,6 +18,8 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.statistics import sections as asking
 from fedprivacy.scenario.statistics.scenario import QUERY
+from fedprivacy.scenario.tune import TuneScenario
+from fedprivacy.scenario.tune.sections import TUNE
 
 AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scenario
 
@@ -25,7 +27,7 @@ AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scen
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
     """Reads a scenario file: `[queries.NAME]` asks for statistics, `[approaches.NAME]` fits estimates.
 
-    `[attacks.NAME]` attacks a training, and what has none of them trains.
+    `[attacks.NAME]` attacks a training, `[tune]` chooses its settings, and what has none of them trains.
 
     Args:
         source: The path of a TOML file.
@@ -45,6 +47,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
         "attacks": AttackScenario,
         "game": AttackScenario,
         "arms": AttackScenario,
+        "tune": TuneScenario,
     }
     try:
         check_text(text)
@@ -65,6 +68,9 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
             found[("game",)] = GAME
             found |= {("attacks", name): ATTACK for name in scenario.attacks}
             found |= {("arms", name): ARM for name in scenario.arms}
+        if isinstance(scenario, TuneScenario):
+            del found[("compare",)]  # it is tuned, not compared
+            found[("tune",)] = TUNE
         return found
     if isinstance(scenario, ErmScenario):
         found |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}

@@ -21,6 +21,7 @@ COMMANDS = {
     "dp-sgd": ["--records", "1000", "--batch-size", "10", "--steps", "50", "--noise-multiplier", "2"],
     "compose": ["--rounds", "100", "--epsilon", "0.1"],
     "group": ["--size", "4", "--epsilon", "0.5"],
+    "tuning": ["--candidates", "10", "--noise-multiplier", "8"],
     "shuffle": ["--clients", "1000", "--local-epsilon", "1"],
     "randomized-response": ["--gamma", "0.25"],
     "categories": ["--items", "100", "--epsilon", "1"],

@@ -39,8 +39,8 @@ def test_every_comment_is_kept(text: str) -> None:
     for comment in re.findall(r"#.*", text):
         assert comment in new_text or "fedprivacy" in comment
     own_name = loads(text).name
-    assert not re.search(rf"fedprivacy (run|compare|replay) {own_name}\b", new_text)
-    assert re.search(r"#     fedprivacy (run|compare|replay) mine\.toml", new_text)
+    assert not re.search(rf"fedprivacy (run|compare|replay|tune) {own_name}\b", new_text)
+    assert re.search(r"#     fedprivacy (run|compare|replay|tune) mine\.toml", new_text)
 
 
 def test_a_default_that_is_uncommented_changes_nothing(text: str) -> None:

@@ -13,6 +13,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import load, loads
+from fedprivacy.scenario.tune import TuneScenario
 from scenarios.ready import complete, described, find, first_sentence, ready
 
 
@@ -31,7 +32,8 @@ def test_each_is_valid_described_and_named_as_its_file(name: str) -> None:
     assert len(scenario.description) > 40
     assert "core" in scenario.duration
     assert loads(scenario.to_toml()) == scenario
-    for trust in () if isinstance(scenario, AttackScenario | ErmScenario) else scenario.compare.trusts:
+    plain = not isinstance(scenario, AttackScenario | ErmScenario | TuneScenario)
+    for trust in scenario.compare.trusts if plain else ():
         scenario.cell(trust, None if trust == "none" else 1.0, 1)
 
 
@@ -141,7 +143,15 @@ def test_what_it_is_for_is_one_sentence(name: str) -> None:
     assert entry["description"].startswith(entry["purpose"])
     assert 40 < len(entry["purpose"]) < 250
     text = ready()[name].read_text()
-    command = "replay" if "[attacks." in text else "compare" if "[compare]" in text else "run"
+    command = (
+        "replay"
+        if "[attacks." in text
+        else "tune"
+        if "[tune]" in text
+        else "compare"
+        if "[compare]" in text
+        else "run"
+    )
     assert entry["command"] == f"fedprivacy {command} {name}"
 
 

@@ -21,6 +21,7 @@ from scenarios.budgets.noise import GeometricQuestion, LaplaceQuestion, NormQues
 from scenarios.budgets.question import Question, Range
 from scenarios.budgets.selection import ExponentialQuestion, NoisyMaxQuestion
 from scenarios.budgets.shuffle import ShuffleQuestion
+from scenarios.budgets.tuning import TuningQuestion
 
 # Each question with the options that it cannot do without.
 QUESTIONS: list[tuple[type[Question], dict[str, Any]]] = [
@@ -29,6 +30,7 @@ QUESTIONS: list[tuple[type[Question], dict[str, Any]]] = [
     (ComposeQuestion, {"rounds": 3}),
     (GroupQuestion, {"size": 3}),
     (ShuffleQuestion, {"clients": 1000}),
+    (TuningQuestion, {"candidates": 10}),
     (RandomizedResponseQuestion, {}),
     (CategoriesQuestion, {"items": 10}),
     (LaplaceQuestion, {"count": True}),
@@ -75,10 +77,13 @@ def test_every_question_names_all_mistakes_at_once(kind, needed: dict[str, Any])
 
 
 def test_every_registered_mechanism_of_statistics_has_its_budget() -> None:
-    """The mechanisms of vectors have theirs in a scenario's `privacy`, Gaussian noise both."""
+    """The mechanisms of vectors have theirs in a scenario's `privacy`, Gaussian noise both.
+
+    The generalised exponential mechanism costs what the plain one does; its error is that of its sensitivities.
+    """
     asked = {kind.mechanism for kind, _ in QUESTIONS}
     renamed = {"discrete-laplace": "geometric", "exponential-mechanism": "exponential"}
-    others = {"privunit", "sign-bits", "sqkr"}
+    others = {"privunit", "sign-bits", "sqkr", "generalised-exponential"}
     oracles = {"k-ary-randomized-response", "hadamard-response", "oue", "sue"}
     for name in REGISTRY.keys() - others:
         assert renamed.get(name, "categories" if name in oracles else name) in asked

@@ -1,0 +1,146 @@
+"""The page of a choice of settings: what was chosen, and what the choice cost beside the naive way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from fedprivacy.accounting.statement import printed
+from fedprivacy.report import common, protection, words
+from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
+from fedprivacy.report.documents import Arm, Document
+from fedprivacy.report.parts import Guarantee, Part, Privacy
+from fedprivacy.scenario.tune.scenario import words_of
+
+HEAD = ("observer", "the choice, training included", "naive: every candidate told")
+HOW = {
+    "public": "Each candidate was trained on one half of the public split and scored on the other, with the "
+    "noise in the mean update that the clients' own has; the best was then trained on the clients.",
+    "exponential": "Each candidate was trained on one half of the public split; the clients' records that it "
+    "names rightly chose one by the exponential mechanism, which was then trained on the clients.",
+    "random-stopping": "Candidates drawn at random were trained on the clients and scored there, with noise, "
+    "until a coin said stop; only the best is told, and which others were run, or how many, is not.",
+}
+NAIVE = {
+    "public": "naive: each candidate trained on the clients once and told.",
+    "exponential": "naive: the clients' scores of each candidate told at the epsilon of the choice, and each "
+    "trained on the clients once and told.",
+    "random-stopping": "naive: each candidate trained on the clients once, and told with its score.",
+}
+
+
+class Choice(Part):
+    """What was chosen."""
+
+    candidate: int = Field(ge=0)
+    settings: dict[str, Any]
+    accuracy: float | None = None
+    score: float | None = None
+    clients: int = Field(ge=1)
+
+
+class Candidate(Part):
+    """One of those to choose from."""
+
+    settings: dict[str, Any]
+    public_accuracy: float | None = None
+
+
+class Naive(Part):
+    """What it would have cost otherwise."""
+
+    guarantees: tuple[Guarantee, ...] = ()
+
+
+class TuneDocument(Document):
+    """A choice of settings, and its cost."""
+
+    choice: Choice
+    candidates: tuple[Candidate, ...] = ()
+    privacy: Privacy = Privacy()
+    naive: Naive = Naive()
+
+    @property
+    def method(self) -> str:
+        """How the choice was made."""
+        return str(self.setting("tune", "method") or "")
+
+    @property
+    def said(self) -> str:
+        """What was chosen, and how good it is, in a sentence."""
+        choice = self.choice
+        among = f"one of {len(self.candidates):,} candidates"
+        text = f"Chosen, {among}: {words_of(choice.settings)}."
+        if choice.accuracy is not None:
+            text += f" Accuracy on held-out records: {words.accuracy(choice.accuracy)}."
+        if choice.score is not None:
+            right = choice.score / choice.clients + 0.5
+            text += f" By its noisy score it names {100 * right:.1f} % of the clients' records rightly."
+        return text
+
+
+def read_tune(document: Mapping[str, Any]) -> TuneDocument:
+    """The document of a choice, checked (`reading.read`)."""
+    from fedprivacy.report.reading import read
+
+    result = read(document)
+    assert isinstance(result, TuneDocument)
+    return result
+
+
+def rows(document: TuneDocument) -> list[tuple[str, str, str]]:
+    """Of each observer the epsilon of the choice and the naive one, under `HEAD`, rounded up."""
+    naive = {one.observer: one for one in document.naive.guarantees}
+    return [
+        (one.observer, _epsilon(one), _epsilon(naive[one.observer]) if one.observer in naive else "-")
+        for one in document.privacy.guarantees
+    ]
+
+
+def caption(document: TuneDocument) -> str:
+    """What stands above the table, with the terms of every epsilon in it."""
+    terms = words.terms(document.privacy.guarantees)
+    return f"Epsilon of the choice beside the naive one ({NAIVE.get(document.method, '')}) At {terms}."
+
+
+def page(document: TuneDocument, *, command: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The choice, without its operator-only fields.
+        command: Whether the operator-only section holds the command that reproduces it.
+    """
+    guarantees = list(document.privacy.guarantees)
+    table = Table(caption(document), HEAD, rows(document), numeric=frozenset({1, 2}), stacked=True)
+    cells = [protection.Protected(Arm("central"), None, guarantees)]
+    naive = [one.words for one in document.naive.guarantees if one.words]
+    return Page(
+        title=document.name,
+        eyebrow="Tuning",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=[Text(document.said, "status"), table],
+        sections=[
+            Section(
+                "candidates", "What was chosen from", [Text(HOW.get(document.method, "")), _grid(document)]
+            ),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            Section("naive", "What the naive way would guarantee", [Items(naive)]),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _grid(document: TuneDocument) -> Table:
+    public = any(one.public_accuracy is not None for one in document.candidates)
+    head = ("candidate", "settings", *(["accuracy on the public split"] if public else []))
+    found: list[Sequence[Value]] = [
+        (str(number), words_of(one.settings), *([words.accuracy(one.public_accuracy)] if public else []))
+        for number, one in enumerate(document.candidates)
+    ]
+    return Table("All candidates.", head, found, numeric=frozenset({2}) if public else frozenset())
+
+
+def _epsilon(guarantee: Guarantee) -> str:
+    return "none" if guarantee.epsilon is None else printed(guarantee.epsilon)

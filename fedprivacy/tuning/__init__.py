@@ -1,0 +1,1 @@
+"""Choosing hyperparameters on private data, with the choice charged for."""

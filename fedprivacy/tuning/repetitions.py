@@ -1,0 +1,152 @@
+"""How often private candidates are run before the best is told: a number that is drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+from dp_accounting import dp_event as dp
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.optimize import brentq
+
+from fedprivacy.errors import InputError
+
+MOST_MEAN = 1000.0
+MOST_SHAPE = 100.0
+_NEVER = 1e-15  # what is this unlikely is never drawn
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """The law of the number of repetitions, and what it makes of the cost of one.
+
+    A truncated negative binomial number of shape eta >= 0 is at least 1 (Papernot and Steinke 2022,
+    Definition 1; eta = 1 is the geometric one of Liu and Talwar 2019, eta = 0 the logarithmic one). A Poisson
+    number may be 0: then nothing is run, and what is told must not depend on the data.
+
+    Simulation grade: what is less likely than 1e-15 in all is never drawn.
+
+    Args:
+        mean: Of the number, from 1 to 1000; of a Poisson number its parameter.
+        shape: eta, from 0 to 100, or infinity for a Poisson number.
+
+    Raises:
+        InputError: The mean or the shape is out of range.
+
+    >>> Repetitions.geometric(10).gamma, Repetitions.poisson(10).least
+    (0.1, 0)
+    """
+
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.mean <= MOST_MEAN:
+            raise InputError(f"mean = {self.mean}: must be from 1 to {MOST_MEAN:g} repetitions.")
+        if not (0 <= self.shape <= MOST_SHAPE or self.shape == math.inf):
+            raise InputError(
+                f"shape = {self.shape}: must be from 0 (logarithmic) over 1 (geometric) to {MOST_SHAPE:g}, "
+                "or infinity (Poisson)."
+            )
+
+    @classmethod
+    def poisson(cls, mean: float) -> Self:
+        """A Poisson number."""
+        return cls(mean, math.inf)
+
+    @classmethod
+    def geometric(cls, mean: float) -> Self:
+        """After each repetition a coin says whether it was the last: random stopping."""
+        return cls(mean, 1.0)
+
+    @property
+    def least(self) -> int:
+        """The least number that can be drawn."""
+        return 0 if self.shape == math.inf else 1
+
+    @property
+    def gamma(self) -> float:
+        """The parameter gamma of the truncated negative binomial law, in (0, 1]; the mean decides it.
+
+        Raises:
+            InputError: It is a Poisson law, which has none.
+        """
+        if self.shape == math.inf:
+            raise InputError("A Poisson number of repetitions has no gamma.")
+        if self.shape == 1:
+            return 1 / self.mean
+        # The mean falls in gamma: from infinity at 0 to 1 at 1.
+        if _mean(1 - 1e-9, self.shape) >= self.mean:
+            return 1.0
+        return float(brentq(lambda g: _mean(g, self.shape) - self.mean, 1e-12, 1 - 1e-9, xtol=1e-15))
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The chance of 0, 1, 2, ... repetitions, up to the last that is ever drawn; they add up to 1."""
+        return _probabilities(self).copy()
+
+    def draw(self, stream: np.random.Generator, size: int | None = None) -> NDArray[np.int64]:
+        """How many repetitions, shape () or (size,).
+
+        Who learns the number learns more than is accounted for: it is the operator's alone.
+
+        Args:
+            stream: The random stream of this choice, and of no other.
+            size: How many numbers, each of a choice of its own.
+        """
+        chances = _probabilities(self)
+        return np.asarray(np.searchsorted(np.cumsum(chances)[:-1], stream.random(size), side="right"))
+
+    def chance_of_the_best(self, candidates: int) -> float:
+        """That a given one of `candidates` is among those run, each repetition taking one at random."""
+        if candidates < 1:
+            raise InputError(f"candidates = {candidates}: must be at least 1.")
+        missed = (1 - 1 / candidates) ** np.arange(len(_probabilities(self)))
+        return float(1 - _probabilities(self) @ missed)
+
+    def event(self, once: dp.DpEvent) -> dp.DpEvent:
+        """What the best of the repetitions costs, if only it is told.
+
+        Args:
+            once: What one repetition releases: a candidate *and* the score that it is chosen by.
+        """
+        return dp.RepeatAndSelectDpEvent(once, float(self.mean), float(self.shape))
+
+    @property
+    def words(self) -> str:
+        """The law, in words."""
+        kinds = {0.0: "logarithmic", 1.0: "geometric", math.inf: "Poisson"}
+        kind = kinds.get(self.shape, f"truncated negative binomial (shape {self.shape:g})")
+        return f"a {kind} number of repetitions, {self.mean:g} on average"
+
+
+def _mean(gamma: float, shape: float) -> float:
+    """Of the truncated negative binomial law: eta (1 - gamma) / (gamma (1 - gamma^eta))."""
+    if shape == 0:
+        return (1 / gamma - 1) / -math.log(gamma)
+    return shape * (1 - gamma) / (gamma * -math.expm1(shape * math.log(gamma)))
+
+
+@lru_cache(maxsize=32)
+def _probabilities(law: Repetitions) -> NDArray[np.float64]:
+    if law.shape == math.inf:
+        found = stats.poisson.pmf(np.arange(_last(stats.poisson(law.mean))), law.mean)
+        return np.asarray(found / found.sum())
+    gamma = law.gamma
+    if gamma == 1:
+        return np.array([0.0, 1.0])
+    of = stats.logser(1 - gamma) if law.shape == 0 else stats.nbinom(law.shape, gamma)
+    found = of.pmf(np.arange(_last(of)))
+    found[0] = 0.0
+    return np.asarray(found / found.sum())
+
+
+def _last(of: stats.rv_discrete) -> int:
+    """Below how many repetitions all but a chance of 1e-15 lies."""
+    most = 16
+    while of.sf(most) > _NEVER:
+        most *= 2
+    return most + 2

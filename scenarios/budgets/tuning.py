@@ -1,0 +1,120 @@
+"""`budget tuning`: the best of several private candidates, chosen by scores that are private too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dp_accounting import dp_event as dp
+
+from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.statement import printed
+from fedprivacy.tuning.repetitions import MOST_MEAN, Repetitions
+from fedprivacy.tuning.selection import PrivateSelection, cost
+from scenarios.budgets.compose import EPSILON, NOISE
+from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range, plural, promise
+
+SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
+MOST_CANDIDATES = 10_000
+
+
+@dataclass(frozen=True)
+class TuningQuestion(Question):
+    """What is asked of `budget tuning`.
+
+    Args:
+        candidates: Among how many settings the choice is.
+        epsilon: Of one candidate with its score, at delta = 0.
+        noise_multiplier: Instead of epsilon: Gaussian noise (standard deviation / clipping norm) on a
+            candidate and its score together.
+        tries: How many are run on average; None: as many as there are candidates.
+        law: Of the number of tries, one of `SHAPES`.
+        delta: That of all answers.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+    """
+
+    candidates: int
+    epsilon: float | None = None
+    noise_multiplier: float | None = None
+    tries: float | None = None
+    law: str = "geometric"
+    delta: float = 1e-5
+    adjacency: str = "replace-one"
+    mechanism: ClassVar[str] = "tuning"
+
+    def problems(self) -> list[str | None]:
+        """What is wrong with each option."""
+        return [
+            self.not_one_of("epsilon", "noise_multiplier", remedy="it says what one candidate costs"),
+            self.outside("candidates", Range(1, MOST_CANDIDATES)),
+            self.outside("epsilon", EPSILON),
+            self.outside("noise_multiplier", NOISE),
+            self.outside("tries", Range(1, MOST_MEAN)),
+            self.none_of("law", tuple(SHAPES)),
+            self.outside("delta", DELTA_OR_ZERO if self.noise_multiplier is None else DELTA),
+            self.none_of("adjacency", ADJACENCIES),
+        ]
+
+    def answer(self) -> dict[str, Any]:
+        """What the choice costs, beside the naive cost and that of one candidate."""
+        once = PureDpEvent(self.epsilon) if self.epsilon is not None else self._gaussian()
+        tries = min(float(self.candidates), MOST_MEAN) if self.tries is None else self.tries
+        law = Repetitions(tries, SHAPES[self.law])
+        found = cost(
+            PrivateSelection(self.candidates, law), [once] * self.candidates, self.delta, self.adjacency
+        )
+        chance = law.chance_of_the_best(self.candidates)
+        rows = [("one candidate, nothing chosen", found.once)]
+        rows += [
+            (f"{name} number of tries, only the best told", self._chosen(once, tries, shape))
+            for name, shape in SHAPES.items()
+        ]
+        rows.append((f"all {self.candidates:,} told (naive)", found.naive))
+        return {
+            "epsilon": found.chosen.epsilon,
+            "delta": self.delta,
+            "candidates": self.candidates,
+            "tries": tries,
+            "law": self.law,
+            "chance_of_the_best": chance,
+            "epsilon_of_one_candidate": found.once.epsilon,
+            "epsilon_of_all_candidates": found.naive.epsilon,
+            "noise_multiplier": self.noise_multiplier,
+            "unit": "client",
+            "adjacency": self.adjacency,
+            "accountant": found.chosen.accountant,
+            "table": [
+                {
+                    "what is done": what,
+                    f"epsilon at delta = {self.delta:g}": printed(spent.epsilon),
+                    "accountant": spent.accountant,
+                }
+                for what, spent in rows
+            ],
+            "words": self._words(found.chosen, found.naive, found.worth_it, law, chance),
+        }
+
+    def _gaussian(self) -> dp.DpEvent:
+        assert self.noise_multiplier is not None
+        return dp.GaussianDpEvent(self.noise_multiplier)
+
+    def _chosen(self, once: dp.DpEvent, tries: float, shape: float) -> Spent:
+        return epsilon(Repetitions(tries, shape).event(once), self.delta, self.adjacency)
+
+    def _words(self, chosen: Spent, naive: Spent, worth_it: bool, law: Repetitions, chance: float) -> str:
+        best = promise(chosen.epsilon, self.delta, self.adjacency, chosen.accountant)
+        among = plural(self.candidates, "candidate")
+        dearer = (
+            "" if worth_it else " Here the choice saves nothing: tell all of them, or choose on public data."
+        )
+        return (
+            f"The best of {law.words}, each of one of {among} drawn at random, costs {best}; all of them "
+            f"told cost epsilon = {printed(naive.epsilon)} at delta = {self.delta:g}. A given candidate is "
+            f"among those run with probability {math.floor(1000 * chance) / 1000:g}.{dearer} It holds "
+            "against those who see the best candidate and its score, and neither the others nor how many "
+            "were run: whoever runs them sees more, and so does a client that is sent their models. It takes "
+            "for granted that each run has noise of its own, that its score is private as its model is, and "
+            "that all cost the same."
+        )
