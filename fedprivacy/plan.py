@@ -7,6 +7,7 @@ or a sampling rate is written, so what the accountant reads is what the code dra
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_origin, get_type_hints
@@ -104,6 +105,21 @@ class Plan:
         if self.trust != "local" or self.unit != "client" or isinstance(self.mechanism, ClipOnly):
             return None
         return self.mechanism
+
+    def sum_deviation(self, answered: int) -> float | None:
+        """The standard deviation of the Gaussian noise in each coordinate of a round's sum.
+
+        Args:
+            answered: The clients in the sum; under local trust each has added its own noise.
+
+        Returns:
+            None where there is no such noise, or none of known size: it is in the steps, or not Gaussian.
+        """
+        if self.central_noise is not None:
+            return self.central_noise.standard_deviation
+        if isinstance(self.randomiser, Gaussian):
+            return self.randomiser.standard_deviation * math.sqrt(answered)
+        return None
 
     @property
     def step_noise(self) -> Gaussian | None:

@@ -215,6 +215,7 @@ def federation_of(
         timeout=scenario.federation.timeout,
         longest=longest(ledger.plan, len(weights), int(sizes.max(initial=1))),
         dropout=scenario.federation.dropout > 0,
+        denoise=scenario.server.denoise,
     )
     return federation, module
 

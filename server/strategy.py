@@ -2,7 +2,7 @@
 
 draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local trust,
 noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
-ledger -> commit the round -> move the model
+ledger -> commit the round -> take noise out, where asked -> move the model
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from fedprivacy.errors import RunError
 from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.runs import stored_array
+from fedprivacy.scenario.sections import Denoise
 from fedprivacy.seeds import Streams
 from server.aggregation import RoundTotal, aggregate
+from server.denoising import denoised
 from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.privacy import add_central_noise
@@ -46,6 +48,8 @@ class Federation:
         denominator: What makes the mean update of a sum, whoever answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
         longest: The norm that one client's part of a reply has at most (`server.replies.longest`), or None.
+        dropout: Whether clients may drop out.
+        denoise: What takes noise out of the mean update.
     """
 
     grid: Grid
@@ -61,6 +65,7 @@ class Federation:
     timeout: float
     longest: float | None = None
     dropout: bool = True
+    denoise: Denoise = "none"
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -94,6 +99,9 @@ class Federation:
         # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
         average = released / self.denominator
         self.ledger.release(cohort, total.answered)
+        deviation = self.plan.sum_deviation(total.answered)
+        if deviation is not None:
+            average = denoised(average, deviation / self.denominator, self.denoise)
         self.weights = self.optimizer.step(self.weights, average)
         return cohort, total
 

@@ -21,6 +21,7 @@ from fedprivacy.scenario.data_checks import (
     used_columns,
 )
 from fedprivacy.scenario.defence_checks import DEFENCE_CHECKS
+from fedprivacy.scenario.denoise_checks import DENOISE_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
@@ -399,4 +400,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     local_mechanism_fits,
     *EXAMPLE_CHECKS,
     *DEFENCE_CHECKS,
+    *DENOISE_CHECKS,
 )
