@@ -19,6 +19,7 @@ from fedprivacy.accounting.epsilon import Spent
 from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.batches import BATCHES, Batches
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
@@ -77,6 +78,38 @@ class Plan:
             )
         if self.unit == "example" and not isinstance(self.mechanism, Gaussian | ClipOnly | None):
             raise InputError(f"{self.mechanism.name} randomises messages of clients, not steps on records.")
+
+        adaptive = self.adaptive
+        if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
+            raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
+
+    @property
+    def adaptive(self) -> AdaptiveGaussian | None:
+        """The mechanism whose clipping norm changes from round to round, or None where it does not."""
+        return self.mechanism if isinstance(self.mechanism, AdaptiveGaussian) else None
+
+    def following(self, norm: float | None) -> Plan:
+        """The plan of one round.
+
+        Args:
+            norm: The clipping norm of the round, where the plan's changes, else None.
+
+        Raises:
+            InputError: a norm is missing, or there is one though the plan's stands, or it is none.
+        """
+        if (norm is None) != (self.adaptive is None):
+            raise InputError(
+                "the clipping norm of the round is missing, and the plan's changes"
+                if norm is None
+                else "another clipping norm is asked for, and the plan's does not change"
+            )
+        if self.adaptive is None or norm is None:
+            return self
+        return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
+
+    def answer_length(self, parameters: int) -> int:
+        """How many numbers a client's answer has: those of an update, and a bit where the norm changes."""
+        return parameters + (self.adaptive is not None)
 
     @property
     def clipping_norm(self) -> float | None:

@@ -50,6 +50,10 @@ TESTED_NOTE = (
     "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
     "guarantee here holds against those who see them."
 )
+ADAPTIVE_NOTE = (
+    "The clipping norm above is that of the first round: it follows a quantile of the norms of updates, by counts "
+    "whose noise is within the same epsilon, and each round's norm is in its event."
+)
 UNTESTED_NOTE = (
     "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
     "here of how good the model is."
@@ -228,6 +232,7 @@ class RunRecord:
                 *[TESTED_NOTE] * self.ledger.tested,
                 *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
                 *self._stopping(),
+                *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
                 *([dropout_note(scenario.federation.dropout)] if scenario.federation.dropout else []),
             ],
             "performance": {
@@ -299,11 +304,12 @@ def round_event(
     first_failure: str | None,
     quality: Evaluation | None,
     seconds: float,
+    clipping_norm: float | None = None,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
     `faults` are counts by kind (`fedprivacy.faults.KINDS`), `contributed` how many are in the sum with an
-    update of their own.
+    update of their own; `clipping_norm` is there where it changes from round to round.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     event: dict[str, Any] = {
@@ -318,6 +324,8 @@ def round_event(
         "faults": dict(faults),
         "contributed": contributed,
     }
+    if clipping_norm is not None:
+        event["clipping_norm"] = clipping_norm
     if first_failure is not None:
         event["first_failure"] = first_failure
     return event

@@ -142,6 +142,7 @@ def _play(
         if record.stopped:
             break
         began, before = time.perf_counter(), view.retried()
+        norm = federation.clipping_norm
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
         total.faults += Faults({"retried": view.retried() - before})
@@ -161,6 +162,7 @@ def _play(
             first_failure=total.first_failure,
             quality=quality,
             seconds=seconds,
+            clipping_norm=norm,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if (why := nobody_took_part(record.rounds)) is not None:
@@ -216,6 +218,7 @@ def federation_of(
         longest=longest(ledger.plan, len(weights), int(sizes.max(initial=1))),
         dropout=scenario.federation.dropout > 0,
         denoise=scenario.server.denoise,
+        clipping_norm=ledger.plan.clipping_norm if ledger.plan.adaptive else None,
     )
     return federation, module
 

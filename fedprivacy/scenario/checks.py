@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.scenario.clipping_checks import CLIPPING_CHECKS
 from fedprivacy.scenario.data import Digits, count_clients
 from fedprivacy.scenario.data_checks import (
     DATA_CHECKS,
@@ -401,4 +402,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     *EXAMPLE_CHECKS,
     *DEFENCE_CHECKS,
     *DENOISE_CHECKS,
+    *CLIPPING_CHECKS,
 )
