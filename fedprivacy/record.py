@@ -51,8 +51,8 @@ TESTED_NOTE = (
     "guarantee here holds against those who see them."
 )
 ADAPTIVE_NOTE = (
-    "The clipping norm above is that of the first round: it follows a quantile of the norms of updates, by counts "
-    "whose noise is within the same epsilon, and each round's norm is in its event."
+    "The clipping norm above is that of the first round: it follows a quantile of the norms of updates, by "
+    "counts whose noise is within the same epsilon, and each round's norm is in its event."
 )
 UNTESTED_NOTE = (
     "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
