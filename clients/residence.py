@@ -20,7 +20,6 @@ from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
-from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 
 Residents = Fleet | Respondents
@@ -121,7 +120,7 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
 
 
 def _residents(
-    scenario: AnyScenario, allow_code: bool, noise: str, people: Population | None = None
+    scenario: Scenario | Statistics, allow_code: bool, noise: str, people: Population | None = None
 ) -> Residents:
     if isinstance(scenario, Statistics):
         respondents = Respondents.of(scenario)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.ledger import CLIPPED_ALONE, OBSERVERS
 from fedprivacy.accounting.statement import check_guarantees, check_record, guarantees
 from fedprivacy.analytics.shuffled import amplified
@@ -44,6 +46,8 @@ def checked_document(folder: Path) -> dict[str, Any]:
                 _check_training_cell(cell, folder, f"{where}: {part}[{number}]")
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):
             _check_cell(cell, f"{where}: cells[{number}]")
+        for number, cell in enumerate(document["cells"] if document["kind"] == "erm" else ()):
+            _check_estimates(cell, document["scenario"]["privacy"], f"{where}: cells[{number}]")
         if document["kind"] == "replay":
             _check_attacks(document, str(where))
         if document["kind"] == "audit":
@@ -91,6 +95,31 @@ def _check_cell(cell: Mapping[str, Any], where: str) -> None:
             f"{where} says trust, clients and epsilon {(*said, cell['epsilon'])}, its ledger has "
             f"{(*charged, spent)}. The record was changed: compare again."
         )
+
+
+def _check_estimates(cell: Mapping[str, Any], terms: Mapping[str, Any], where: str) -> None:
+    """That a cell of a study states what was released costs, or no more than it was asked for."""
+    if cell["refused"] is not None:
+        return
+    if len(cell["claims"]) != len(cell["guarantees"]):
+        raise InputError(
+            f"{where}: has not a claim for each guarantee. The record was changed: run it again."
+        )
+    for claim, stated in zip(cell["claims"], cell["guarantees"], strict=True):
+        found = cell["epsilon"] if stated["epsilon"] is not None else None
+        if claim["event"] is not None:
+            found = epsilon(from_json(claim["event"]), cell["delta"], terms["adjacency"]).epsilon
+        elif found is not None and cell["kind"] != "objective-perturbation":
+            raise InputError(f"{where}: lacks the event of an epsilon. The record was changed: run it again.")
+        said = (stated["observer"], stated["adjacency"], stated["unit"])
+        if said != (claim["observer"], terms["adjacency"], terms["unit"]) or not same(
+            stated["epsilon"], found
+        ):
+            raise InputError(
+                f"{where}: says epsilon = {stated['epsilon']} against the {stated['observer']}, its releases "
+                f"cost "
+                f"{found}. The record was changed, or made with another accountant: run it again."
+            )
 
 
 def _check_attacks(document: Mapping[str, Any], where: str) -> None:

@@ -11,6 +11,7 @@ from fedprivacy.seeds import Streams
 
 # Neither words about a run, nor when it is measured, nor what it is compared with, change it; nor what
 # attacks it afterwards, whose answers have noise of their own. Who is a member in a game stands in the data.
+# Where a defence looks at what no client has, some of it does: see below.
 _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare"),
     *("game", "attacks", "arms"),
@@ -51,5 +52,11 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     settings |= {key: federation[key] for key in ("dropout", "client_timeout") if federation.get(key)}
     if settings["privacy"].get("noise_draw") == "sum":
         settings["chunks"] = [federation["hosts"], federation["chunk_size"]]
+    # What a defence compares the clients with, and when it looks, is in what is trained, and for how long.
+    stopping = scenario.server.patience is not None
+    if stopping or scenario.training.adversarial is not None:
+        settings["references"] = hashlib.blake2b(people.references.tobytes(), digest_size=16).hexdigest()
+    if stopping:
+        settings["every"] = scenario.evaluation.every
     text = json.dumps([settings, people.digest], sort_keys=True)
     return Streams(scenario.seed, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())

@@ -302,6 +302,31 @@ class Audit(Fields):
     refuted: bool
 
 
+class Seen(Fields):
+    """What one observer of a private estimate was shown; null where no event says it."""
+
+    observer: str
+    event: dict[str, Any] | None
+
+
+class EstimatedCell(Fields):
+    """One approach at one epsilon and number of records."""
+
+    kind: str
+    epsilon: Number
+    refused: str | None
+    delta: Number | None = None
+    claims: Annotated[list[Seen], Field(max_length=12)] | None = None
+    guarantees: Annotated[list[dict[str, Any]], Field(max_length=12)]
+
+
+class Estimates(Fields):
+    """A study of private estimates."""
+
+    cells: Annotated[list[EstimatedCell], Field(max_length=10_000)]
+    scenario: dict[str, Any]
+
+
 KINDS: Mapping[str, type[Fields]] = {
     "run": Run,
     "statistics": StatisticsRun,
@@ -309,6 +334,7 @@ KINDS: Mapping[str, type[Fields]] = {
     "compare-statistics": StatisticsComparison,
     "replay": Replay,
     "audit": Audit,
+    "erm": Estimates,
 }
 
 

@@ -16,7 +16,8 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
-from fedprivacy.scenario.loading import load
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.loading import AnyScenario, load
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.begun import BEGUN, begun_in
 from scenarios.ready import find
@@ -24,7 +25,7 @@ from scenarios.ready import find
 # Neither how a scenario was tuned nor what it is about depends on these.
 _BESIDE = re.compile(
     r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
-    r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats))(\.|$)"
+    r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats)|study\.(epsilons|records|repeats))(\.|$)"
 )
 
 
@@ -43,6 +44,22 @@ def asked(
         attacks: Whether one with attacks is asked for; elsewhere they would be left out without a word.
 
     Raises:
+        InputError: it is no scenario, none with these options, to be attacked, or one that fits estimates.
+    """
+    scenario = asked_any(source, overrides, seed, attacks=attacks)
+    if isinstance(scenario, ErmScenario):
+        raise InputError(
+            f"{source}: fits private estimates, which `fedprivacy run {source}` does, and no other command."
+        )
+    return scenario
+
+
+def asked_any(
+    source: str, overrides: list[str] | None, seed: int | None, *, attacks: bool = False
+) -> AnyScenario:
+    """As `asked`, also one that fits private estimates.
+
+    Raises:
         InputError: it is no scenario, none with these options, or one to be attacked.
     """
     given = overrides or []
@@ -54,7 +71,10 @@ def asked(
         )
     settings, _ = parse_overrides(given)
     keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))
-    changed = ", ".join(key for key in keys if not _BESIDE.match(key))
+    stopping = isinstance(scenario, Scenario) and scenario.server.patience is not None
+    changed = ", ".join(
+        key for key in keys if not _BESIDE.match(key) or (stopping and key == "evaluation.every")
+    )
     if not changed:
         return scenario
     said = {
@@ -121,7 +141,9 @@ def asked_again(resume: Path) -> Scenario | Statistics:
         InputError: nothing was begun in it, or something else.
     """
     begun_in(resume, "compare", "compare-statistics")
-    return load(resume / "scenario.toml")
+    scenario = load(resume / "scenario.toml")
+    assert not isinstance(scenario, ErmScenario)  # none is begun as a comparison
+    return scenario
 
 
 def attacked_again(resume: Path) -> tuple[AttackScenario, Path | None]:

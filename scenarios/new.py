@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import InputError
-from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.findings import literal
 from fedprivacy.scenario.lines import key_lines
-from fedprivacy.scenario.loading import loads, sections_of
+from fedprivacy.scenario.loading import AnyScenario, loads, sections_of
 from fedprivacy.scenario.reading import read_text
 from fedprivacy.scenario.sections import Head
-from fedprivacy.scenario.statistics import Statistics
 from scenarios.options import Options, commented
 from scenarios.ready import ready, starts_with
 
@@ -102,7 +100,7 @@ def _check_name(name: str) -> None:
 class _Draft:
     """The rows of a scenario file on their way to another; each step leaves valid TOML."""
 
-    def __init__(self, rows: list[str], scenario: Scenario | Statistics, origin: str) -> None:
+    def __init__(self, rows: list[str], scenario: AnyScenario, origin: str) -> None:
         self.rows, self.scenario, self.origin = rows, scenario, origin
         self.lines: Mapping[KeyPath, int] = key_lines("\n".join(rows))
         self.tables: dict[str, Any] = tomllib.loads("\n".join(rows))

@@ -12,14 +12,13 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.findings import literal
-from fedprivacy.scenario.loading import sections_of
-from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.loading import AnyScenario, sections_of
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
+NARROWEST = 24  # characters of the first line of a comment
 
 
 class Options:
@@ -30,7 +29,7 @@ class Options:
         section: Where the section stands, () for the keys above the first section.
     """
 
-    def __init__(self, scenario: Scenario | Statistics, section: tuple[str, ...]) -> None:
+    def __init__(self, scenario: AnyScenario, section: tuple[str, ...]) -> None:
         self.kind, self.section = sections_of(scenario)[section], section
         self.values: dict[str, Any] = scenario.tables()
         for name in section:
@@ -91,7 +90,8 @@ def commented(code: str, comment: str) -> list[str]:
     """A row with a comment beside it, which goes on below where it is long."""
     if not comment:
         return [code]
-    first, *more = _wrapped(comment, WIDTH - max(COLUMN, len(code) + 1) - 2) or [""]
+    left = WIDTH - max(COLUMN, len(code) + 1) - 2
+    first, *more = _wrapped(comment, max(NARROWEST, left)) or [""]  # beside a long row it sticks out
     rest = _wrapped(" ".join(more), WIDTH - COLUMN - 2)
     margin = "#" if code.startswith("#") else ""
     return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]

@@ -61,10 +61,10 @@ def run(
     """
     from fedprivacy.errors import InputError
     from fedprivacy.runs import check_out
+    from fedprivacy.scenario.erm import ErmScenario
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.statistics import Statistics
-    from scenarios.asked import asked as read_asked
-    from scenarios.asked import command_again, one_of, seed_of
+    from scenarios.asked import asked_any, command_again, one_of, seed_of
     from scenarios.display import show_run, watching
     from scenarios.launch import engine_of, only_embedded
 
@@ -85,7 +85,12 @@ def run(
             document = runner.resume(resume, allow_code=allow_code, on_round=on_round, engine=where)
     else:
         assert scenario is not None
-        asked = read_asked(scenario, set_, chosen)
+        asked = asked_any(scenario, set_, chosen)
+        if isinstance(asked, ErmScenario):
+            only_embedded(engine, "study of private estimates")
+            check_out(out or RUNS)
+            _fit(asked, out or RUNS, command_again(chosen), json_)
+            return
         if where.name == "superlink":
             _run_elsewhere(asked, out or RUNS, places, pinned, allow_code, command_again(chosen), json_)
             return
@@ -113,6 +118,16 @@ def run(
                 engine=where,
             )
     print_result(document, json_, show_run)
+
+
+def _fit(asked: Any, out: Path, said: str, json_: bool) -> None:
+    """Plays a study of private estimates, and shows its record."""
+    from scenarios.display_estimates import fitting_cells, show_estimates
+    from scenarios.fitting import fit
+
+    with fitting_cells(asked) as on_cell:
+        document = fit(asked, out, command=said, on_cell=on_cell)
+    print_result(document, json_, show_estimates)
 
 
 def _run_elsewhere(
@@ -150,6 +165,7 @@ def _rounds_of(path: Path) -> int:
 
     from fedprivacy.errors import InputError
     from fedprivacy.runs import RunDirectory
+    from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.loading import load
     from fedprivacy.scenario.statistics import Statistics
     from scenarios.begun import BEGUN, begun_in
@@ -158,9 +174,10 @@ def _rounds_of(path: Path) -> int:
     if (path / BEGUN).exists():
         begun_in(path, "run")  # which says by which command it goes on
     scenario = load(file)
-    if isinstance(scenario, Statistics):
+    if not isinstance(scenario, Scenario):
+        what = "statistics" if isinstance(scenario, Statistics) else "private estimates"
         raise InputError(
-            f"--resume {path}: statistics are not resumed, since asking again takes seconds. Start anew with "
+            f"--resume {path}: {what} are not resumed, since making them again takes little. Start anew with "
             f"the same seed, for the same answers: fedprivacy run {shlex.quote(str(file))}"
         )
     return scenario.server.rounds

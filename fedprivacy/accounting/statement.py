@@ -23,6 +23,17 @@ SEES_STATISTICS = {
     "participant": "another participant, who sees the published statistics",
     "outsider": "an outsider, who sees the published statistics",
 }
+SEES_ESTIMATE = {
+    "server": "the server, which sees each message of a silo",
+    "participant": "another participant, who sees what the server sends out",
+    "outsider": "an outsider, who sees the published estimate",
+}
+SEES_OF = {"training": SEES, "statistics": SEES_STATISTICS, "estimate": SEES_ESTIMATE}
+NOUNS = {
+    "training": ("round", "rounds"),
+    "statistics": ("query", "queries"),
+    "estimate": ("release", "releases"),
+}
 NEIGHBOURS = {
     ("client", "replace-one"): "all records of one client replaced by any others",
     ("client", "add-remove"): "one client with all its records added or removed",
@@ -53,7 +64,8 @@ class Guarantee:
     """What one observer can learn at most. There is no bare epsilon.
 
     `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then say why. `of` is
-    what was released: the models of a "training", or "statistics", whose rounds are queries.
+    what was released: the models of a "training", "statistics", whose rounds are queries, or an "estimate"
+    (`fedprivacy.erm`), whose rounds are noisy releases.
     """
 
     observer: str
@@ -71,15 +83,16 @@ class Guarantee:
     @property
     def words(self) -> str:
         """The guarantee as one plain sentence."""
-        statistics = self.of == "statistics"
-        seen = (SEES_STATISTICS if statistics else SEES)[self.observer]
-        noun = ("query" if self.rounds == 1 else "queries") if statistics else "round"
-        rounds = f"{self.rounds} {noun}{'' if statistics or self.rounds == 1 else 's'}"
+        seen = SEES_OF[self.of][self.observer]
+        rounds = f"{self.rounds} {NOUNS[self.of][self.rounds != 1]}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."
+        change = NEIGHBOURS[self.unit, self.adjacency]
+        if self.of == "estimate":  # whose records are nobody's in particular
+            change = change.replace(" of a client", "")
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
-            f"{NEIGHBOURS[self.unit, self.adjacency]} (unit {self.unit}, {self.adjacency}), trust "
+            f"{change} (unit {self.unit}, {self.adjacency}), trust "
             f"{self.trust}, {self.sampling}, {rounds}, accountant {self.accountant}; provided that "
             f"{'; '.join(self.assumptions)}."
         )

@@ -18,6 +18,8 @@ from fedprivacy.report import audit, compare, run
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.documents import CompareDocument, RunDocument
+from fedprivacy.report.estimates import page as estimates
+from fedprivacy.report.estimates.documents import EstimatesDocument
 from fedprivacy.report.operator_only import operator_section
 from fedprivacy.report.reading import read
 from fedprivacy.report.statistics import compare as compare_statistics
@@ -52,6 +54,8 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
         page = run_statistics.page(result, **apart)
     elif isinstance(result, StatisticsComparison):
         page = compare_statistics.page(result, **apart)
+    elif isinstance(result, EstimatesDocument):
+        page = estimates.page(result, **apart)
     elif isinstance(result, ReplayDocument):
         page = run_attacks.page(result, **apart)
     elif isinstance(result, audit.AuditDocument):

@@ -16,6 +16,7 @@ from fedprivacy.report import words
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.audit import AuditDocument
 from fedprivacy.report.documents import CompareDocument, Document, RunDocument
+from fedprivacy.report.estimates.documents import EstimatesDocument
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Document]] = {
     "compare-statistics": StatisticsComparison,
     "replay": ReplayDocument,
     "audit": AuditDocument,
+    "erm": EstimatesDocument,
 }
 
 

@@ -1,4 +1,4 @@
-"""What observers see and why: of models that were trained, and of statistics that were asked for."""
+"""What observers see and why: of trained models, of statistics, of private estimates."""
 
 from __future__ import annotations
 
@@ -73,5 +73,28 @@ STATISTICS = Wording(
         "before anything leaves it.",
         "central": "Central privacy holds only against those behind the server: the server sees exact totals "
         "and has to be trusted.",
+    },
+)
+ESTIMATES = Wording(
+    sees={
+        "server": "sees every message of a silo",
+        "participant": "see what the server sends out",
+        "outsider": "see the published estimate",
+    },
+    why={
+        ("central", "server"): "It has to be trusted: it sees the records, or exact sums of gradients.",
+        ("central", "participant"): "They see what carries the server's noise.",
+        ("central", "outsider"): "They see an estimate that carries the curator's noise.",
+        ("local", "server"): "All that it receives already carries the silo's noise.",
+        ("local", "participant"): "They see what already carries the silos' noise.",
+        ("local", "outsider"): "They see an estimate from messages that already carried noise.",
+    },
+    noise={
+        "central": "A curator who holds all records, or a server that silos trust, adds the noise.",
+        "local": "Each silo adds noise before anything leaves it.",
+    },
+    cautions={
+        "local": "Silos that add their own noise are protected from the server itself.",
+        "central": "A curator, or a server that adds the noise, sees everything and has to be trusted.",
     },
 )

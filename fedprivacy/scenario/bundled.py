@@ -8,7 +8,8 @@ from pathlib import Path
 import fedprivacy
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.loading import load, loads
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.loading import AnyScenario, load, loads
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 
@@ -18,7 +19,7 @@ def scenario_of_app(value: str) -> Scenario | Statistics:
 
     Raises:
         ScenarioError: if the text or the file is not a scenario.
-        InputError: if it has attacks, which would be left out without a word.
+        InputError: if it has attacks, which would be left out without a word, or fits estimates.
     """
     return _without_attacks(_read(value), "run config: scenario")
 
@@ -37,13 +38,15 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
     return _without_attacks(loads(text, named), named)
 
 
-def _without_attacks(scenario: Scenario | Statistics, named: str) -> Scenario | Statistics:
+def _without_attacks(scenario: AnyScenario, named: str) -> Scenario | Statistics:
     if isinstance(scenario, AttackScenario):
         raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
+    if isinstance(scenario, ErmScenario):
+        raise InputError(f"{named}: fits private estimates, which `fedprivacy run` does, and not `flwr run`.")
     return scenario
 
 
-def _read(value: str) -> Scenario | Statistics:
+def _read(value: str) -> AnyScenario:
     if "=" in value:
         return loads(value, "run config: scenario")
     return load(Path(fedprivacy.__file__).parents[1] / value)

@@ -1,4 +1,4 @@
-"""A scenario file of any kind: one that trains a model, attacks that, or asks for statistics."""
+"""A scenario file of any kind: it trains a model, attacks that, asks for statistics, or fits estimates."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.arms import ARM
 from fedprivacy.scenario.attack.sections import ATTACK, GAME
 from fedprivacy.scenario.bounds import check_text
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.erm import sections as fitting
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.statistics import sections as asking
 from fedprivacy.scenario.statistics.scenario import QUERY
 
-AnyScenario = Scenario | Statistics  # an AttackScenario is a Scenario
+AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scenario
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[attacks.NAME]` attacks a training.
+    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[approaches.NAME]` fits estimates.
+
+    `[attacks.NAME]` attacks a training, and what has none of them trains.
 
     Args:
         source: The path of a TOML file.
@@ -37,6 +41,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
     """Reads the text of a scenario file; see `load`."""
     told: dict[str, type[AnyScenario]] = {
         "queries": Statistics,
+        "approaches": ErmScenario,
         "attacks": AttackScenario,
         "game": AttackScenario,
         "arms": AttackScenario,
@@ -61,6 +66,10 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
             found |= {("attacks", name): ATTACK for name in scenario.attacks}
             found |= {("arms", name): ARM for name in scenario.arms}
         return found
+    if isinstance(scenario, ErmScenario):
+        found |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}
+        found |= {("approaches", name): fitting.APPROACH for name in scenario.approaches}
+        return found | {(name,): fitting.KINDS[name] for name in ("privacy", "study")}
     (data, kind), *others = asking.KINDS.items()
     found[data,] = kind
     found |= {("queries", name): QUERY for name in scenario.queries}

@@ -77,6 +77,26 @@ def test_the_same_run_seen_in_another_way_has_the_same_noise(make_scenario, same
     assert np.array_equal(noise(make_scenario()), noise(make_scenario(*same)))
 
 
+@pytest.mark.parametrize(
+    "defended", [("training.adversarial=3.0",), ("server.patience=1", "evaluation.on=public")]
+)
+def test_what_a_defence_looks_at_is_in_the_noise(make_scenario, defended) -> None:
+    """Two games judge other public records, so that the clients compare with, or end by, the rest of them."""
+    public = ("data.records=100", "data.public_fraction=0.3")
+    asked = make_scenario(*public, *defended)
+    people = population(asked.data)
+    fewer = replace(people, judged=people.partition.public[:5])
+    assert not np.isin(noise(asked, people), noise(asked, fewer)).any()
+    plain = make_scenario(*public)
+    assert np.array_equal(noise(plain, people), noise(plain, fewer))
+
+
+def test_when_it_is_measured_is_in_the_noise_where_that_ends_a_run(make_scenario) -> None:
+    public = ("data.records=100", "data.public_fraction=0.3", "server.patience=1", "evaluation.on=public")
+    one, other = (noise(make_scenario(*public, f"evaluation.every={every}")) for every in (1, 2))
+    assert not np.isin(one, other).any()
+
+
 def test_one_draw_for_a_chunk_depends_on_how_chunks_are_cut(make_scenario) -> None:
     one, other = (noise(make_scenario(*SUMS, f"federation.chunk_size={size}")) for size in (4, 6))
     assert not np.isin(one, other).any()

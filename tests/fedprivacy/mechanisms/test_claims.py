@@ -12,7 +12,10 @@ import pytest
 from claims import CLAIMS
 from claims.claim import Claim
 
+from fedprivacy.erm import APPROACHES
 from fedprivacy.mechanisms.registry import REGISTRY
+
+ALL: dict[str, type] = {**REGISTRY, **APPROACHES}
 
 CHECKS = ("distribution", "moments", "privacy", "audit")
 ENTRIES = [
@@ -30,10 +33,10 @@ CHECKED = [
 
 
 def test_every_registered_mechanism_has_a_claim() -> None:
-    assert set(CLAIMS) == set(REGISTRY)
+    assert set(CLAIMS) == set(ALL)
 
 
-@pytest.mark.parametrize(("name", "kind"), REGISTRY.items())
+@pytest.mark.parametrize(("name", "kind"), ALL.items())
 def test_a_mechanism_stands_under_its_own_name_and_says_what_it_is(name: str, kind: type) -> None:
     instances = CLAIMS[name].instances
     assert kind.name == name

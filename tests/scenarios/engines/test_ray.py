@@ -20,7 +20,7 @@ import ray
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from benchmarks.faults import CLIENTS, TEXT, _write_records
+from benchmarks.faults import CLIENTS, TEXT, write_records
 from benchmarks.faulty import TRIGGER
 from clients.merging import changes, merged
 from fedprivacy.errors import InputError
@@ -189,7 +189,7 @@ def test_a_client_that_hangs_or_kills_its_process_ends_no_run(
     ray_room: Cluster, tmp_path: Path, harm: str, trust: str, faults: dict[str, int]
 ) -> None:
     """Without `client_timeout`. The client is in the second of two messages."""
-    _write_records(tmp_path, bad=False)
+    write_records(tmp_path, bad=False)
     records = dict(np.load(tmp_path / "records.npz"))
     records["x_train"][-1, 0] = TRIGGER
     np.savez(tmp_path / "records.npz", **records)

@@ -1,0 +1,178 @@
+"""What the private approaches to empirical risk minimisation have in common: their terms and their result."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import dp_accounting
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.statement import Guarantee
+from fedprivacy.erm.conditions import CLIPPED, size_is_public
+from fedprivacy.erm.objective import Objective
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A private estimate, and what is promised of it.
+
+    Args:
+        theta: The estimate, float64, shape (d,).
+        approach: Which approach made it: a name of `fedprivacy.erm.APPROACHES`.
+        guarantee: Epsilon, delta, unit, adjacency, observer and assumptions.
+        noise: The standard deviation of the noise in each coordinate of what the approach adds it to: the
+            solution, the objective's linear term, a mean gradient, a sum of products; 0 where it adds none.
+        words: How much noise there is, in words.
+        event: What was released, as the ledger keeps it; None where no accountant composes it, and the
+            guarantee composes by `accounting.composition` alone.
+    """
+
+    theta: Vector
+    approach: str
+    guarantee: Guarantee
+    noise: float
+    words: str
+    event: dp_accounting.DpEvent | None
+
+
+@dataclass(frozen=True)
+class Approach(ABC):
+    """A private approach to an objective, by a curator who holds all records.
+
+    Args:
+        objective: What is minimised; see `Objective`.
+        epsilon: The budget of the estimate, from 1e-6 to 1e4.
+        delta: In [0, 1); 0 for what is epsilon-DP.
+        adjacency: "replace-one", "add-remove" or "zero-out", of one record.
+        clip: Scales rows longer than 1 to norm 1 instead of refusing them; the result says so.
+
+    Raises:
+        InputError: A value is out of range, or a condition of the theorem does not hold.
+    """
+
+    objective: Objective
+    epsilon: float
+    delta: float = 0.0
+    adjacency: str = "replace-one"
+    clip: bool = False
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_adjacency(self.adjacency)
+        if not 0 <= self.delta < 1:
+            raise InputError(f"delta = {self.delta}: must be at least 0 and below 1.")
+        if self.delta * self.objective.records >= 1:
+            raise InputError(
+                f"delta = {self.delta:g}: must be below 1/(number of records) = "
+                f"{1 / self.objective.records:.2g}: "
+                "else a mechanism that publishes one whole record would pass."
+            )
+
+    @abstractmethod
+    def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
+        """A private estimate.
+
+        Args:
+            x: Features, shape (n, d), of norm at most 1 each.
+            y: Targets, shape (n,): -1 or 1, or numbers in [-1, 1], as the loss says.
+            stream: The random stream of this release, and of no other.
+
+        Raises:
+            InputError: A condition does not hold for the records; tells of them, so for their owner alone.
+            RunError: The minimum was not found to within the tolerance that the noise is made for.
+        """
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """How much noise there is, in words."""
+
+    @abstractmethod
+    def event(self) -> dp_accounting.DpEvent | None:
+        """What one estimate costs, as the accountant reads it; None where it reads none."""
+
+    def spent(self) -> Spent:
+        """What one estimate costs at `delta`, and who computed it."""
+        event = self.event()
+        assert event is not None  # else overridden
+        return epsilon(event, self.delta, self.adjacency)
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, beside the noise."""
+        found = [
+            size_is_public(self.adjacency, self.objective.records),
+            f"every record has ||x|| <= 1 and a loss of slope at most {self.objective.loss.lipschitz:g}",
+        ]
+        if self.clip:
+            found.append(CLIPPED)
+        return (*found, "regularisation and other settings were not chosen on these records")
+
+    @property
+    def sampling(self) -> str:
+        """Which records a release looks at, in words."""
+        return "all records"
+
+    @property
+    def rounds(self) -> int:
+        """How many noisy releases there are."""
+        return 1
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What is promised against whoever sees the estimate."""
+        spent = self.spent()
+        return Guarantee(
+            observer="outsider",
+            trust="central",
+            epsilon=spent.epsilon,
+            delta=self.delta,
+            unit="example",
+            adjacency=self.adjacency,
+            sampling=self.sampling,
+            rounds=self.rounds,
+            accountant=spent.accountant,
+            assumptions=self.assumptions(),
+            of="estimate",
+        )
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """The standard deviation of the noise; see `Estimate`."""
+
+    def _estimate(self, theta: Vector) -> Estimate:
+        return Estimate(theta, self.name, self.guarantee, self.noise, self.words, self.event())
+
+
+def gaussian_for(sensitivity: float, epsilon: float, delta: float, adjacency: str) -> Gaussian:
+    """Gaussian noise for a vector of an L2 sensitivity under an adjacency, calibrated exactly.
+
+    `Gaussian` counts its noise in clipping norms, of which replace-one moves two.
+    """
+    bound = sensitivity / 2 if adjacency == "replace-one" else sensitivity
+    return Gaussian.calibrated(epsilon, delta, adjacency, bound)
+
+
+def project(theta: Vector, radius: float | None) -> Vector:
+    """The nearest point of the ball of a radius, which is post-processing; None leaves theta as it is."""
+    norm = float(np.linalg.norm(theta))
+    return theta if radius is None or norm <= radius else theta * (radius / norm)
+
+
+def check_radius(radius: float | None) -> None:
+    """Raises InputError: The radius is not a finite number above 0."""
+    if radius is not None and not 0 < radius < math.inf:
+        raise InputError(f"radius = {radius}: must be a finite number above 0.")

@@ -1,0 +1,96 @@
+"""What the theorems ask of the records: checked and named where it does not hold, never silently forced."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.ranges import check_adjacency
+
+Matrix = NDArray[np.float64]
+# Rounding of a norm. A sensitivity that is off by this part of itself is below what calibration rounds up.
+ROUNDING = 1e-12
+CLIPPED = "rows longer than 1 were scaled to norm 1, and targets cut to [-1, 1], each by itself"
+
+
+def checked_rows(
+    x: ArrayLike, y: ArrayLike, dimension: int, *, signs: bool, clip: bool = False
+) -> tuple[Matrix, Matrix]:
+    """Records as float64 that keep the conditions: ||x|| <= 1, and y in {-1, 1} or in [-1, 1].
+
+    Args:
+        x: Features, shape (n, dimension).
+        y: Targets, shape (n,).
+        dimension: d.
+        signs: Whether targets must be -1 or 1.
+        clip: Scales longer rows to norm 1 and cuts targets that are numbers to [-1, 1] instead of refusing.
+            Each record is changed by itself, so that a guarantee holds as before; the estimate is that of
+            other records, and results say `CLIPPED`.
+
+    Returns:
+        The features (n, d) and the targets (n,).
+
+    Raises:
+        InputError: A condition does not hold. The message tells of the data: for their owner alone.
+    """
+    features, targets = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if features.ndim != 2 or features.shape[1] != dimension:
+        raise InputError(f"x: has shape {features.shape}, and must be (records, {dimension}).")
+    if targets.shape != (len(features),):
+        raise InputError(
+            f"y: has shape {targets.shape}, and must be ({len(features)},), one for each row of x."
+        )
+    for name, numbers in (("x", features), ("y", targets)):
+        if not np.isfinite(numbers).all():
+            raise InputError(f"{name}: holds NaN or infinity: leave those records out, or fill them in.")
+    if signs and not (np.abs(targets) == 1).all():
+        raise InputError("y: must be -1 or 1 for this loss: map the two classes to them.")
+    norms = np.sqrt(np.einsum("ij,ij->i", features, features))
+    if clip:
+        # Divided once more by what rounding may have added.
+        features = features / np.maximum(norms * (1 + ROUNDING / 4), 1.0)[:, None]
+        return features, np.clip(targets, -1.0, 1.0)
+    if len(norms) and norms.max() > 1 + ROUNDING:
+        raise InputError(
+            f"x: the condition ||x|| <= 1 does not hold for {int((norms > 1 + ROUNDING).sum())} of "
+            f"{len(norms)} "
+            f"rows (the largest norm is {norms.max():.4g}). Divide x by a public bound, or clip=True scales "
+            f"each "
+            "such row to norm 1."
+        )
+    if not signs and len(targets) and np.abs(targets).max() > 1:
+        raise InputError(
+            f"y: the condition |y| <= 1 does not hold (the largest is {np.abs(targets).max():.4g}). Divide y "
+            f"by a "
+            "public bound, or clip=True cuts it."
+        )
+    return features, targets
+
+
+def check_records(count: int, records: int, adjacency: str) -> None:
+    """Whether the public number of records goes with the data.
+
+    Args:
+        count: How many there are.
+        records: The public number by which sums are divided.
+        adjacency: Under replace-one and zero-out the number of records is public, and must be just that;
+            under add-remove it is private, and `records` a public guess.
+
+    Raises:
+        InputError: They differ where they must not.
+    """
+    check_adjacency(adjacency)
+    if adjacency != "add-remove" and count != records:
+        raise InputError(
+            f"{count} records, and the objective is for {records}: under {adjacency} their number is public, "
+            f"and "
+            "must be the same."
+        )
+
+
+def size_is_public(adjacency: str, records: int) -> str:
+    """What a guarantee assumes of the number of records, in words."""
+    if adjacency == "add-remove":
+        return f"the {records:,} by which sums are divided is a public guess, not a count of these records"
+    return f"the number of records, {records:,}, is public"

@@ -1,0 +1,184 @@
+"""Gradient perturbation: noisy projected gradient descent, whose average iterate is published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import dp_accounting as dp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedprivacy.accounting import calibration
+from fedprivacy.accounting.events import MAX_NOISE
+from fedprivacy.erm.approach import Approach, Estimate, check_radius, project
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.ranges import check_size
+from fedprivacy.sampling import PoissonSampling
+
+Vector = NDArray[np.float64]
+Message = Callable[[Vector, int], Vector]
+
+
+@dataclass(frozen=True)
+class GradientPerturbation(Approach):
+    """T steps theta <- project(theta - eta (noisy gradient of J)) within ||theta|| <= R, from 0.
+
+    The sum of the gradients has sensitivity L (2 L under replace-one), since ||x|| <= 1 and |phi'| <= L:
+    nothing needs clipping. Gaussian noise of standard deviation z L is added to it; T such releases are what
+    the accountant reads, so that every iterate could be published. The lectures' noise sqrt(T) sigma C/n on
+    the mean is the add-remove case; replace-one needs twice that. (Bassily, Smith and Thakurta 2014 take one
+    record a step.)
+
+    Args:
+        radius: R, above 0.
+        steps: T.
+        rate: The probability of each record to be in a step's batch (Poisson sampling); 1 takes all records.
+        step_size: eta; None for R/(G sqrt(T)), G^2 a bound on the expected squared norm of a noisy gradient.
+
+    Raises:
+        InputError: delta is 0, or another value out of range.
+    """
+
+    radius: float = 1.0
+    steps: int = 100
+    rate: float = 1.0
+    step_size: float | None = None
+    name: ClassVar[str] = "gradient-perturbation"
+    title: ClassVar[str] = "gradient perturbation"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_radius(self.radius)
+        check_size("steps", self.steps)
+        if not 0 < self.rate <= 1:
+            raise InputError(f"rate = {self.rate}: must be above 0 and at most 1.")
+        if self.delta == 0:
+            raise InputError("delta = 0: gradients get Gaussian noise, which has no epsilon without a delta.")
+        if self.step_size is not None and not 0 < self.step_size < math.inf:
+            raise InputError(f"step_size = {self.step_size}: must be a finite number above 0.")
+
+    def _event_of(self, noise_multiplier: float) -> dp.DpEvent:
+        step: dp.DpEvent = dp.GaussianDpEvent(noise_multiplier)
+        if self.rate < 1:
+            step = PoissonSampling(self.rate).event(step, self.objective.records)
+        return dp.SelfComposedDpEvent(step, self.steps)
+
+    @cached_property
+    def mechanism(self) -> Gaussian:
+        """What draws the noise of one step, on the sum of the gradients."""
+        noise = calibration.noise_multiplier(self._event_of, self.epsilon, self.delta, self.adjacency)
+        return Gaussian(self.objective.loss.lipschitz, noise)
+
+    @property
+    def batch(self) -> float:
+        """The expected number of records in a step: what noisy sums are divided by."""
+        return self.rate * self.objective.records
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the noise in each coordinate of the mean gradient."""
+        return self.mechanism.standard_deviation / self.batch
+
+    def event(self) -> dp.DpEvent:
+        """As `Approach` has it."""
+        return self.event_of(1)
+
+    def event_of(self, shares: int) -> dp.DpEvent:
+        """What the steps cost whoever sees sums to which `shares` silos have added such noise each."""
+        return self._event_of(min(self.mechanism.noise_multiplier * math.sqrt(shares), MAX_NOISE))
+
+    @property
+    def sampling(self) -> str:
+        """Which records a step looks at, in words."""
+        return "all records" if self.rate == 1 else f"Poisson sampling of records at rate {self.rate:g}"
+
+    @property
+    def rounds(self) -> int:
+        """As `Approach` has it: the steps."""
+        return self.steps
+
+    def gradient_norm(self, noise: float | None = None) -> float:
+        """G: the root of a bound on E||noisy gradient||^2 within the ball, with m records.
+
+        (L + lambda R)^2 + L^2 (1 - q)/(q m) for the draw of the batch + d noise^2.
+        """
+        objective = self.objective
+        mean = objective.loss.lipschitz + objective.regularisation * self.radius
+        drawn = objective.loss.lipschitz**2 * (1 - self.rate) / self.batch
+        noise = self.noise if noise is None else noise
+        return math.sqrt(mean**2 + drawn + objective.dimension * noise**2)
+
+    def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
+        """As `Approach` has it."""
+        return self._estimate(self.path(x, y, stream).mean(axis=0))
+
+    def path(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Vector:
+        """All iterates whose average `fit` publishes, shape (steps, d): they cost no more than it.
+
+        Args:
+            x: As of `fit`.
+            y: As of `fit`.
+            stream: As of `fit`; the same stream gives the same iterates, and is one release with it.
+        """
+        features, targets = self.objective.data(x, y, self.adjacency, self.clip)
+        visited: list[Vector] = []
+
+        def message(theta: Vector, step: int) -> Vector:
+            visited.append(theta)
+            return self.noiseless(theta, features, targets, stream) + self.mechanism.draw(len(theta), stream)
+
+        self.descend(message)
+        return np.array(visited)
+
+    def noiseless(self, theta: Vector, x: Vector, y: Vector, stream: np.random.Generator) -> Vector:
+        """The sum of the gradients of a step's batch, without noise: not to be released."""
+        if self.rate < 1:
+            drawn = PoissonSampling(self.rate).draw(len(y), stream)
+            x, y = x[drawn], y[drawn]
+        return self.objective.gradient_sum(theta, x, y)
+
+    def descend(self, message: Message, noise: float | None = None) -> Vector:
+        """The average of the iterates theta_0 ... theta_(T-1) at which gradients were taken, shape (d,).
+
+        Args:
+            message: The noisy sum of gradients at (theta, step).
+            noise: The standard deviation of its noise over the batch, for the step size; None for `noise`.
+        """
+        theta = np.zeros(self.objective.dimension)
+        total = np.zeros_like(theta)
+        size = self._size(noise)
+        for step in range(self.steps):
+            total += theta
+            gradient = message(theta, step) / self.batch + self.objective.regularisation * theta
+            theta = project(theta - size * gradient, self.radius)
+        return total / self.steps
+
+    @property
+    def words(self) -> str:
+        """As `Approach` has it."""
+        where = f"each coordinate of {self.steps:,} mean gradients"
+        return f"noise of standard deviation {self.noise:.4g} in {where}"
+
+    def excess_bound(self, noise: float | None = None) -> float:
+        """E J(estimate) - min over ||theta|| <= R of J is at most R^2/(2 eta T) + eta G^2/2.
+
+        R G/sqrt(T) with the step size of None: at lambda = 0 and all records at most the lectures'
+        R C/sqrt(T) + R C sigma sqrt(d + 1)/n with sigma = z/sqrt(T), C = L. Replace-one has twice the z, and
+        so twice that share.
+        """
+        size = self._size(noise)
+        return self.radius**2 / (2 * size * self.steps) + size * self.gradient_norm(noise) ** 2 / 2
+
+    def _size(self, noise: float | None) -> float:
+        return self.step_size or self.radius / (self.gradient_norm(noise) * math.sqrt(self.steps))
+
+    def lectures_bound(self) -> float:
+        """R C/sqrt(T) + R C sigma sqrt(d + 1)/n, sigma = z/sqrt(T): for lambda = 0 and all records."""
+        scale = self.radius * self.objective.loss.lipschitz
+        share = self.mechanism.noise_multiplier * math.sqrt((self.objective.dimension + 1) / self.steps)
+        return scale / math.sqrt(self.steps) + scale * share / self.objective.records

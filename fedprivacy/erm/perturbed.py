@@ -1,0 +1,198 @@
+"""Objective perturbation: a random linear term in the objective, whose minimum is published.
+
+Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 2 (epsilon-DP); Kifer, Smith and Thakurta 2012, Algorithm 1
+((epsilon, delta)-DP); what it costs is computed more tightly here, see `tilted`. Their theorems are of the
+exact minimum, which no solver finds: it stops within a certified distance, and noise for that distance is
+added to the solution (approximate minima perturbation: Iyengar et al. 2019), from a share of the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import dp_accounting
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedprivacy.accounting.epsilon import Spent
+from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
+from fedprivacy.erm.objective import Objective
+from fedprivacy.erm.output import check_tolerance
+from fedprivacy.erm.solver import minimise
+from fedprivacy.erm.tilted import tilted_mu
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.norm import NormMechanism
+
+Vector = NDArray[np.float64]
+RANK = "the loss of a record depends on theta through x.theta alone, so that its Hessian has rank one"
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(Approach):
+    """The minimum of m J + b.theta, with b of the norm mechanism at delta = 0, Gaussian at a delta above.
+
+    Of epsilon the Hessian of a record costs ln(1 + beta/(m lambda)), the solver's tolerance `solver_share`,
+    and b has the rest, which must be more than 0: a condition on lambda.
+
+    Args:
+        tolerance: How far from the exact minimum the solver may stop, as a part of L/(m lambda).
+        solver_share: The part of epsilon and delta for the noise that hides where the solver stopped.
+        raise_regularisation: Where the Hessian costs more than half of epsilon, takes the lambda at which it
+            costs half (as Chaudhuri et al. do); the estimate is then of that objective, and the result says
+            so.
+        radius: Projects the estimate onto the ball of this radius, which costs nothing; None does not.
+
+    Raises:
+        InputError: The Hessian costs all of epsilon; the message says which lambda is enough.
+    """
+
+    tolerance: float = 1e-6
+    solver_share: float = 0.01
+    raise_regularisation: bool = False
+    radius: float | None = None
+    name: ClassVar[str] = "objective-perturbation"
+    title: ClassVar[str] = "objective perturbation"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.objective.strong_convexity()
+        check_tolerance(self.tolerance)
+        check_radius(self.radius)
+        if not 0 < self.solver_share < 1:
+            raise InputError(f"solver_share = {self.solver_share}: must lie between 0 and 1; 0.01 is usual.")
+        if self.left <= 0:
+            least = self._regularisation_for(self.epsilon * (1 - self.solver_share) / 2)
+            raise InputError(
+                f"regularisation = {self.objective.regularisation:g}: the condition lambda > beta/(m "
+                f"(e^epsilon - "
+                f"1)) does not hold: the Hessian of one record costs {self.hessian_cost(self.solved):.3g}, "
+                f"and "
+                f"epsilon is {self.epsilon:g}. Choose at least {least:.3g}, or raise_regularisation=True "
+                f"takes it."
+            )
+
+    def hessian_cost(self, objective: Objective) -> float:
+        """ln(1 + beta/(m lambda)): how much one record changes the density through the determinant."""
+        strength = objective.records * objective.regularisation
+        return math.log1p(objective.loss.smoothness / strength)
+
+    def _regularisation_for(self, cost: float) -> float:
+        return self.objective.loss.smoothness / (self.objective.records * math.expm1(min(cost, 700.0)))
+
+    @cached_property
+    def solved(self) -> Objective:
+        """The objective whose minimum is sought: with more regularisation, where asked for and needed."""
+        most = self.epsilon * (1 - self.solver_share) / 2
+        if self.raise_regularisation and self.hessian_cost(self.objective) > most:
+            return replace(self.objective, regularisation=self._regularisation_for(most))
+        return self.objective
+
+    @property
+    def left(self) -> float:
+        """The part of epsilon that b has."""
+        return self.epsilon * (1 - self.solver_share) - self.hessian_cost(self.solved)
+
+    @property
+    def distance(self) -> float:
+        """How far from the exact minimum the solver may stop, in L2."""
+        return self.tolerance * self.solved.solution_sensitivity("zero-out")
+
+    @cached_property
+    def linear(self) -> NormMechanism | Gaussian:
+        """What draws b, of the sum's gradient."""
+        sensitivity = self.solved.gradient_sensitivity(self.adjacency)
+        if self.delta == 0:
+            return NormMechanism(self.left, sensitivity, self.objective.dimension)
+        directions = min(2 if self.adjacency == "replace-one" else 1, self.objective.dimension)
+        mu = tilted_mu(self.left, self.delta * (1 - self.solver_share), directions)
+        return Gaussian(1.0, sensitivity / mu)
+
+    @cached_property
+    def output(self) -> NormMechanism | Gaussian:
+        """What hides where the solver stopped: two solutions are at most twice the distance off."""
+        share = self.epsilon * self.solver_share
+        if self.delta == 0:
+            return NormMechanism(share, 2 * self.distance, self.objective.dimension)
+        return gaussian_for(2 * self.distance, share, self.delta * self.solver_share, self.adjacency)
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of each coordinate of b, in units of a gradient."""
+        return deviation(self.linear)
+
+    def event(self) -> dp_accounting.DpEvent | None:
+        """Pure epsilon-DP at delta = 0; else None: no accountant has an event for it."""
+        return PureDpEvent(self.epsilon) if self.delta == 0 else None
+
+    def spent(self) -> Spent:
+        """As `Approach` has it: the parts add up to epsilon and delta."""
+        return Spent(self.epsilon, "density of a perturbed minimum")
+
+    def assumptions(self) -> tuple[str, ...]:
+        """As `Approach` has it."""
+        raised = (
+            (
+                f"the regularisation was raised to {self.solved.regularisation:.4g}, which depends on no "
+                f"record",
+            )
+            if self.solved is not self.objective
+            else ()
+        )
+        return (*super().assumptions(), RANK, *raised)
+
+    def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
+        """As `Approach` has it."""
+        features, targets = self.objective.data(x, y, self.adjacency, self.clip)
+        zero = np.zeros(self.objective.dimension)
+        tilt = added(self.linear, zero, stream) / self.objective.records
+        theta = minimise(self.solved, features, targets, self.distance, tilt)
+        noisy = added(self.output, theta, stream)
+        return self._estimate(project(noisy, self.radius))
+
+    @property
+    def words(self) -> str:
+        """As `Approach` has it."""
+        return (
+            f"a random linear term of standard deviation {self.noise:.4g} in each coordinate of the gradient"
+        )
+
+    def excess_bound(self) -> float:
+        """E J(estimate) - min J is at most this, J with the regularisation that was taken.
+
+        E||b||^2/(2 lambda m^2) by strong convexity, and what the noise for the solver adds, which is little.
+        """
+        solved, d = self.solved, self.objective.dimension
+        tilt = d * self.noise**2 / (2 * solved.regularisation * solved.records**2)
+        end = math.sqrt(d) * deviation(self.output) + self.distance
+        smooth = solved.loss.smoothness + solved.regularisation
+        # (a + b)^2 of the distance from the perturbed minimum's own value, by smoothness and Cauchy's
+        # inequality.
+        apart = math.sqrt(d) * self.noise / (solved.regularisation * solved.records)
+        return tilt + smooth * (apart * end + end**2 / 2)
+
+    def excess_risk_bound(self, radius: float) -> float:
+        """On E risk(estimate) - min over ||theta|| <= R of it, both without the regulariser.
+
+        `excess_bound` + lambda R^2/2.
+
+        Args:
+            radius: R.
+        """
+        return self.excess_bound() + self.solved.regularisation / 2 * radius**2
+
+
+def added(mechanism: NormMechanism | Gaussian, value: Vector, stream: np.random.Generator) -> Vector:
+    """A vector with the mechanism's noise, shape (d,)."""
+    if isinstance(mechanism, Gaussian):
+        return value + mechanism.draw(len(value), stream)
+    return mechanism.draw(value, stream)
+
+
+def deviation(mechanism: NormMechanism | Gaussian) -> float:
+    """The standard deviation of the noise in each coordinate."""
+    return mechanism.standard_deviation if isinstance(mechanism, Gaussian) else math.sqrt(mechanism.variance)

@@ -1,0 +1,1 @@
+"""Studies of private estimates: each approach at each epsilon and size, beside the exact minimum."""

@@ -1,0 +1,192 @@
+"""The result document of a study: cells, fitted slopes, the surface of the objective, a finding."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.erm.gradient import GradientPerturbation
+from fedprivacy.erm.study.cells import Cell, Exact, approach_of, cells_of, exact, play
+from fedprivacy.erm.study.people import Records, records, study_streams
+from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.seeds import Streams
+from fedprivacy.surroundings import peak_memory_mb, versions
+
+OnCell = Callable[[dict[str, Any]], None]
+OPERATOR_ONLY = ("performance.seconds", "error", "seed", "scenario.seed", "scenario.data.seed")
+SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
+NOTES = (
+    "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
+    "this "
+    "simulation alone: no guarantee here holds against those who see them. A guarantee is of one estimate.",
+    "Intervals are over the noise alone: that these people were drawn from others is not in them.",
+)
+GUESSED = (
+    "Under add-remove the number of records is private: this study takes it as the public guess all the same."
+)
+_SIDE = 41  # points of the surface along each axis
+
+
+def study(
+    scenario: ErmScenario, directory: RunDirectory, *, command: str = "", on_cell: OnCell | None = None
+) -> None:
+    """Plays all cells of a study, and writes the document.
+
+    Args:
+        scenario: What is fitted.
+        directory: Where it is written, as it goes.
+        command: The command that reproduces it, for the record.
+        on_cell: Called with each cell's result.
+    """
+    clock, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    played: list[dict[str, Any]] = []
+    truths: dict[int, Exact] = {}
+
+    def write(status: str, error: str | None = None, people: Records | None = None, **more: Any) -> None:
+        directory.write_document(
+            {
+                "schema": SCHEMA,
+                "kind": "erm",
+                "name": scenario.name,
+                "seed": scenario.seed,
+                "path": str(directory.path),
+                "status": status,
+                "error": error,
+                "command": command,
+                "started": started,
+                "versions": versions(),
+                "scenario": scenario.tables(),
+                "randomness": {"server": "seeded: simulation-grade randomness"},
+                "cells": played,
+                "exact": [_exact_json(people, count, truth) for count, truth in truths.items()]
+                if people
+                else [],
+                **more,
+                "operator_only": list(OPERATOR_ONLY),
+                "simulation_only": list(SIMULATION_ONLY),
+                "notes": [*NOTES, *([GUESSED] if scenario.privacy.adjacency == "add-remove" else [])],
+                "performance": {
+                    "seconds": round(time.perf_counter() - clock, 3),
+                    "peak_memory_mb": peak_memory_mb(),
+                },
+            }
+        )
+
+    write("running")
+    people: Records | None = None
+    try:
+        people = records(scenario)
+        streams = study_streams(scenario, people)
+        for cell in cells_of(scenario):
+            if cell.records not in truths:
+                truths[cell.records] = exact(scenario, people, cell.records)
+            played.append(play(scenario, people, truths[cell.records], cell, streams))
+            directory.append_event(played[-1])
+            if on_cell:
+                on_cell(played[-1])
+        surface = surface_of(scenario, people, truths, streams)
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        write("interrupted" if interrupted else "failed", f"{type(error).__name__}: {error}", people)
+        raise
+    write("finished", None, people, slopes=slopes_of(played), surface=surface, finding=finding_of(played))
+
+
+def _exact_json(people: Records, count: int, truth: Exact) -> dict[str, Any]:
+    values = truth.theta * people.units
+    return {
+        "records": count,
+        "value": truth.value,
+        "theta": [{"name": name, "value": float(v)} for name, v in zip(people.names, values, strict=True)],
+    }
+
+
+def slopes_of(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The exponents of epsilon and of n in the mean excess, of each approach: lines through the logarithms.
+
+    Over epsilon at the largest n, over n at the largest epsilon; of three points at least, all above 0.
+    """
+    found = []
+    for name in dict.fromkeys(cell["approach"] for cell in cells):
+        own = [cell for cell in cells if cell["approach"] == name and not cell["refused"]]
+        for over, other in (("epsilon", "records"), ("records", "epsilon")):
+            most = max((cell[other] for cell in own), default=None)
+            line = [
+                (math.log(cell[over]), math.log(cell["excess"]["mean"]))
+                for cell in own
+                if cell[other] == most and cell["excess"]["mean"] > 0
+            ]
+            if len(line) >= 3:
+                x, y = np.array(line).T
+                found.append(
+                    {"approach": name, "over": over, "at": most, "slope": float(np.polyfit(x, y, 1)[0])}
+                )
+    return found
+
+
+def finding_of(cells: Sequence[dict[str, Any]]) -> str:
+    """Which approach loses least at the smallest and the largest epsilon, in a sentence."""
+    said = []
+    most = max(cell["records"] for cell in cells)
+    epsilons = sorted({cell["epsilon"] for cell in cells})
+    for epsilon in dict.fromkeys((epsilons[0], epsilons[-1])):
+        own = [c for c in cells if c["records"] == most and c["epsilon"] == epsilon and not c["refused"]]
+        if own:
+            best = min(own, key=lambda cell: cell["excess"]["mean"])
+            said.append(f"at epsilon {epsilon:g} {best['approach']} ({best['excess']['mean']:.2g})")
+    if not said:
+        return "No approach could be played: see the conditions that do not hold."
+    return f"Of {most:,} records the least is lost {', and '.join(said)}: in mean excess of the objective."
+
+
+def surface_of(
+    scenario: ErmScenario, people: Records, truths: dict[int, Exact], streams: Streams
+) -> dict[str, Any] | None:
+    """The objective over the plane with the path of a descent; None without two features and a descent."""
+    name = next(
+        (
+            n
+            for n, one in scenario.approaches.items()
+            if one.kind == "gradient-perturbation" and one.silos == 1
+        ),
+        None,
+    )
+    if people.x.shape[1] != 2 or name is None:
+        return None
+    count, epsilon = max(truths), scenario.study.epsilons[0]
+    truth, (x, y) = truths[count], people.first(count)
+    cell = Cell(name, epsilon, count)
+    approach = approach_of(scenario, truth.objective, cell)
+    assert isinstance(approach, GradientPerturbation)
+    # The iterates of the first estimate of the cell: the same release.
+    path = approach.path(x, y, streams.noise(f"erm/{name}/{epsilon!r}/{count}", member=0))
+    reach = scenario.objective.radius
+    axis = np.linspace(-reach, reach, _SIDE)
+    # The loss of equal records is counted once: tables of few columns have few different ones.
+    rows, weights = np.unique(np.column_stack([x, y]), axis=0, return_counts=True)
+    loss, strength = truth.objective.loss, truth.objective.regularisation
+    values = [
+        [
+            float(loss.value(rows[:, :2] @ [a, b], rows[:, 2]) @ weights) / count
+            + strength / 2 * (a * a + b * b)
+            for a in axis
+        ]
+        for b in axis
+    ]
+    return {
+        "names": list(people.names),
+        "approach": name,
+        "epsilon": epsilon,
+        "guarantee": approach.guarantee.to_json(),
+        "axis": axis.tolist(),
+        "values": values,
+        "minimum": truth.theta.tolist(),
+        "path": path.tolist(),
+        "estimate": path.mean(axis=0).tolist(),
+    }

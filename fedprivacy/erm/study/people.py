@@ -1,0 +1,117 @@
+"""The records of a study: made up from a logistic model, or columns of a table, scaled by public bounds."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.data import npz
+from fedprivacy.erm.losses import HuberSVM, Logistic, Loss, Squared
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.erm.sections import LogisticModel, NpzRecords
+from fedprivacy.seeds import Streams
+
+Vector = NDArray[np.float64]
+_WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed")
+
+
+@dataclass(frozen=True)
+class Records:
+    """What is fitted.
+
+    Args:
+        x: Features within the unit ball, shape (n, d); of a table the first is the intercept.
+        y: Targets, shape (n,).
+        names: Of each coordinate of theta.
+        units: What each coordinate is multiplied by to be a change of the prediction for one more of the
+            feature, in units of the target (log-odds or margins of classes), shape (d,).
+        truth: The theta that made them; None where nobody knows.
+    """
+
+    x: Vector
+    y: Vector
+    names: tuple[str, ...]
+    units: Vector
+    truth: Vector | None
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells other records from these."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.x, self.y):
+            digest.update(str(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def first(self, count: int) -> tuple[Vector, Vector]:
+        """So many of them: an order that no study changes."""
+        return self.x[:count], self.y[:count]
+
+
+def records(scenario: ErmScenario) -> Records:
+    """The records of a scenario, as many as its largest cell has.
+
+    Raises:
+        InputError: A file is not what the scenario says of it.
+    """
+    most = max(scenario.study.records, default=scenario.population)
+    if isinstance(scenario.data, LogisticModel):
+        return _made_up(scenario.data, most)
+    return _from_file(scenario.data, scenario.objective.loss != "squared", most)
+
+
+def _made_up(data: LogisticModel, count: int) -> Records:
+    """Uniform in the ball; y = 1 with probability 1/(1 + exp(-x.truth)), truth of alternating signs."""
+    stream = Streams(data.seed).stream("erm/people")
+    d = data.features
+    x = stream.standard_normal((count, d))
+    x *= (stream.random((count, 1)) ** (1 / d)) / np.linalg.norm(x, axis=1, keepdims=True)
+    truth = data.strength / math.sqrt(d) * np.where(np.arange(d) % 2, -1.0, 1.0)
+    y = np.where(stream.random(count) < 1 / (1 + np.exp(-x @ truth)), 1.0, -1.0)
+    return Records(x, y, tuple(f"theta {i + 1}" for i in range(d)), np.ones(d), truth)
+
+
+def _from_file(data: NpzRecords, classes: bool, count: int) -> Records:
+    found, chosen = _columns(data), (*data.features, data.target)
+    order = Streams(0).stream("erm/order").permutation(len(found[data.target]))[:count]
+    low, high = np.array([*data.low, data.target_low]), np.array([*data.high, data.target_high])
+    table = np.stack([found[name][order] for name in chosen], axis=1)
+    # What is missing counts as the middle of its bounds, what lies beyond as the nearest bound.
+    middle, half = (low + high) / 2, (high - low) / 2
+    scaled = (np.clip(np.where(np.isfinite(table), table, middle), low, high) - middle) / half
+    d = len(data.features) + 1
+    x = np.concatenate([np.ones((len(order), 1)), scaled[:, :-1]], axis=1) / math.sqrt(d) / (1 + 1e-15)
+    y = np.where(scaled[:, -1] > 0, 1.0, -1.0) if classes else scaled[:, -1]
+    units = np.concatenate([[1.0], 1 / half[:-1]]) / math.sqrt(d)
+    return Records(x, y, ("intercept", *data.features), units if classes else units * half[-1], None)
+
+
+def _columns(data: NpzRecords) -> dict[str, NDArray[Any]]:
+    facts = npz.facts(data.path)
+    names = facts.feature_names or tuple(f"column {place}" for place in range(facts.features[0]))
+    table = npz.array(data.path, "x_train")
+    found = {name: table[:, place].astype(np.float64) for place, name in enumerate(names)}
+    found[data.label] = npz.array(data.path, "y_train").astype(np.float64)
+    return found
+
+
+def loss_of(scenario: ErmScenario) -> Loss:
+    """The loss that is asked for; the squared one is the square within the radius."""
+    objective = scenario.objective
+    if objective.loss == "squared":
+        return Squared.within(objective.radius)
+    return HuberSVM(objective.width) if objective.loss == "huber-svm" else Logistic()
+
+
+def study_streams(scenario: ErmScenario, people: Records) -> Streams:
+    """The streams of a scenario on its records: any other scenario or data has other noise."""
+    settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
+    settings["data"].pop("path", None)  # the digest says what the data are, wherever they lie
+    text = f"{sorted(settings.items())}/{people.digest}"
+    return Streams(scenario.seed, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())

@@ -1,0 +1,259 @@
+"""The page of a study of private estimates: what each approach loses, its promise, and its coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fedprivacy.report import common, plots, protection, words
+from fedprivacy.report.blocks import (
+    Block,
+    Details,
+    Facts,
+    Finding,
+    Group,
+    Page,
+    Picture,
+    Section,
+    Table,
+    Text,
+)
+from fedprivacy.report.documents import Arm
+from fedprivacy.report.estimates import surface
+from fedprivacy.report.estimates.documents import EstimatesCell, EstimatesDocument
+from fedprivacy.report.statistics import lines
+from fedprivacy.report.wording import ESTIMATES
+
+LOOKS = (plots.LOOKS["central"], plots.LOOKS["local"], plots.LOOKS["distributed"], *plots.MORE)
+SIMULATED = (
+    "The exact minimum is known to this simulation alone; no guarantee covers those who see these losses."
+)
+TITLES = {
+    "output-perturbation": "output perturbation",
+    "objective-perturbation": "objective perturbation",
+    "gradient-perturbation": "gradient perturbation",
+    "sufficient-statistics": "noisy sufficient statistics",
+    "exponential-grid": "exponential mechanism on a grid",
+}
+
+
+def page(document: EstimatesDocument, *, error: bool = False, command: bool = False) -> Page:
+    """The page without its operator-only section.
+
+    Args:
+        document: The study, without its operator-only fields.
+        error: Whether the operator-only section holds an error's text.
+        command: Whether it holds the command that reproduces the study.
+    """
+    lead: list[Block | Details] = []
+    if document.status != "finished":
+        lead.append(common.status(document, len(document.cells), None, "cells", error=error))
+    pictures = _pictures(document)
+    lead += [_finding(document), *pictures[:1]]
+    guarantees = protection.blocks(_protected(document), "", ESTIMATES)
+    return Page(
+        title=f"{document.name}: private estimates",
+        eyebrow="Private empirical risk minimisation",
+        subtitle=str(document.scenario.get("description") or ""),
+        lead=lead,
+        sections=[
+            Section("guarantees", "Who is protected from whom", guarantees),
+            *_slopes(document, pictures[1:]),
+            *surface.section(document),
+            Section("coefficients", "The estimates", _coefficients(document)),
+            Section("losses", "Every loss", _losses(document)),
+            *_refused(document),
+            *_settings(document),
+            *common.closing(document, command=command),
+        ],
+    )
+
+
+def _finding(document: EstimatesDocument) -> Finding:
+    stands_with = words.terms([g for cell in document.cells for g in cell.guarantees])
+    return Finding(
+        text=document.finding or "There is no finding: the study is not complete.",
+        terms=f"Epsilon stands at {stands_with}, for one estimate." if stands_with else "",
+        heading="Against whom",
+        caution=ESTIMATES.caution(sorted({cell.trust for cell in document.cells})),
+    )
+
+
+def _pictures(document: EstimatesDocument) -> list[Picture]:
+    """The loss over epsilon for most records, and over the records at the largest epsilon."""
+    if not document.played:
+        return []
+    most, largest = document.sizes[-1], document.epsilons[-1]
+    found = [
+        _picture(
+            document,
+            "epsilon",
+            f"Mean excess of the objective over epsilon, {most:,} records",
+            lambda cell: cell.epsilon if cell.records == most else None,
+        )
+    ]
+    if len(document.sizes) > 1:
+        found.append(
+            _picture(
+                document,
+                "records",
+                f"Mean excess of the objective over the number of records, at epsilon {largest:g}",
+                lambda cell: float(cell.records) if cell.epsilon == largest else None,
+            )
+        )
+    return [picture for picture in found if picture is not None]
+
+
+def _picture(
+    document: EstimatesDocument, x_label: str, heading: str, place: Callable[[EstimatesCell], float | None]
+) -> Picture | None:
+    drawn = []
+    rows: list[tuple[str, ...]] = []
+    for index, name in enumerate(document.approaches):
+        points = []
+        for cell in document.played:
+            x, mean = place(cell), cell.excess.mean
+            if cell.approach != name or x is None or mean is None:
+                continue
+            ends = cell.excess.interval
+            rows.append((name, words.number(x), words.number(mean, 3), _interval(ends), _bound(cell)))
+            if mean > 0:
+                points.append(lines.Point(x, mean, ends if ends and ends[0] > 0 else None))
+        if points:
+            points.sort(key=lambda point: point.x)
+            drawn.append(lines.Line(LOOKS[index % len(LOOKS)], name, tuple(points)))
+    if not drawn:
+        return None
+    stands_with = words.terms([g for cell in document.cells for g in cell.guarantees])
+    caption = f"{heading}, logarithmic, with the 95 % interval over noise. {SIMULATED} Epsilon stands at "
+    caption += f"{stands_with}."
+    panel = lines.Panel("Excess", tuple(drawn))
+    said = f"{heading}, a line for each of {words.listed(line.label for line in drawn)}."
+    wide, narrow = (
+        lines.draw([panel], x_label, f"excess-{x_label}", heading, said, narrow=small)
+        for small in (False, True)
+    )
+    head = ("Approach", words.capital(x_label), "Mean excess", "95 %", "Bound")
+    table = Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4}))
+    return Picture(wide, narrow, caption, [table])
+
+
+def _protected(document: EstimatesDocument) -> list[protection.Protected]:
+    return [
+        protection.Protected(Arm(cell.trust, cell.approach, place), cell.epsilon, cell.guarantees)
+        for place, name in enumerate(document.approaches)
+        for cell in document.played
+        if cell.approach == name and cell.records == document.sizes[-1]
+    ]
+
+
+def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Section]:
+    if not document.slopes and not pictures:
+        return []
+    rows = [
+        (
+            one.approach,
+            f"{'n' if one.over == 'records' else 'epsilon'}^{one.slope:.2f}",
+            f"{one.at:,.4g} records" if one.over == "epsilon" else f"epsilon {one.at:g}",
+        )
+        for one in document.slopes
+    ]
+    caption = (
+        "Fitted exponents of the mean excess: lines through the logarithms. At a fixed lambda theory says -2 "
+        "for "
+        "output and objective perturbation, over epsilon and over n, until the solver's own error shows; a "
+        "descent "
+        "of a fixed number of steps keeps what it has not yet descended, and a grid what lies between its "
+        "points."
+    )
+    blocks: list[Block | Details] = [*pictures]
+    if rows:
+        blocks.append(Table(caption, ("Approach", "Excess falls as", "At"), rows))
+    return [Section("slopes", "How the loss falls", blocks)]
+
+
+def _coefficients(document: EstimatesDocument) -> list[Block | Details]:
+    if not document.played:
+        return [Text("No estimate was made.")]
+    most = document.sizes[-1]
+    exact = {value.name: value.value for one in document.exact if one.records == most for value in one.theta}
+    rows: list[tuple[str, ...] | Group] = []
+    for name in dict.fromkeys(c.name for cell in document.played for c in cell.theta):
+        rows.append(Group(name, f"exact: {words.number(exact[name])}" if name in exact else ""))
+        for cell in document.played:
+            if cell.records != most:
+                continue
+            rows += [
+                (cell.approach, f"{cell.epsilon:g}", words.number(c.mean), _interval(c.interval))
+                for c in cell.theta
+                if c.name == name
+            ]
+    caption = (
+        f"The estimates from {most:,} records: their mean over noise, and where the middle 95 % of them lie; "
+        f"each "
+        "coefficient for one more of its feature, where bounds have scaled it. " + SIMULATED
+    )
+    head = ("Approach", "Epsilon", "Mean", "Middle 95 %")
+    return [Table(caption, head, rows, numeric=frozenset({1, 2, 3}))]
+
+
+def _losses(document: EstimatesDocument) -> list[Block | Details]:
+    rows = [
+        (
+            cell.approach,
+            f"{cell.records:,}",
+            f"{cell.epsilon:g}",
+            f"{cell.delta:g}" if cell.delta is not None else "—",
+            words.number(cell.excess.mean, 3),
+            _bound(cell),
+            words.capital(cell.noise or ""),
+        )
+        for cell in document.played
+    ]
+    caption = (
+        "The mean excess of the objective, and what theory bounds it by without a look at the records (— "
+        "where it "
+        f"says nothing: averages of minima and grids have a bias of their own). {SIMULATED}"
+    )
+    head = ("Approach", "Records", "Epsilon", "Delta", "Mean excess", "Bound", "Noise")
+    return [Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4, 5}))]
+
+
+def _refused(document: EstimatesDocument) -> list[Section]:
+    rows = [
+        (cell.approach, f"{cell.records:,}", f"{cell.epsilon:g}", cell.refused)
+        for cell in document.cells
+        if cell.refused is not None
+    ]
+    if not rows:
+        return []
+    table = Table(
+        "Cells whose conditions do not hold", ("Approach", "Records", "Epsilon", "Why"), rows, stacked=True
+    )
+    return [Section("refused", "What could not be played", [table])]
+
+
+def _settings(document: EstimatesDocument) -> list[Section]:
+    facts = []
+    for section in ("data", "objective", "privacy", "study"):
+        part = document.scenario.get(section)
+        if isinstance(part, dict):
+            facts.append((words.capital(section), common.flat(part)))
+    approaches = document.scenario.get("approaches")
+    if isinstance(approaches, dict):
+        for name, part in approaches.items():
+            if isinstance(part, dict):
+                title = TITLES.get(str(part.get("kind")), str(part.get("kind")))
+                facts.append((name, f"{title}; {common.flat(part, ('kind',))}"))
+    tuning = document.scenario.get("tuning")
+    facts.append(
+        ("How settings were chosen", str(tuning) if tuning else "Not said: nothing is charged for it.")
+    )
+    return [Section("settings", "Settings", [Facts(facts)])]
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "—" if ends is None else f"{words.number(ends[0], 3)} to {words.number(ends[1], 3)}"
+
+
+def _bound(cell: EstimatesCell) -> str:
+    return "—" if cell.bound is None else words.number(cell.bound, 3)

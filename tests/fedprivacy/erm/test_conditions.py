@@ -1,0 +1,147 @@
+"""Conditions that do not hold are named, and nothing is forced unless it is asked for, and then said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedprivacy.erm import (
+    GradientPerturbation,
+    GridExponential,
+    HuberSVM,
+    Logistic,
+    Objective,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Squared,
+    SufficientStatistics,
+    regular_grid,
+)
+from fedprivacy.erm.conditions import CLIPPED, checked_rows
+from fedprivacy.errors import InputError
+from fedprivacy.seeds import Streams
+
+STREAM = Streams(3).stream("conditions")
+X = np.array([[0.6, 0.8], [0.3, -0.1], [0.0, 0.0]])
+Y = np.array([1.0, -1.0, 1.0])
+SQUARE, LOGISTIC = Objective(Squared.within(1.0), 0.1, 3, 2), Objective(Logistic(), 0.1, 3, 2)
+
+
+def test_rows_longer_than_one_are_refused_by_name_and_scaled_only_when_asked() -> None:
+    with pytest.raises(InputError, match=r"condition \|\|x\|\| <= 1 does not hold for 2 of 3 rows"):
+        checked_rows(2 * X + 0.5, Y, 2, signs=True)
+    scaled, _ = checked_rows(2 * X, Y, 2, signs=True, clip=True)
+    assert np.allclose(scaled, [[0.6, 0.8], [0.6, -0.2], [0, 0]])
+    assert np.linalg.norm(scaled, axis=1).max() <= 1
+    checked_rows(X / np.linalg.norm(X[0]), Y, 2, signs=True)  # rounding alone is no long row
+
+
+def test_each_record_is_clipped_by_itself() -> None:
+    many = STREAM.normal(size=(50, 2)) * 3
+    targets = STREAM.normal(size=50) * 2
+    together = checked_rows(many, targets, 2, signs=False, clip=True)
+    for i in range(50):
+        x, y = checked_rows(many[i : i + 1], targets[i : i + 1], 2, signs=False, clip=True)
+        assert (x[0] == together[0][i]).all()
+        assert y[0] == together[1][i]
+
+
+def test_the_result_says_that_rows_were_scaled() -> None:
+    plain = OutputPerturbation(LOGISTIC, 1.0).fit(X, Y, STREAM)
+    clipped = OutputPerturbation(LOGISTIC, 1.0, clip=True).fit(9 * X, Y, STREAM)
+    assert CLIPPED not in plain.guarantee.assumptions
+    assert CLIPPED in clipped.guarantee.assumptions
+    assert "scaled to norm 1" in clipped.guarantee.words
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "match"),
+    [
+        (X[:, :1], Y, r"must be \(records, 2\)"),
+        (X, Y[:2], "one for each row"),
+        (X * np.nan, Y, "x: holds NaN"),
+        (X, Y / 0.5, "must be -1 or 1"),
+        (X, (Y + 1) / 2, "must be -1 or 1"),
+        (X[:2], Y[:2], "their number is public"),
+    ],
+)
+def test_records_that_are_wrong(x: np.ndarray, y: np.ndarray, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        OutputPerturbation(LOGISTIC, 1.0).fit(x, y, STREAM)
+
+
+def test_numbers_as_targets_must_be_bounded() -> None:
+    with pytest.raises(InputError, match=r"\|y\| <= 1 does not hold \(the largest is 2\)"):
+        SufficientStatistics(SQUARE, 1.0).fit(X, 2 * Y, STREAM)
+    SufficientStatistics(SQUARE, 1.0, clip=True).fit(X, 2 * Y, STREAM)
+
+
+def test_the_number_of_records_is_private_under_add_remove_alone() -> None:
+    for adjacency in ("replace-one", "zero-out"):
+        with pytest.raises(InputError, match="is public, and must be the same"):
+            OutputPerturbation(LOGISTIC, 1.0, adjacency=adjacency).fit(X[:2], Y[:2], STREAM)
+    found = OutputPerturbation(LOGISTIC, 1.0, adjacency="add-remove").fit(X[:2], Y[:2], STREAM)
+    assert "is a public guess" in found.guarantee.words
+
+
+def test_conditions_of_the_theorems() -> None:
+    flat = Objective(Logistic(), 0.0, 3, 2)
+    for approach in (OutputPerturbation, ObjectivePerturbation):
+        with pytest.raises(InputError, match="strong convexity does not hold"):
+            approach(flat, 1.0)
+    GradientPerturbation(flat, 1.0, 1e-3)  # needs none
+    with pytest.raises(
+        InputError, match=r"lambda > beta/\(m \(e\^epsilon - 1\)\) does not hold.*at least 0.1[0-9]+"
+    ):
+        ObjectivePerturbation(Objective(Logistic(), 0.001, 3, 2), 1.0)
+    with pytest.raises(InputError, match="sufficient for the squared loss alone"):
+        SufficientStatistics(LOGISTIC, 1.0)
+    with pytest.raises(InputError, match=r"Take Squared.within\(3\)"):
+        SufficientStatistics(SQUARE, 1.0, radius=3.0)
+    with pytest.raises(InputError, match="no epsilon without a delta"):
+        GradientPerturbation(LOGISTIC, 1.0)
+    grid = regular_grid(1.0, 3, 2)
+    with pytest.raises(InputError, match="condition of a public grid is not stated"):
+        GridExponential(LOGISTIC, 1.0, candidates=grid)
+    for wrong in (grid[:, :1], grid[:0], ()):
+        with pytest.raises(InputError, match=r"must be \(k, 2\)"):
+            GridExponential(LOGISTIC, 1.0, candidates=wrong, public=True)
+    with pytest.raises(InputError, match="finite"):
+        GridExponential(LOGISTIC, 1.0, candidates=grid + np.inf, public=True)
+
+
+def test_regularisation_is_raised_only_when_asked_and_the_result_says_so() -> None:
+    little = Objective(HuberSVM(0.5), 0.001, 3, 2)
+    approach = ObjectivePerturbation(little, 1.0, raise_regularisation=True)
+    assert approach.hessian_cost(approach.solved) == pytest.approx(0.99 / 2)
+    assert "was raised to 0.52" in approach.fit(X, Y, STREAM).guarantee.words
+    enough = ObjectivePerturbation(Objective(HuberSVM(0.5), 10.0, 3, 2), 1.0, raise_regularisation=True)
+    assert enough.solved is enough.objective
+    assert "raised" not in enough.fit(X, Y, STREAM).guarantee.words
+
+
+def test_values_out_of_range() -> None:
+    for epsilon in (0.0, -1.0, float("nan")):
+        with pytest.raises(InputError, match="epsilon"):
+            OutputPerturbation(LOGISTIC, epsilon)
+    for delta in (-0.1, 1.0):
+        with pytest.raises(InputError, match="delta"):
+            OutputPerturbation(LOGISTIC, 1.0, delta)
+    with pytest.raises(InputError, match=r"below 1/\(number of records\) = 0.33"):
+        OutputPerturbation(LOGISTIC, 1.0, 0.4)
+    with pytest.raises(InputError, match="adjacency"):
+        OutputPerturbation(LOGISTIC, 1.0, adjacency="swap")
+    for tolerance in (0.0, 2.0):
+        with pytest.raises(InputError, match="tolerance"):
+            OutputPerturbation(LOGISTIC, 1.0, tolerance=tolerance)
+    for share in (0.0, 1.0):
+        with pytest.raises(InputError, match="solver_share"):
+            ObjectivePerturbation(LOGISTIC, 1.0, solver_share=share)
+    for changes in ({"radius": 0.0}, {"steps": 0}, {"rate": 0.0}, {"rate": 1.5}, {"step_size": -1.0}):
+        with pytest.raises(InputError, match=next(iter(changes))):
+            GradientPerturbation(LOGISTIC, 1.0, 1e-3, **changes)  # type: ignore[arg-type]
+    for changes in ({"regularisation": -1.0}, {"records": 0}, {"dimension": 0}, {"records": 10**10}):
+        with pytest.raises(InputError, match=next(iter(changes))):
+            Objective(**{"loss": Logistic(), "regularisation": 0.1, "records": 3, "dimension": 2, **changes})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="few dimensions"):
+        regular_grid(1.0, 100, 5)

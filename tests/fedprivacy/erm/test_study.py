@@ -1,0 +1,244 @@
+"""Studies: the records they fit, their cells, and the document that says what was found and promised."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pages import HOSTILE, Page, check_whole, poisoned, safe
+
+from fedprivacy import report
+from fedprivacy.erm.study.cells import cells_of, exact, play
+from fedprivacy.erm.study.document import slopes_of
+from fedprivacy.erm.study.people import records, study_streams
+from fedprivacy.errors import InputError
+from fedprivacy.rechecking import checked_document
+from fedprivacy.scenario.erm import ErmScenario
+from scenarios.fitting import fit
+
+TEXT = """
+name = "small"
+seed = 3
+[data]
+name = "logistic-model"
+records = 300
+features = 2
+[objective]
+loss = "logistic"
+regularisation = 0.05
+radius = 2.0
+[approaches.out]
+kind = "output-perturbation"
+noise = "gaussian"
+[approaches.obj]
+kind = "objective-perturbation"
+noise = "gaussian"
+[approaches.path]
+kind = "gradient-perturbation"
+steps = 20
+[approaches.grid]
+kind = "exponential-grid"
+points = 5
+[approaches.average]
+kind = "objective-perturbation"
+silos = 3
+[approaches.silos]
+kind = "gradient-perturbation"
+steps = 10
+silos = 3
+trust = "local"
+[approaches.served]
+kind = "gradient-perturbation"
+steps = 10
+silos = 3
+[study]
+epsilons = [0.01, 1.0, 8.0]
+repeats = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    document = fit(ErmScenario.from_text(TEXT), out)
+    return Path(document["path"])
+
+
+@pytest.fixture
+def document(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "run.json").read_text())  # type: ignore[no-any-return]
+
+
+def test_made_up_people_lie_in_the_ball_and_follow_their_truth() -> None:
+    text = TEXT.replace("records = 300", "records = 40_000")
+    people = records(ErmScenario.from_text(text))
+    assert np.linalg.norm(people.x, axis=1).max() <= 1
+    assert people.truth is not None
+    assert np.linalg.norm(people.truth) == pytest.approx(3.0)
+    chance = 1 / (1 + np.exp(-people.x @ people.truth))
+    # The mean of y given each half of the chances: four standard errors.
+    for part in (chance < 0.5, chance >= 0.5):
+        assert np.mean(people.y[part] > 0) == pytest.approx(
+            chance[part].mean(), abs=4 * 0.5 / math.sqrt(part.sum())
+        )
+
+
+def test_columns_of_a_table_are_scaled_by_their_public_bounds(tmp_path: Path) -> None:
+    x = np.array([[1, 0], [16, 200_000], [20, 999_999], [8, 50_000]])
+    y = np.array([0, 1, 1, 0])
+    np.savez(
+        tmp_path / "t.npz",
+        x_train=x,
+        y_train=y,
+        x_test=x,
+        y_test=y,
+        feature_names=np.array(["educ", "income"]),
+    )
+    data = f'name = "npz"\npath = "{tmp_path}/t.npz"\nfeatures = ["educ"]\nlow = [1.0]\nhigh = [16.0]\n'
+    head = 'name = "t"\n[objective]\nloss = "squared"\nregularisation = 0.1\n[approaches.s]\nkind = "output-perturbation"\n'
+    income = records(
+        ErmScenario.from_text(
+            f'{head}[data]\n{data}target = "income"\ntarget_high = 200_000.0\n[privacy]\ndelta = 0.1'
+        )
+    )
+    order = np.argsort(income.y, kind="stable")
+    assert np.allclose(income.x[order] * math.sqrt(2), [[1, -1], [1, -1 / 15], [1, 1], [1, 1]])
+    assert np.allclose(income.y[order], [-1, -0.5, 1, 1])
+    # A theta of (0, sqrt 2) is a prediction from -1 to 1 over the bounds: 200,000 over 15 steps.
+    assert income.units[1] * math.sqrt(2) == pytest.approx(200_000 / 15)
+    married = records(
+        ErmScenario.from_text(
+            f'{head.replace("squared", "logistic")}[data]\n{data}target = "label"\n[privacy]\ndelta = 0.1'
+        )
+    )
+    assert sorted(married.y.tolist()) == [-1, -1, 1, 1]
+    assert np.linalg.norm(married.x, axis=1).max() <= 1
+
+
+def test_each_cell_states_what_it_lost_and_what_is_promised(document: dict[str, Any]) -> None:
+    assert document["status"] == "finished"
+    assert [(c["approach"], c["epsilon"]) for c in document["cells"]] == [
+        (name, epsilon)
+        for name in ("out", "obj", "path", "grid", "average", "silos", "served")
+        for epsilon in (0.01, 1.0, 8.0)
+    ]
+    for cell in document["cells"]:
+        if cell["refused"]:
+            assert (cell["kind"], cell["epsilon"]) == ("objective-perturbation", 0.01)
+            assert "the Hessian of one record costs" in cell["refused"]
+            continue
+        assert cell["excess"]["mean"] > -1e-9
+        if cell["bound"] is not None:
+            assert cell["excess"]["mean"] < 2 * cell["bound"]
+        claims = {g["observer"]: g["epsilon"] for g in cell["guarantees"]}
+        assert max(e for e in claims.values() if e is not None) == pytest.approx(cell["epsilon"])
+        if cell["approach"] == "served":
+            assert claims["server"] is None
+        if cell["approach"] == "silos":
+            assert claims["outsider"] < claims["participant"] < claims["server"]
+        assert {g["unit"] for g in cell["guarantees"]} == {"example"}
+    assert "of 300 records" in document["finding"].lower()
+
+
+def test_the_path_on_the_surface_is_that_of_the_first_estimate(document: dict[str, Any]) -> None:
+    surface = document["surface"]
+    assert np.allclose(np.mean(surface["path"], axis=0), surface["estimate"])
+    scenario = ErmScenario.from_text(TEXT)
+    people = records(scenario)
+    truth = exact(scenario, people, 300)
+    x, y = people.first(300)
+    axis = surface["axis"]
+    here = truth.objective.value(np.array([axis[3], axis[7]]), x, y)
+    assert surface["values"][7][3] == pytest.approx(here)
+    assert min(map(min, surface["values"])) >= truth.value
+
+
+def test_the_same_seed_gives_the_same_numbers_and_other_settings_other_noise(
+    document: dict[str, Any],
+) -> None:
+    scenario = ErmScenario.from_text(TEXT)
+    people = records(scenario)
+    truth, streams = exact(scenario, people, 300), study_streams(scenario, people)
+    for cell, stored in list(zip(cells_of(scenario), document["cells"], strict=True))[-3:]:
+        assert json.loads(json.dumps(play(scenario, people, truth, cell, streams))) == stored
+    other = ErmScenario.from_text(TEXT.replace("regularisation = 0.05", "regularisation = 0.06"))
+    assert study_streams(other, people).run != streams.run
+    named = ErmScenario.from_text(TEXT.replace('name = "small"', 'name = "tall"'))
+    assert study_streams(named, people).run == streams.run
+
+
+def test_slopes_are_lines_through_the_logarithms() -> None:
+    cells = [
+        {
+            "approach": "a",
+            "epsilon": e,
+            "records": n,
+            "refused": None,
+            "excess": {"mean": 7 * e**-2 * n**-1.5},
+        }
+        for n in (100, 1000, 10_000)
+        for e in (0.5, 1.0, 2.0)
+    ]
+    found = {one["over"]: one for one in slopes_of([*cells, {**cells[0], "refused": "no"}])}
+    assert found["epsilon"]["slope"] == pytest.approx(-2)
+    assert found["records"]["slope"] == pytest.approx(-1.5)
+    assert (found["epsilon"]["at"], found["records"]["at"]) == (10_000, 2.0)
+    assert slopes_of(cells[:2]) == []
+
+
+def test_the_page_says_it_all_offline(document: dict[str, Any], folder: Path) -> None:
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    check_whole(page)
+    said = page.text("main")
+    for words in ("Who is protected from whom", "silos", "What could not be played", "Coordinates are those"):
+        assert words in said
+    assert "delta 1e-6, unit example, adjacency replace-one" in said.replace("1e-06", "1e-6")
+    assert document["finding"] in said
+
+
+def test_hostile_text_stays_text(document: dict[str, Any]) -> None:
+    hostile = {**poisoned(document), "operator_only": document["operator_only"]}
+    assert HOSTILE in safe(report.render(hostile)).text("h1")
+
+
+def test_a_record_that_was_changed_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    def stored(changed: dict[str, Any]) -> Path:
+        (tmp_path / "run.json").write_text(json.dumps(changed))
+        return tmp_path
+
+    assert checked_document(stored(document))["kind"] == "erm"
+    places = [at for at, cell in enumerate(document["cells"]) if cell["guarantees"]]
+    for at in places:
+        changed = copy.deepcopy(document)
+        for one in changed["cells"][at]["guarantees"]:
+            one["epsilon"] = 0.001
+        with pytest.raises(InputError, match=rf"cells\[{at}\]: (says epsilon = 0.001|lacks)"):
+            checked_document(stored(changed))
+    changed = copy.deepcopy(document)
+    changed["cells"][0]["claims"][0]["event"] = None
+    with pytest.raises(InputError, match="lacks the event"):
+        checked_document(stored(changed))
+    changed["cells"][0]["claims"] = []
+    with pytest.raises(InputError, match="not a claim for each guarantee"):
+        checked_document(stored(changed))
+    del changed["cells"][0]["guarantees"]
+    with pytest.raises(InputError, match="guarantees"):
+        checked_document(stored(changed))
+
+
+def test_a_run_that_breaks_off_says_how_far_it_came(tmp_path: Path) -> None:
+    def stop(cell: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(ErmScenario.from_text(TEXT), tmp_path, on_cell=stop)
+    [path] = tmp_path.iterdir()
+    document = json.loads((path / "run.json").read_text())
+    assert (document["status"], len(document["cells"])) == ("interrupted", 1)
+    assert (path / "report.html").exists()
