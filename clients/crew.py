@@ -239,7 +239,7 @@ class _Shared:
     def __init__(self, parameters: int, rows: int, slots: int) -> None:
         self.rows = rows
         self.weights = np.frombuffer(mmap.mmap(-1, max(1, 4 * parameters)), np.float32, parameters)
-        size = rows * parameters
+        size = rows * (parameters + 1)  # a bit stands with an update where the clipping norm is adapted
         self.slots = [np.frombuffer(mmap.mmap(-1, max(1, 8 * size)), np.float64, size) for _ in range(slots)]
 
     def put(self, part: Part, slot: int) -> Part:

@@ -94,7 +94,7 @@ def without_data(fleet: Fleet, request: TrainRequest, client: int, failure: Fail
 
 def silent(request: TrainRequest, clients: Ids, failure: Failure) -> Part:
     """What becomes of clients that cannot answer without data: of none, as long as noise can be drawn."""
-    parameters = len(request.weights)
+    parameters = request.plan.answer_length(len(request.weights))
     private = np.zeros((0, parameters) if request.observe == "each" else parameters)
     return Part(private, clients[:0], 0, dict.fromkeys(clients.tolist(), failure))
 
@@ -118,7 +118,12 @@ def _part(fleet: Fleet, request: TrainRequest, clients: Ids, trained: _Trained) 
         answering = ~np.isin(clients, list(trained.failures))
         updates = Stack(updates.stack()[torch.from_numpy(answering)])
     private, broken = privatise(
-        updates, clients[answering], fleet.plan, fleet.streams, round=request.round, observe=request.observe
+        updates,
+        clients[answering],
+        fleet.plan.following(request.clipping_norm),
+        fleet.streams,
+        round=request.round,
+        observe=request.observe,
     )
     zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
     return Part(private, clients[answering], zeroed, trained.failures)

@@ -28,21 +28,25 @@ def privatise(
     Args:
         updates: Raw updates; with unit "example" private already.
         clients: Their ids, sorted, shape (clients,).
-        plan: The clients' own plan.
+        plan: The clients' own plan, of this round (`Plan.following`).
         streams: The run's random streams; each client draws from its own.
         round: The round, which keys the draws.
         observe: "sum" for the sum of the updates, "each" for all of them.
 
     Returns:
-        The sum, float64, shape (parameters,), or the stack, shape (clients, parameters); and which
-        updates were zeroed because they were not finite. A zeroed client's noise is drawn all the same.
+        The sum, float64, shape (parameters,), or the stack, shape (clients, parameters), where the clipping
+        norm is adapted with one number more, the bits; and which updates were zeroed because they were not
+        finite. A zeroed client's noise is drawn all the same.
     """
     # Of records, gradients were clipped, and under local trust noised, before they were summed.
     bound = plan.clipping_norm if plan.unit == "client" else None
     randomiser = plan.randomiser if plan.noise_draw == "client" else None
+    adaptive = plan.adaptive
+    bits = None if adaptive is None else adaptive.bits(updates.norms().numpy(), adaptive.clipping_norm)
     if observe == "sum" and randomiser is None:
         total, broken = updates.clipped_total(bound)
-        return total.numpy(), broken.numpy()
+        found = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
+        return found, broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
@@ -51,8 +55,10 @@ def privatise(
         ):
             own = streams.noises("local", ids.tolist(), round=round)
             rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), own))
-    found = bounded if observe == "each" else add_in_order(bounded)
-    return found.numpy(), broken.numpy()
+    if bits is not None:
+        bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
+    added = bounded if observe == "each" else add_in_order(bounded)
+    return added.numpy(), broken.numpy()
 
 
 def sum_noise(

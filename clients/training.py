@@ -45,13 +45,15 @@ def answer(
     Raises:
         Refusal: if the server asks for another plan than the clients agreed to, or for single
             messages where the plan draws noise for sums only.
-        InputError: if the request names clients that do not exist or live elsewhere, or has another model.
+        InputError: if the request names clients that do not exist or live elsewhere, or has another model,
+            or a clipping norm where the plan's does not change, or none where it does.
     """
     reason = fleet.plan.refusal(request.plan)
     if reason:
         raise Refusal(reason)
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
         raise Refusal("single messages are asked for, but the plan draws noise for sums only")
+    fleet.plan.following(request.clipping_norm)
     clients = request.clients
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
     if len(request.weights) != fleet.parameters:
@@ -59,7 +61,7 @@ def answer(
     present = fleet.present(clients, request.round)
     # Who drops out does not answer, and its budget is not spent; nothing is claimed from that.
     willing = present if budgets is None else budgets.spend(present, request.round)
-    parameters, each = len(request.weights), request.observe == "each"
+    parameters, each = fleet.plan.answer_length(len(request.weights)), request.observe == "each"
     private, row = np.zeros((len(willing), parameters) if each else parameters), 0
     answered: list[Ids] = []
     dropped = Faults({"dropped": len(clients) - len(present)})

@@ -35,6 +35,8 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
     reason = plan.refusal(request.plan)
     if reason:
         raise Refusal(reason, "plan")
+    with kind("plan"):
+        plan.following(request.clipping_norm)
     if request.observe == "each" and observe == "sum":
         raise Refusal('single messages are asked for, but the scenario says observe = "sum"', "messages")
     with kind("clients"):

@@ -7,6 +7,7 @@ or a sampling rate is written, so what the accountant reads is what the code dra
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_origin, get_type_hints
@@ -18,6 +19,7 @@ from fedprivacy.accounting.epsilon import Spent
 from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.batches import BATCHES, Batches
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
@@ -77,6 +79,38 @@ class Plan:
         if self.unit == "example" and not isinstance(self.mechanism, Gaussian | ClipOnly | None):
             raise InputError(f"{self.mechanism.name} randomises messages of clients, not steps on records.")
 
+        adaptive = self.adaptive
+        if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
+            raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
+
+    @property
+    def adaptive(self) -> AdaptiveGaussian | None:
+        """The mechanism whose clipping norm changes from round to round, or None where it does not."""
+        return self.mechanism if isinstance(self.mechanism, AdaptiveGaussian) else None
+
+    def following(self, norm: float | None) -> Plan:
+        """The plan of one round.
+
+        Args:
+            norm: The clipping norm of the round, where the plan's changes, else None.
+
+        Raises:
+            InputError: a norm is missing, or there is one though the plan's stands, or it is none.
+        """
+        if (norm is None) != (self.adaptive is None):
+            raise InputError(
+                "the clipping norm of the round is missing, and the plan's changes"
+                if norm is None
+                else "another clipping norm is asked for, and the plan's does not change"
+            )
+        if self.adaptive is None or norm is None:
+            return self
+        return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
+
+    def answer_length(self, parameters: int) -> int:
+        """How many numbers a client's answer has: those of an update, and a bit where the norm changes."""
+        return parameters + (self.adaptive is not None)
+
     @property
     def clipping_norm(self) -> float | None:
         """C, or None where nothing is clipped."""
@@ -104,6 +138,21 @@ class Plan:
         if self.trust != "local" or self.unit != "client" or isinstance(self.mechanism, ClipOnly):
             return None
         return self.mechanism
+
+    def sum_deviation(self, answered: int) -> float | None:
+        """The standard deviation of the Gaussian noise in each coordinate of a round's sum.
+
+        Args:
+            answered: The clients in the sum; under local trust each has added its own noise.
+
+        Returns:
+            None where there is no such noise, or none of known size: it is in the steps, or not Gaussian.
+        """
+        if self.central_noise is not None:
+            return self.central_noise.standard_deviation
+        if isinstance(self.randomiser, Gaussian):
+            return self.randomiser.standard_deviation * math.sqrt(answered)
+        return None
 
     @property
     def step_noise(self) -> Gaussian | None:

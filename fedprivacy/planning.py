@@ -11,12 +11,14 @@ from fedprivacy.candidates import Candidate, best, calibrated, described, unscal
 from fedprivacy.data.on_nodes import known
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
+from fedprivacy.scenario.privacy import CentralPrivacy
 
 
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
@@ -38,11 +40,18 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
-        return plan
+        return _with_room(plan)
     if privacy.mechanism == "auto":
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
-    return plan.calibrate(privacy.epsilon)
+    return _with_room(plan.calibrate(privacy.epsilon))
+
+
+def _with_room(plan: Plan) -> Plan:
+    """The plan, once its noise is found to have room for what the clipping norm is adapted by."""
+    if plan.adaptive is not None:
+        _ = plan.adaptive.update_noise
+    return plan
 
 
 def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Candidate] | None:
@@ -127,6 +136,15 @@ def _mechanism(scenario: Scenario, model: Blueprint | None) -> Mechanism | None:
     privacy = scenario.privacy
     if privacy.trust == "none":
         return None if privacy.clipping_norm is None else ClipOnly(privacy.clipping_norm)
+    if isinstance(privacy, CentralPrivacy) and privacy.clipping_quantile is not None:
+        expected = _sampler(scenario).expected_cohort(scenario.population)
+        return AdaptiveGaussian(
+            privacy.clipping_norm,
+            privacy.noise_multiplier or 0.0,
+            privacy.clipping_quantile,
+            0.2 if privacy.clipping_learning_rate is None else privacy.clipping_learning_rate,
+            privacy.clipping_count_noise or expected / 20,  # as Andrew et al. 2021 have it
+        )
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
     dimension = dimension_of(scenario, model) if privacy.mechanism == "sign-bits" else 0

@@ -37,6 +37,7 @@ class TrainRequest:
         weights: The model that they start from, float32, shape (parameters,).
         plan: The privacy plan that the server asks for. A client compares it with its own.
         observe: "sum" or "each": what the node replies with.
+        clipping_norm: Of this round, where the plan's changes from round to round; else None.
     """
 
     round: int
@@ -46,16 +47,19 @@ class TrainRequest:
     weights: NDArray[np.float32]
     plan: Plan
     observe: str
+    clipping_norm: float | None = None
 
     def parts(self) -> tuple[Arrays, Values]:
         """The request as arrays and scalars."""
-        values = {
+        values: Values = {
             "round": self.round,
             "host": self.host,
             "chunk": self.chunk,
             "observe": self.observe,
             "plan": json.dumps(self.plan.to_json()),
         }
+        if self.clipping_norm is not None:
+            values["clipping_norm"] = self.clipping_norm
         return {"weights": self.weights, "clients": self.clients}, values
 
     @classmethod
@@ -74,6 +78,7 @@ class TrainRequest:
                 weights=arrays["weights"],
                 plan=Plan.from_json(json_text.loads(values["plan"])),
                 observe=str(values["observe"])[:REASON],
+                clipping_norm=float(values["clipping_norm"]) if "clipping_norm" in values else None,
             )
         except _DAMAGE as error:
             raise InputError(f"not a training request: {_said(error)}") from error

@@ -50,6 +50,10 @@ TESTED_NOTE = (
     "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
     "guarantee here holds against those who see them."
 )
+ADAPTIVE_NOTE = (
+    "The clipping norm above is that of the first round: it follows a quantile of the norms of updates, by "
+    "counts whose noise is within the same epsilon, and each round's norm is in its event."
+)
 UNTESTED_NOTE = (
     "The scenario names no held-out records, and those of the clients stay on their nodes: nothing is known "
     "here of how good the model is."
@@ -228,6 +232,7 @@ class RunRecord:
                 *[TESTED_NOTE] * self.ledger.tested,
                 *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
                 *self._stopping(),
+                *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
                 *([dropout_note(scenario.federation.dropout)] if scenario.federation.dropout else []),
             ],
             "performance": {
@@ -300,12 +305,13 @@ def round_event(
     quality: Evaluation | None,
     seconds: float,
     public_loss: float | None = None,
+    clipping_norm: float | None = None,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
     `public_loss` is what early stopping reads where `quality` is of other records; None: it was not measured.
     `faults` are counts by kind (`fedprivacy.faults.KINDS`), `contributed` how many are in the sum with an
-    update of their own.
+    update of their own; `clipping_norm` is there where it changes from round to round.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     event: dict[str, Any] = {
@@ -322,6 +328,8 @@ def round_event(
     }
     if public_loss is not None:
         event[stopping.PUBLIC_LOSS] = public_loss if np.isfinite(public_loss) else None
+    if clipping_norm is not None:
+        event["clipping_norm"] = clipping_norm
     if first_failure is not None:
         event["first_failure"] = first_failure
     return event

@@ -19,6 +19,7 @@ _WITHOUT_EFFECT = (
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
     *(("device", "cpu"), ("kernel_size", 3), ("adversarial_steps", 1), ("adversarial_first", 0)),
+    ("denoise", "none"),
 )
 
 
@@ -40,7 +41,7 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     if code:
         settings["code"] = code
     # What says the same as before there was a choice keeps the noise that was drawn then.
-    for section in ("training", "model"):
+    for section in ("training", "model", "server"):
         chosen = settings[section]
         settings[section] = {key: value for key, value in chosen.items() if (key, value) not in _AS_EVER}
     # How a cohort is cut has no effect but where one draw stands for a chunk; who then looks at each

@@ -25,6 +25,7 @@ from fedprivacy.attacks.auditing import (
 )
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.data.population import population
+from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.record import SEEDS
@@ -77,6 +78,11 @@ def audit(
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
     plan = plan_of(scenario)
+    if plan.adaptive is not None:
+        raise InputError(
+            "privacy.clipping_quantile: the canaries of an audit have updates of one norm, and this plan's "
+            "changes from round to round. Audit the same scenario without it."
+        )
     seeds = range(scenario.seed, scenario.seed + trials)
     inside = workers if trials == 1 else 1
     jobs = [

@@ -16,6 +16,7 @@ from fedprivacy.blueprint import blueprint
 from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import evaluate, unflatten
 from fedprivacy.plan import Plan
@@ -131,6 +132,8 @@ class PublicSplit:
         mechanism = plan.mechanism
         if isinstance(mechanism, Gaussian):
             mechanism = mechanism.with_noise(mechanism.noise_multiplier * share)
+        if isinstance(mechanism, AdaptiveGaussian):
+            mechanism = replace(mechanism, count_noise=mechanism.count_noise * share)
         return replace(plan, population=self.people.partition.clients, sampler=sampler, mechanism=mechanism)
 
 

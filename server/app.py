@@ -145,6 +145,7 @@ def _play(
         if record.stopped:
             break
         began, before = time.perf_counter(), view.retried()
+        norm = federation.clipping_norm
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
         total.faults += Faults({"retried": view.retried() - before})
@@ -168,6 +169,7 @@ def _play(
             quality=quality,
             seconds=seconds,
             public_loss=stops,
+            clipping_norm=norm,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if (why := nobody_took_part(record.rounds)) is not None:
@@ -222,6 +224,9 @@ def federation_of(
         timeout=scenario.federation.timeout,
         longest=longest(ledger.plan, len(weights), int(sizes.max(initial=1))),
         dropout=scenario.federation.dropout > 0,
+        leaving=scenario.federation.dropout,
+        denoise=scenario.server.denoise,
+        clipping_norm=ledger.plan.clipping_norm if ledger.plan.adaptive else None,
     )
     return federation, module
 

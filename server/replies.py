@@ -52,6 +52,8 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
         most = max(records + 1, getattr(plan.batches, "batch_size", None) or 0)
         return bound * most * _ROUNDING if plan.trust == "central" else None
     randomiser: Local | None = plan.randomiser
+    if plan.adaptive is not None:
+        return math.hypot(bound, 0.5) * _ROUNDING
     if randomiser is None or isinstance(mechanism, ClipOnly):
         return bound * _ROUNDING
     return _TAIL * bound * math.sqrt(randomiser.error(parameters) * parameters + 1)

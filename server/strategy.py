@@ -2,7 +2,7 @@
 
 draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local trust,
 noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
-ledger -> commit the round -> move the model
+ledger -> commit the round -> take noise out, where asked -> move the model
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from fedprivacy.errors import RunError
 from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.runs import stored_array
+from fedprivacy.scenario.sections import Denoise
 from fedprivacy.seeds import Streams
 from server.aggregation import RoundTotal, aggregate
+from server.denoising import denoised
 from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.privacy import add_central_noise
+from server.replies import longest
 from server.sampling import Chunk, chunks, draw_cohort, one_per_node
 
 
@@ -46,6 +49,10 @@ class Federation:
         denominator: What makes the mean update of a sum, whoever answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
         longest: The norm that one client's part of a reply has at most (`server.replies.longest`), or None.
+        dropout: Whether clients may drop out.
+        leaving: The rate at which they do, which is public.
+        denoise: What takes noise out of the mean update.
+        clipping_norm: Of the next round, where the plan's changes from round to round; else None.
     """
 
     grid: Grid
@@ -61,6 +68,9 @@ class Federation:
     timeout: float
     longest: float | None = None
     dropout: bool = True
+    leaving: float = 0.0
+    denoise: Denoise = "none"
+    clipping_norm: float | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -76,6 +86,7 @@ class Federation:
         Raises:
             RunError: if clients were asked and every one of them failed.
         """
+        plan = self.plan.following(self.clipping_norm)
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
         asked = list(chunks(cohort, hosts=len(self.hosts), size=self.chunk_size))
         self.ledger.ask(cohort)
@@ -83,17 +94,24 @@ class Federation:
         total = aggregate(
             asked,
             replies,
-            parameters=len(self.weights),
+            parameters=plan.answer_length(len(self.weights)),
             observe=self.observe,
-            longest=self.longest,
+            longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
             dropout=self.dropout,
         )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
-        released = add_central_noise(total.updates, self.plan, self.streams, number)
+        released = add_central_noise(total.updates, plan, self.streams, number)  # of the norm that clipped
+        if plan.adaptive is not None:
+            expected = plan.sampler.expected_cohort(plan.population) * (1 - self.leaving)
+            self.clipping_norm = plan.adaptive.after(float(released[-1]), expected).clipping_norm
+            released = released[:-1]
         # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
         average = released / self.denominator
         self.ledger.release(cohort, total.answered)
+        deviation = plan.sum_deviation(total.answered)
+        if deviation is not None:
+            average = denoised(average, deviation / self.denominator, self.denoise)
         self.weights = self.optimizer.step(self.weights, average)
         return cohort, total
 
@@ -115,7 +133,9 @@ class Federation:
 
     def state(self) -> dict[str, NDArray[np.float64]]:
         """What a checkpoint must hold to go on bit-identically."""
-        return {"weights": self.weights, **{f"optimizer/{k}": v for k, v in self.optimizer.state.items()}}
+        norm = {} if self.clipping_norm is None else {"clipping_norm": np.array([self.clipping_norm])}
+        optimizer = {f"optimizer/{key}": value for key, value in self.optimizer.state.items()}
+        return {"weights": self.weights, **optimizer, **norm}
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         """Goes on from what `state` gave.
@@ -126,6 +146,9 @@ class Federation:
         state = {
             key: stored_array(tensors, f"optimizer/{key}", at) for key, at in self.optimizer.state.items()
         }
+        if self.clipping_norm is not None:
+            norm = stored_array(tensors, "clipping_norm", np.array([self.clipping_norm]))
+            self.clipping_norm = self.plan.following(float(norm[0])).clipping_norm
         self.weights, self.optimizer.state = stored_array(tensors, "weights", self.weights), state
 
     def _requests(self, number: int, asked: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
@@ -140,5 +163,6 @@ class Federation:
                 weights=model,
                 plan=self.plan,
                 observe=self.observe,
+                clipping_norm=self.clipping_norm,
             )
             yield request_to(self.hosts[chunk.host], "train", f"{number}/{position}", *request.parts())

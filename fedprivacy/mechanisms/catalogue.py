@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import dp_accounting
 
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.mechanisms.signs import SignBits
@@ -30,5 +31,5 @@ class ClipOnly:
 Local = Gaussian | PrivUnitG | SignBits | SQKR
 Mechanism = Local | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly)
+    kind.name: kind for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly, AdaptiveGaussian)
 }

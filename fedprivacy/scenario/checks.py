@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.scenario.clipping_checks import CLIPPING_CHECKS
 from fedprivacy.scenario.data import Digits, count_clients
 from fedprivacy.scenario.data_checks import (
     DATA_CHECKS,
@@ -21,6 +22,7 @@ from fedprivacy.scenario.data_checks import (
     used_columns,
 )
 from fedprivacy.scenario.defence_checks import DEFENCE_CHECKS
+from fedprivacy.scenario.denoise_checks import DENOISE_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
@@ -399,4 +401,6 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     local_mechanism_fits,
     *EXAMPLE_CHECKS,
     *DEFENCE_CHECKS,
+    *DENOISE_CHECKS,
+    *CLIPPING_CHECKS,
 )

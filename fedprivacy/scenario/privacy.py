@@ -93,3 +93,20 @@ class CentralPrivacy(_Noisy):
     direction: ClassVar[None] = None
     trust: Literal["central"]
     mechanism: Literal["gaussian"] = Field("gaussian", description="The noise that the server adds.")
+    clipping_quantile: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Adaptive clipping: the part of the updates that is to be no longer than the clipping "
+        "norm, which follows it from clipping_norm on, such as 0.5.",
+    )
+    clipping_learning_rate: float | None = Field(
+        None, gt=0, le=10, description="How fast the clipping norm follows the quantile, such as 0.2."
+    )
+    clipping_count_noise: float | None = Field(
+        None,
+        gt=0,
+        le=10**9,
+        description="The standard deviation of the noise on how many updates are no longer than the clipping "
+        "norm; without it a twentieth of the mean cohort.",
+    )

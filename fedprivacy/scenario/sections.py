@@ -21,6 +21,7 @@ from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPri
 
 Trust = Literal["none", "central", "local"]
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
+Denoise = Literal["none", "james-stein", "student-t"]
 # The overlays of a unit of privacy, and of where it meets a trust model.
 UnitPlace = Literal["client", "example", "central-client", "central-example", "local-client", "local-example"]
 MEETINGS: dict[UnitPlace, tuple[Trust, Unit]] = {
@@ -64,6 +65,10 @@ class _Server(Section):
         le=10**6,
         description="Early stopping: after so many measurements (evaluation.every) without a lower loss on "
         "public records training ends, such as 3; it needs data.public_fraction.",
+    )
+    denoise: Denoise = Field(
+        "none",
+        description="What takes noise out of the mean update before it moves the model; it costs no privacy.",
     )
 
 

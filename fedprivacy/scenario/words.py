@@ -30,6 +30,7 @@ _NOUNS = {
     "units": "unit of privacy",
     "noise_draw": "way to draw noise",
     "observe": "kind of reply",
+    "denoise": "way to take out noise",
     "on": "data to evaluate on",
 }
 _BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"))

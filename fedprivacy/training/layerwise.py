@@ -48,10 +48,17 @@ class LayerwiseUpdates:
         Norms and sums are reckoned in float64: what a client trained to is float32, and in float32 much of
         what cancels in its norm would not cancel in the sum.
         """
-        norms = torch.stack([layer.squares() for layer in self.layers]).sum(dim=0).sqrt()
-        shares, broken = shares_of_norms(norms, clipping_norm)
+        shares, broken = shares_of_norms(self._lengths(), clipping_norm)
         parts = [part for layer in self.layers for part in layer.total(shares)]
         return torch.cat([part.flatten() for part in parts]).cpu(), broken.cpu()
+
+    def norms(self) -> Tensor:
+        """As `fedprivacy.training.updates.Updates` has it."""
+        norms = self._lengths()
+        return norms.masked_fill(~torch.isfinite(norms), 0.0).cpu()
+
+    def _lengths(self) -> Tensor:
+        return torch.stack([layer.squares() for layer in self.layers]).sum(dim=0).sqrt()
 
     def stack(self) -> Tensor:
         """As `fedprivacy.training.updates.Updates` has it."""

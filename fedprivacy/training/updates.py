@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from fedprivacy.mechanisms.clipping import add_in_order, clip
@@ -24,6 +25,9 @@ class Updates(Protocol):
             (clients,).
         """
 
+    def norms(self) -> Tensor:
+        """The L2 norms before clipping, 0 where one is not finite; float64, shape (clients,), on the CPU."""
+
     def stack(self) -> Tensor:
         """All of them, shape (clients, parameters), on the CPU."""
 
@@ -38,6 +42,11 @@ class Stack:
         """As `Updates` has it."""
         bounded, broken = clip(self.updates, clipping_norm)
         return add_in_order(bounded).cpu(), broken.cpu()
+
+    def norms(self) -> Tensor:
+        """As `Updates` has it."""
+        norms = torch.linalg.vector_norm(clip(self.updates, None)[0], dim=1)
+        return norms.cpu()
 
     def stack(self) -> Tensor:
         """As `Updates` has it."""

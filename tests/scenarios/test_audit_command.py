@@ -216,6 +216,10 @@ def test_a_changed_record_is_not_shown(tmp_path: Path, change: Any, says: str) -
         (["--trials", "0"], "--trials 0"),
         (["--set", "privacy.unit=example", "--set", "privacy.trust=local"], "an audit has canary clients"),
         (["--canaries", "100000", "--set", "data.features=9000"], "Ask for"),
+        (
+            ["--set", "privacy.clipping_quantile=0.5", "--set", "privacy.clipping_count_noise=1000.0"],
+            "changes from round to round",
+        ),
     ],
 )
 def test_what_cannot_be_audited_is_refused_and_nothing_is_written(

@@ -111,7 +111,9 @@ class Stop(Exception):
     """A fault in the middle of a run."""
 
 
-@pytest.mark.parametrize("overrides", [("server.rounds=5",), ADAM, (*LOCAL, "server.rounds=5")])
+@pytest.mark.parametrize(
+    "overrides", [("server.rounds=5",), (*ADAM, "server.denoise=student-t"), (*LOCAL, "server.rounds=5")]
+)
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, Stop])
 def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, overrides, fault) -> None:
     asked = make_scenario(*overrides)

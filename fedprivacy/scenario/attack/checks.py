@@ -61,6 +61,10 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
     if run.privacy.noise_draw == "sum":
         what = "the noise is drawn for sums, and no single update could be seen or sent"
         yield Finding(("privacy", "noise_draw"), what, 'Set noise_draw = "client".', literal("sum"))
+    quantile = getattr(run.privacy, "clipping_quantile", None)
+    if quantile is not None:
+        what = "attacks know answers that were clipped to one norm, and this one changes from round to round"
+        yield Finding(("privacy", "clipping_quantile"), what, "Remove it.", literal(quantile))
     yield from _fixed_draws(run)
     for name, attack in attacks.items():
         yield from (

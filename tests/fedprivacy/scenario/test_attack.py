@@ -156,6 +156,17 @@ ONE_MISTAKE = {
             'be seen or sent. Set noise_draw = "client".'
         ],
     ),
+    "a clipping norm that changes": (
+        [
+            ('trust = "none"', CENTRAL + "\nclipping_quantile = 0.5"),
+            ("rounds = 5", "rounds = 200"),
+            ("victim = 3", "victim = 3\nwarm_up = 1"),
+        ],
+        [
+            "my.toml:20: privacy.clipping_quantile = 0.5: attacks know answers that were clipped to one norm, and "
+            "this one changes from round to round. Remove it."
+        ],
+    ),
     "a client that is not in every round": (
         [('[sampling]\nname = "all"', '[sampling]\nname = "fixed"\ncohort = 4')],
         ['my.toml:14: sampling.name: an attacked client must be in every round. Set sampling.name = "all".'],

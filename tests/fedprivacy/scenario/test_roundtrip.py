@@ -78,6 +78,9 @@ noisy = {"clipping_norm": 1, "delta": 1e-6}
 privacy = st.one_of(
     kind({"trust": "none"}, clipping_norm=positive),
     kind({"trust": "central", "epsilon": 2, **noisy}),
+    kind(
+        {"trust": "central", "epsilon": 2, "clipping_quantile": 0.5, **noisy}, clipping_count_noise=positive
+    ),
     kind({"trust": "local", "noise_multiplier": 0.1, **noisy}, max_participations=st.integers(1, 9)),
     kind({"trust": "local", "epsilon": 0.3, **noisy}, noise_draw=st.sampled_from(["client", "sum"])),
 )
@@ -140,6 +143,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     # Those with no value at all, and those of another partition or scaling.
     left_out = {"epsilon", "noise_multiplier", "clipping_norm", "direction", "columns", "without", "classes"}
     left_out |= {"projection", "client_timeout", "adversarial", "patience"}
+    left_out |= {"clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():
