@@ -101,6 +101,18 @@ def test_without_noise_to_speak_of_half_of_the_updates_are_clipped(make_scenario
     assert norms[3] <= played.federation.clipping_norm <= norms[8]
 
 
+def test_the_share_is_reckoned_over_who_is_expected_and_not_over_who_came(
+    make_scenario, trial, monkeypatch
+) -> None:
+    """A denominator that followed the cohort would break the claim; one that forgot dropouts the quantile."""
+    told, after = [], AdaptiveGaussian.after
+    monkeypatch.setattr(AdaptiveGaussian, "after", lambda *args: told.append(args[2]) or after(*args))
+    coins = ("sampling={name='poisson', rate=0.5}", "federation.dropout=0.25", "server.rounds=4")
+    played = trial(make_scenario(*ADAPTIVE, *coins))
+    played.play()
+    assert told == [12 * 0.5 * 0.75] * 4
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_resumed_run_goes_on_with_its_norm(make_scenario, tmp_path: Path, workers: int) -> None:
     asked = make_scenario(*ADAPTIVE, "server.rounds=4", "federation.hosts=2")
