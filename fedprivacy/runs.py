@@ -272,7 +272,7 @@ def _tried(parent: Path) -> None:
 def _against_others(work: Callable[[], Done]) -> Done:
     """Work in a folder that another process may just have tried (`check_out`), and taken away again."""
     for _ in range(_TRIES - 1):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, FileExistsError):  # gone before, or in the middle of, making it
             return work()
     return work()
 

@@ -88,6 +88,8 @@ class Recording:
         index, _ = self._index()
         for number in sorted(rounds):
             path = self._file(number)
+            if number not in index:
+                raise self.damaged(path, ValueError("its round is not in the index"))
             if index[number] is None:
                 continue
             try:

@@ -797,7 +797,7 @@ def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
         ({"schema": True}, "schema = True is unknown"),
         (
             {"kind": "rerun"},
-            "kind = 'rerun' is unknown; a report is made from run, compare, statistics, compare-statistics, replay, audit or erm",
+            "kind = 'rerun' is unknown; a report is made from run, compare, statistics, compare-statistics, replay, audit, tune or erm",
         ),
         ({"kind": ["run"]}, "kind = ['run'] is unknown"),
         ({"rounds": [{"accuracy": "high"}]}, "report: damaged: rounds[0].accuracy is not a number. Restore"),
