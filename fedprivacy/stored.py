@@ -143,6 +143,7 @@ class Event(Fields):
     loss: Number | None
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     public_loss: Number | None = None
+    clipping_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class Shuffled(Fields):

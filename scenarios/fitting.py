@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.at_work import begun
 from fedprivacy.erm.study.document import OnCell, study
+from fedprivacy.erm.study.people import records
 from fedprivacy.report import write as write_report
-from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 
 
@@ -29,10 +30,11 @@ def fit(
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
         RunError: if a minimum was not found; the directory then says how far it came.
     """
-    directory = RunDirectory.create(out, scenario.name, scenario.to_toml())
-    try:
-        study(scenario, directory, command=command, on_cell=on_cell)
-    finally:
-        document = directory.document()
-        write_report(document, directory.path)
+    people = records(scenario)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        try:
+            study(scenario, people, directory, command=command, on_cell=on_cell)
+        finally:
+            document = directory.document()
+            write_report(document, directory.path)
     return document

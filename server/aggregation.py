@@ -77,6 +77,7 @@ def aggregate(
     observe: str,
     longest: float | None = None,
     dropout: bool = True,
+    counted: bool = False,
 ) -> RoundTotal:
     """The sum over a round's replies, added in (host, chunk) order whatever the order of arrival.
 
@@ -89,13 +90,14 @@ def aggregate(
         observe: "sum" or "each": what the replies hold.
         longest: The norm that one client's part has at most (`server.replies.longest`), or None.
         dropout: Whether clients may drop out.
+        counted: Whether the last number counts clients (`server.replies.accepted`).
     """
     total = RoundTotal(np.zeros(parameters))
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is not None and reply[0] == number:
-            _add(total, chunk, reply[1], parameters, observe, longest, dropout)
+            _add(total, chunk, reply[1], parameters, observe, longest, dropout, counted)
             reply = next(in_order, None)
         else:
             total.fail("no_answer", len(chunk.clients), "the node did not answer")
@@ -160,10 +162,11 @@ def _add(
     observe: str,
     longest: float | None,
     dropout: bool,
+    counted: bool,
 ) -> None:
     asked = len(chunk.clients)
     try:
-        reply = accepted(message, chunk.clients, parameters, observe, longest, dropout)
+        reply = accepted(message, chunk.clients, parameters, observe, longest, dropout, counted)
     except Rejected as error:
         total.fail(error.kind, asked, str(error))
         return

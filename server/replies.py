@@ -52,8 +52,6 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
         most = max(records + 1, getattr(plan.batches, "batch_size", None) or 0)
         return bound * most * _ROUNDING if plan.trust == "central" else None
     randomiser: Local | None = plan.randomiser
-    if plan.adaptive is not None:
-        return math.hypot(bound, 0.5) * _ROUNDING
     if randomiser is None or isinstance(mechanism, ClipOnly):
         return bound * _ROUNDING
     return _TAIL * bound * math.sqrt(randomiser.error(parameters) * parameters + 1)
@@ -66,6 +64,7 @@ def accepted(
     observe: str,
     most: float | None,
     dropout: bool = True,
+    counted: bool = False,
 ) -> TrainReply:
     """The reply in a message.
 
@@ -76,6 +75,7 @@ def accepted(
         observe: "sum" or "each": what the reply holds.
         most: What `longest` gave.
         dropout: Whether clients may drop out (`federation.dropout`).
+        counted: Whether the last number is a sum of centred bits (adaptive clipping), each 1/2 at most.
 
     Raises:
         Rejected: an honest node does not answer so.
@@ -98,7 +98,12 @@ def accepted(
         raise Rejected("reply_not_finite", "a node answered with numbers that are not finite")
     if most is not None:
         at_once = answered if observe == "sum" else 1
-        length = float(np.linalg.norm(np.atleast_2d(reply.updates), axis=1).max(initial=0.0))
+        numbers = np.atleast_2d(reply.updates)
+        if counted:
+            bits, numbers = np.abs(numbers[:, -1]).max(initial=0.0), numbers[:, :-1]
+            if not bits <= at_once * 0.5 * _ROUNDING:
+                raise Rejected("reply_too_large", "a node counts more clients than it was asked for")
+        length = float(np.linalg.norm(numbers, axis=1).max(initial=0.0))
         if not length <= at_once * most:
             raise Rejected(
                 "reply_too_large",

@@ -98,6 +98,7 @@ class Federation:
             observe=self.observe,
             longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
             dropout=self.dropout,
+            counted=plan.adaptive is not None,
         )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))

@@ -46,7 +46,7 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
             # RdpAccountant does not double the sensitivity of a replaced record: half the noise does it.
             with np.errstate(all="ignore"):  # infinities are right, and NaN is dealt with below
                 accountant.compose(_half_noise(leaf) if adjacency == "replace-one" else leaf, count)
-        except UnsupportedEventError as error:
+        except (UnsupportedEventError, ValueError) as error:  # the latter where a curve has no logarithm
             raise UnsupportedEvent(f"No Renyi accounting for {leaf} under {adjacency}.") from error
         finally:
             _QUIET.disabled = quiet

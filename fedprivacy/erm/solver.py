@@ -122,7 +122,8 @@ def rounding(objective: Objective, norm: float, tilt: float, records: int | None
     """How far the gradient of a certificate can be from the exact one, in L2.
 
     Its sum over records is exact, up to what is in each term: the product and the loss's slope (a few
-    units of L), and the prediction, d units of ||theta|| times the smoothness.
+    units of L), and the prediction and its distance from a kink, d units of ||theta|| + 1 times the
+    smoothness.
 
     Args:
         objective: J.
@@ -132,7 +133,7 @@ def rounding(objective: Objective, norm: float, tilt: float, records: int | None
     """
     share = 1.0 if records is None else max(1.0, records / objective.records)
     d, loss = objective.dimension, objective.loss
-    each = 8 * math.sqrt(d) * loss.lipschitz + (d + 2) * loss.smoothness * norm
+    each = 8 * math.sqrt(d) * loss.lipschitz + (d + 2) * loss.smoothness * (norm + 1)
     return _UNIT * (share * each + 4 * objective.regularisation * norm + 4 * tilt)
 
 
@@ -170,7 +171,7 @@ def minimise_within(objective: Objective, x: Vector, y: Vector, radius: float) -
         regularised = Objective(
             objective.loss, objective.regularisation + more, objective.records, objective.dimension
         )
-        return minimise(regularised, x, y, 1e-7 * max(1.0, radius))
+        return minimise(regularised, x, y, 1e-6 * max(1.0, radius))
 
     least = 0.0 if objective.regularisation > 0 else 1e-6
     free = solved(least)

@@ -74,6 +74,7 @@ def tilted_mu(epsilon: float, delta: float, directions: int) -> float:
         )
     root = brentq(excess, _LEAST_LOG, _MOST_LOG, xtol=1e-12)
     mu = math.exp(root)
-    while tilted_delta(epsilon, mu, directions) > delta:
-        mu *= 1 - 1e-10
+    # As much below delta as rounding may have left of it.
+    while tilted_delta(epsilon, mu, directions) > delta * (1 - 1e-8):
+        mu *= 1 - 1e-9
     return mu

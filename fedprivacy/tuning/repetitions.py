@@ -17,6 +17,7 @@ from fedprivacy.errors import InputError
 
 MOST_MEAN = 1000.0
 MOST_SHAPE = 100.0
+LEAST_SHAPE = 1e-3  # of those above 0: nearer to it the tail cannot be computed
 _NEVER = 1e-15  # what is this unlikely is never drawn
 
 
@@ -47,10 +48,10 @@ class Repetitions:
     def __post_init__(self) -> None:
         if not 1 <= self.mean <= MOST_MEAN:
             raise InputError(f"mean = {self.mean}: must be from 1 to {MOST_MEAN:g} repetitions.")
-        if not (0 <= self.shape <= MOST_SHAPE or self.shape == math.inf):
+        if not (self.shape in (0, math.inf) or LEAST_SHAPE <= self.shape <= MOST_SHAPE):
             raise InputError(
-                f"shape = {self.shape}: must be from 0 (logarithmic) over 1 (geometric) to {MOST_SHAPE:g}, "
-                "or infinity (Poisson)."
+                f"shape = {self.shape}: must be 0 (logarithmic), from {LEAST_SHAPE:g} over 1 (geometric) to "
+                f"{MOST_SHAPE:g}, or infinity (Poisson)."
             )
 
     @classmethod

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import Array, Context, Message
+from flwr.clientapp.typing import ClientAppCallable
 
 from clients.fleet import Fleet
 from clients.training import answer
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.audit import gaussian_bound
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
@@ -81,6 +83,26 @@ def test_the_norm_follows_its_rule_and_the_noise_is_of_the_norm_that_clipped(mak
     released = reply.updates + noise * np.array([*[spread] * len(weights), 3.0])
     assert np.allclose(federation.weights, weights + released[:-1] / 12)
     assert federation.clipping_norm == pytest.approx(norm * math.exp(-0.2 * (released[-1] / 12 + 0.5 - 0.5)))
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, 20.0), (-1, 7.0)])
+def test_a_node_puts_no_more_into_the_update_or_the_count_than_its_clients_can(
+    make_scenario, trial, place: int, value: float
+) -> None:
+    """Twelve clients whose norm is 1, and whose bits are halves: what one has left over is not the other's."""
+
+    def lies(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        reply = call_next(message, context)
+        if message.metadata.message_type != "train":
+            return reply
+        sums = reply.content.array_records["arrays"]["updates"].numpy().copy()
+        sums[place] = value
+        reply.content.array_records["arrays"]["updates"] = Array(sums)
+        return reply
+
+    played = trial(make_scenario(*ADAPTIVE, "federation.chunk_size=12"), mods=(lies,))
+    with pytest.raises(RunError, match=r"norm 2|counts more clients"):
+        played.federation.round(0)
 
 
 def test_the_claim_is_that_of_a_norm_that_stays(make_scenario, trial) -> None:

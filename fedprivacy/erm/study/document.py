@@ -12,7 +12,7 @@ import numpy as np
 
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.cells import Cell, Exact, approach_of, cells_of, exact, play
-from fedprivacy.erm.study.people import Records, records, study_streams
+from fedprivacy.erm.study.people import Records, study_streams
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
@@ -34,12 +34,18 @@ _SIDE = 41  # points of the surface along each axis
 
 
 def study(
-    scenario: ErmScenario, directory: RunDirectory, *, command: str = "", on_cell: OnCell | None = None
+    scenario: ErmScenario,
+    people: Records,
+    directory: RunDirectory,
+    *,
+    command: str = "",
+    on_cell: OnCell | None = None,
 ) -> None:
     """Plays all cells of a study, and writes the document.
 
     Args:
         scenario: What is fitted.
+        people: Its records.
         directory: Where it is written, as it goes.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
@@ -48,7 +54,7 @@ def study(
     played: list[dict[str, Any]] = []
     truths: dict[int, Exact] = {}
 
-    def write(status: str, error: str | None = None, people: Records | None = None, **more: Any) -> None:
+    def write(status: str, error: str | None = None, **more: Any) -> None:
         directory.write_document(
             {
                 "schema": SCHEMA,
@@ -64,9 +70,7 @@ def study(
                 "scenario": scenario.tables(),
                 "randomness": {"server": "seeded: simulation-grade randomness"},
                 "cells": played,
-                "exact": [_exact_json(people, count, truth) for count, truth in truths.items()]
-                if people
-                else [],
+                "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
                 "operator_only": list(OPERATOR_ONLY),
                 "simulation_only": list(SIMULATION_ONLY),
@@ -79,9 +83,7 @@ def study(
         )
 
     write("running")
-    people: Records | None = None
     try:
-        people = records(scenario)
         streams = study_streams(scenario, people)
         for cell in cells_of(scenario):
             if cell.records not in truths:
@@ -93,9 +95,9 @@ def study(
         surface = surface_of(scenario, people, truths, streams)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
-        write("interrupted" if interrupted else "failed", f"{type(error).__name__}: {error}", people)
+        write("interrupted" if interrupted else "failed", f"{type(error).__name__}: {error}")
         raise
-    write("finished", None, people, slopes=slopes_of(played), surface=surface, finding=finding_of(played))
+    write("finished", slopes=slopes_of(played), surface=surface, finding=finding_of(played))
 
 
 def _exact_json(people: Records, count: int, truth: Exact) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.data import npz
 from fedprivacy.erm.losses import HuberSVM, Logistic, Loss, Squared
+from fedprivacy.errors import InputError
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.erm.sections import LogisticModel, NpzRecords
 from fedprivacy.seeds import Streams
@@ -20,13 +21,17 @@ from fedprivacy.seeds import Streams
 Vector = NDArray[np.float64]
 _WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed")
 
+# The first coefficient of a table: the logit, or how far the target is above the middle of its bounds, where
+# all features are in the middle of theirs.
+AT_MIDDLE = "level at mid-range"
+
 
 @dataclass(frozen=True)
 class Records:
     """What is fitted.
 
     Args:
-        x: Features within the unit ball, shape (n, d); of a table the first is the intercept.
+        x: Features within the unit ball, shape (n, d); of a table the first is constant.
         y: Targets, shape (n,).
         names: Of each coordinate of theta.
         units: What each coordinate is multiplied by to be a change of the prediction for one more of the
@@ -82,14 +87,19 @@ def _from_file(data: NpzRecords, classes: bool, count: int) -> Records:
     order = Streams(0).stream("erm/order").permutation(len(found[data.target]))[:count]
     low, high = np.array([*data.low, data.target_low]), np.array([*data.high, data.target_high])
     table = np.stack([found[name][order] for name in chosen], axis=1)
-    # What is missing counts as the middle of its bounds, what lies beyond as the nearest bound.
+    if missing := int((~np.isfinite(table[:, -1])).sum()):
+        raise InputError(
+            f"{data.path}: {missing:,} of {len(table):,} records have no {data.target}, which is fitted. "
+            "Leave them out of the file."
+        )
+    # A feature that is missing counts as the middle of its bounds, what lies beyond as the nearest bound.
     middle, half = (low + high) / 2, (high - low) / 2
     scaled = (np.clip(np.where(np.isfinite(table), table, middle), low, high) - middle) / half
     d = len(data.features) + 1
     x = np.concatenate([np.ones((len(order), 1)), scaled[:, :-1]], axis=1) / math.sqrt(d) / (1 + 1e-15)
     y = np.where(scaled[:, -1] > 0, 1.0, -1.0) if classes else scaled[:, -1]
     units = np.concatenate([[1.0], 1 / half[:-1]]) / math.sqrt(d)
-    return Records(x, y, ("intercept", *data.features), units if classes else units * half[-1], None)
+    return Records(x, y, (AT_MIDDLE, *data.features), units if classes else units * half[-1], None)
 
 
 def _columns(data: NpzRecords) -> dict[str, NDArray[Any]]:

@@ -203,3 +203,8 @@ def test_large_whole_numbers_differ_by_no_more_than_they_do() -> None:
     assert np.allclose(small, large, rtol=1e-12)
     one, neighbour = (mechanism.probabilities(np.array([2**60, 2**60 + gap])) for gap in (128, 129))
     assert np.abs(np.log(one / neighbour)).max() <= 1.0
+
+
+def test_a_shape_that_no_law_can_be_drawn_with_is_refused() -> None:
+    with pytest.raises(InputError, match=r"shape = 1e-16: must be 0 \(logarithmic\), from 0.001"):
+        Repetitions(100.0, 1e-16)
