@@ -9,8 +9,9 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.ranges import check_adjacency
 
 Matrix = NDArray[np.float64]
-# Rounding of a norm. A sensitivity that is off by this part of itself is below what calibration rounds up.
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of a norm: rows that are longer by this part are not meant to be
+CROWD = 4  # how many times the public guess of their number there may be, where a minimum is sought
+CROWDED = f"there are at most {CROWD} times as many records as the public guess of their number says"
 CLIPPED = "rows longer than 1 were scaled to norm 1, and targets cut to [-1, 1], each by itself"
 
 
@@ -46,11 +47,16 @@ def checked_rows(
             raise InputError(f"{name}: holds NaN or infinity: leave those records out, or fill them in.")
     if signs and not (np.abs(targets) == 1).all():
         raise InputError("y: must be -1 or 1 for this loss: map the two classes to them.")
-    norms = np.sqrt(np.einsum("ij,ij->i", features, features))
+    # Squares of the largest floats overflow: what is large is divided first.
+    peaks = np.maximum(np.abs(features).max(axis=1, initial=1.0), 1.0)[:, None]
+    scaled = features / peaks
+    lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    # Divided once more by what rounding may have added, so that no row is longer than 1 by the least.
+    short = scaled / np.maximum(lengths * (1 + ROUNDING / 4 + dimension * 2.0**-53), 1.0)[:, None]
     if clip:
-        # Divided once more by what rounding may have added.
-        features = features / np.maximum(norms * (1 + ROUNDING / 4), 1.0)[:, None]
-        return features, np.clip(targets, -1.0, 1.0)
+        return short, np.clip(targets, -1.0, 1.0)
+    with np.errstate(over="ignore"):
+        norms = lengths * peaks[:, 0]
     if len(norms) and norms.max() > 1 + ROUNDING:
         raise InputError(
             f"x: the condition ||x|| <= 1 does not hold for {int((norms > 1 + ROUNDING).sum())} of "
@@ -65,7 +71,7 @@ def checked_rows(
             f"by a "
             "public bound, or clip=True cuts it."
         )
-    return features, targets
+    return short, targets
 
 
 def check_records(count: int, records: int, adjacency: str) -> None:
@@ -86,6 +92,24 @@ def check_records(count: int, records: int, adjacency: str) -> None:
             f"{count} records, and the objective is for {records}: under {adjacency} their number is public, "
             f"and "
             "must be the same."
+        )
+
+
+def check_crowd(count: int, records: int) -> None:
+    """Whether there are so few records that a minimum is found whatever they are.
+
+    Args:
+        count: How many there are.
+        records: The public number by which sums are divided.
+
+    Raises:
+        InputError: There are more than `CROWD` times as many, which the guarantee assumes there are not
+            (`CROWDED`). The message tells of the data: for their owner alone.
+    """
+    if count > CROWD * records:
+        raise InputError(
+            f"{count} records, and the objective is for {records}: the minimum is certain to be found for up "
+            f"to {CROWD} times as many. Choose records nearer to what is known of their number."
         )
 
 

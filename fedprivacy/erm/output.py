@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
+from fedprivacy.erm.conditions import CROWDED, check_crowd
 from fedprivacy.erm.solver import check_reachable, minimise
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -88,9 +89,15 @@ class OutputPerturbation(Approach):
             else self.mechanism.event(self.adjacency)
         )
 
+    def assumptions(self) -> tuple[str, ...]:
+        """As `Approach` has it."""
+        crowded = (CROWDED,) if self.adjacency == "add-remove" else ()
+        return (*super().assumptions(), *crowded)
+
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""
         features, targets = self.objective.data(x, y, self.adjacency, self.clip)
+        check_crowd(len(targets), self.objective.records)
         theta = minimise(self.objective, features, targets, self.distance)
         if isinstance(self.mechanism, Gaussian):
             noisy = theta + self.mechanism.draw(len(theta), stream)

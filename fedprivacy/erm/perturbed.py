@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from fedprivacy.accounting.epsilon import Spent
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
+from fedprivacy.erm.conditions import CROWDED, check_crowd
 from fedprivacy.erm.objective import Objective
 from fedprivacy.erm.output import check_tolerance
 from fedprivacy.erm.solver import check_reachable, minimise
@@ -147,11 +148,13 @@ class ObjectivePerturbation(Approach):
             if self.solved is not self.objective
             else ()
         )
-        return (*super().assumptions(), RANK, *raised)
+        crowded = (CROWDED,) if self.adjacency == "add-remove" else ()
+        return (*super().assumptions(), RANK, *crowded, *raised)
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""
         features, targets = self.objective.data(x, y, self.adjacency, self.clip)
+        check_crowd(len(targets), self.objective.records)
         zero = np.zeros(self.objective.dimension)
         tilt = added(self.linear, zero, stream) / self.objective.records
         theta = minimise(self.solved, features, targets, self.distance, tilt)

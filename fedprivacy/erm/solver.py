@@ -6,12 +6,16 @@ is what a sensitivity needs. The gradient of the certificate is summed exactly, 
 (`rounding`) is added. That it is found must not depend on the records: where Newton's method does not come
 so far, accelerated gradient descent (Nesterov 2004, 2.2.11) does, in a number of steps that smoothness and
 strong convexity bound, if the tolerance is above what rounding allows (`check_reachable`, by public numbers
-alone).
+alone) and there are at most `conditions.CROWD` times the public number of records. How long it takes does
+depend on them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +26,12 @@ from fedprivacy.errors import InputError, RunError
 
 Vector = NDArray[np.float64]
 _STEPS = 200
-_HALVINGS = 40
+_HALVINGS = 100
 _EVERY = 20  # steps of the descent between two looks at its certificate
 _UNIT = 2.0**-53  # of rounding
-_ROOM = 64.0  # how far above the rounding a tolerance has to be
+# How far above the rounding with `records` records a tolerance has to be: CROWD times as many make rounding,
+# which has the norm of the minimum as a factor, 16 times as large, and 4 is left for the search.
+_ROOM = 64.0
 
 
 def minimise(
@@ -46,76 +52,125 @@ def minimise(
             on the records: who publishes the result checks before (`check_reachable`) that it cannot.
     """
     enough = tolerance * objective.strong_convexity()
-    tilt = np.zeros(objective.dimension) if linear is None else linear
+    risk = _Tilted(objective, x, y, np.zeros(objective.dimension) if linear is None else linear)
     theta = np.zeros(objective.dimension)
     for _ in range(_STEPS):
-        gradient = objective.gradient(theta, x, y) + tilt
-        if np.linalg.norm(gradient) <= enough and _certified(objective, x, y, tilt, theta, enough):
+        gradient = risk.gradient(theta)
+        if risk.certified(theta, gradient, enough):
             return theta
-        step = np.asarray(-np.linalg.solve(objective.hessian(theta, x, y), gradient), dtype=np.float64)
-        there = _forward(objective, x, y, tilt, theta, gradient, step)
+        there = _forward(risk, theta, gradient)
         if there is None:
             break
         theta = there
-    return _descended(objective, x, y, tilt, theta, enough, tolerance)
+    return _descended(risk, theta, enough, tolerance)
 
 
-def _forward(
-    objective: Objective, x: Vector, y: Vector, tilt: Vector, theta: Vector, gradient: Vector, step: Vector
-) -> Vector | None:
-    """The next theta: the longest step that Armijo accepts, or that halves the gradient and does not rise.
+@dataclass(frozen=True)
+class _Tilted:
+    """J(theta) + tilt.theta on records, as the solver looks at it."""
 
-    The second is for the end, where rounding hides how much lower a value is. None where there is neither.
+    objective: Objective
+    x: Vector
+    y: Vector
+    tilt: Vector
+
+    @cached_property
+    def columns(self) -> Vector:
+        """x', of which each row lies in one piece: so numpy adds it up in pairs, with hardly any rounding.
+
+        A product of matrices adds one to the next, and on a million records that are alike is off by more
+        than a tolerance allows, always to one side.
+        """
+        return np.ascontiguousarray(self.x.T)
+
+    def terms(self, theta: Vector) -> Vector:
+        """The gradient of each record's loss, shape (d, n)."""
+        return np.asarray(self.columns * self.objective.loss.slope(self.x @ theta, self.y))
+
+    def gradient(self, theta: Vector) -> Vector:
+        """Shape (d,)."""
+        mean = self.terms(theta).sum(axis=1) / self.objective.records
+        return np.asarray(mean + self.objective.regularisation * theta + self.tilt)
+
+    def along(self, theta: Vector, step: Vector) -> Callable[[float], float]:
+        """The slope at theta + length * step along the step, by length."""
+        loss, strong = self.objective.loss, self.objective.regularisation
+        here, more = self.x @ theta, self.x @ step
+        flat, bent = float((strong * theta + self.tilt) @ step), strong * float(step @ step)
+
+        def slope(length: float) -> float:
+            falls = loss.slope(here + length * more, self.y) * more
+            return float(falls.sum()) / self.objective.records + flat + length * bent
+
+        return slope
+
+    def value(self, theta: Vector) -> float:
+        return self.objective.value(theta, self.x, self.y) + float(self.tilt @ theta)
+
+    def blur(self, theta: Vector) -> float:
+        """How far a value can be off by rounding, roughly: that of the predictions and of the sums."""
+        share, norm = len(self.y) / self.objective.records, float(np.linalg.norm(theta))
+        return 1e3 * _UNIT * (1 + abs(self.value(theta)) + share * self.objective.loss.lipschitz * norm)
+
+    def certified(self, theta: Vector, gradient: Vector, enough: float) -> bool:
+        """Whether the exact gradient at theta, nearly `gradient`, is no longer than `enough`."""
+        left = rounding(
+            self.objective, float(np.linalg.norm(theta)), float(np.linalg.norm(self.tilt)), len(self.y)
+        )
+        if not np.linalg.norm(gradient) + left <= 2 * enough:  # far off: no need to look closer
+            return False
+        exact = np.array([math.fsum(row) for row in self.terms(theta)]) / self.objective.records
+        norm = float(np.linalg.norm(exact + self.objective.regularisation * theta + self.tilt))
+        return norm + left <= enough
+
+
+def _forward(risk: _Tilted, theta: Vector, gradient: Vector) -> Vector | None:
+    """The next theta, along Newton's direction: the whole step where that halves the gradient, else a search.
+
+    Near a kink whole steps lead to and fro; the search goes where the slope along the line has nearly gone,
+    which convexity lets it find by halving. None where there is nothing to be found.
     """
-    length, here = 1.0, objective.value(theta, x, y) + float(tilt @ theta)
-    descent, norm = float(gradient @ step), float(np.linalg.norm(gradient))
-    level = here + 1e3 * _UNIT * max(1.0, abs(here))
+    try:
+        step = -np.linalg.solve(risk.objective.hessian(theta, risk.x, risk.y), gradient)
+    except np.linalg.LinAlgError:
+        return None
+    whole = theta + step
+    level = risk.value(theta) + risk.blur(theta)
+    if risk.value(whole) <= level and 2 * np.linalg.norm(risk.gradient(whole)) <= np.linalg.norm(gradient):
+        return whole
+    slope_at = risk.along(theta, step)
+    low, high, length = 0.0, math.inf, 1.0
     for _ in range(_HALVINGS):
-        there = theta + length * step
-        value = objective.value(there, x, y) + float(tilt @ there)
-        if value <= here + 1e-4 * length * descent:
-            return there
-        if value <= level and np.linalg.norm(objective.gradient(there, x, y) + tilt) <= norm / 2:
-            return there
-        length /= 2
-    return None
+        slope = slope_at(length)
+        if abs(slope) <= -0.1 * float(gradient @ step):
+            return theta + length * step
+        low, high = (length, high) if slope < 0 else (low, length)
+        length = 2 * length if high == math.inf else (low + high) / 2
+    return theta + low * step if low > 0 else None
 
 
-def _descended(
-    objective: Objective, x: Vector, y: Vector, tilt: Vector, theta: Vector, enough: float, tolerance: float
-) -> Vector:
+def _descended(risk: _Tilted, theta: Vector, enough: float, tolerance: float) -> Vector:
     """The same by accelerated gradient descent, which on every data set comes there in so many steps."""
-    strong = objective.strong_convexity()
-    squares = float((x**2).sum(axis=1).max(initial=0.0)) * len(y) / objective.records
+    objective, strong = risk.objective, risk.objective.strong_convexity()
+    squares = float((risk.x**2).sum(axis=1).max(initial=0.0)) * len(risk.y) / objective.records
     smooth = objective.loss.smoothness * squares + strong
     root = math.sqrt(smooth / strong)
-    first = float(np.linalg.norm(objective.gradient(theta, x, y) + tilt))
+    first = float(np.linalg.norm(risk.gradient(theta)))
     # J - J* shrinks by 1 - 1/root a step from smooth (first/strong)^2 at most, and bounds the gradient.
     steps = math.ceil(root * math.log(16 * max(1.0, smooth * first / (strong * enough)) ** 2)) + _EVERY
     keep, ahead = (root - 1) / (root + 1), theta
     for number in range(steps):
-        slope = objective.gradient(ahead, x, y) + tilt
-        if number % _EVERY == 0 and _certified(objective, x, y, tilt, ahead, enough):
+        slope = risk.gradient(ahead)
+        if number % _EVERY == 0 and risk.certified(ahead, slope, enough):
             return ahead
         before, theta = theta, ahead - slope / smooth
         ahead = theta + keep * (theta - before)
-    if _certified(objective, x, y, tilt, theta, enough):
+    if risk.certified(theta, risk.gradient(theta), enough):
         return theta
     raise RunError(
         f"the minimum was not found to within {tolerance:.3g}, which the noise is made for: nothing is "
         "released. Choose a larger tolerance, or more regularisation."
     )
-
-
-def _certified(
-    objective: Objective, x: Vector, y: Vector, tilt: Vector, theta: Vector, enough: float
-) -> bool:
-    """Whether the exact gradient at theta is no longer than `enough`."""
-    slopes = objective.loss.slope(x @ theta, y)
-    exact = np.array([math.fsum(slopes * column) for column in x.T]) / objective.records
-    norm = float(np.linalg.norm(exact + objective.regularisation * theta + tilt))
-    left = rounding(objective, float(np.linalg.norm(theta)), float(np.linalg.norm(tilt)), len(y))
-    return norm + left <= enough
 
 
 def rounding(objective: Objective, norm: float, tilt: float, records: int | None = None) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,23 @@ def test_each_record_is_clipped_by_itself() -> None:
         x, y = checked_rows(many[i : i + 1], targets[i : i + 1], 2, signs=False, clip=True)
         assert (x[0] == together[0][i]).all()
         assert y[0] == together[1][i]
+
+
+def test_rows_of_any_finite_length_are_scaled_and_none_is_longer_than_one() -> None:
+    """Squares of numbers beyond 1e154 overflow, which made such rows 0; rounding left rows longer than 1."""
+    long = np.array([[3e200, -4e200], [1.7e308, 1.7e308], [1e308, 0.0], [5e-324, 0.0], [3e-170, 4e-170]])
+    scaled, _ = checked_rows(long, np.ones(5), 2, signs=True, clip=True)
+    assert np.allclose(scaled[:3], [[0.6, -0.8], [0.5**0.5, 0.5**0.5], [1, 0]], atol=1e-11)
+    assert (scaled[3:] == long[3:]).all()
+    with pytest.raises(InputError, match=r"for 3 of 5 rows \(the largest norm is inf\)"):
+        checked_rows(long, np.ones(5), 2, signs=True)
+    many = STREAM.normal(size=(2000, 7))
+    unit = many / np.linalg.norm(many, axis=1)[:, None] * (1 + 0.9e-12)
+    for clip in (False, True):
+        short, _ = checked_rows(unit, np.ones(2000), 7, signs=True, clip=clip)
+        exact = [sum(Fraction(v) ** 2 for v in row) for row in short[:200].tolist()]
+        assert max(exact) <= 1
+        assert np.allclose(short, unit, atol=3e-12)
 
 
 def test_the_result_says_that_rows_were_scaled() -> None:

@@ -12,12 +12,14 @@ from fedprivacy.erm import (
     Logistic,
     Loss,
     Objective,
+    ObjectivePerturbation,
     OutputPerturbation,
     Squared,
     minimise,
     minimise_within,
 )
-from fedprivacy.erm.solver import _certified, check_reachable, rounding
+from fedprivacy.erm.conditions import CROWDED
+from fedprivacy.erm.solver import _forward, _Tilted, check_reachable, rounding
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.seeds import Streams
 
@@ -157,10 +159,71 @@ def test_the_certificate_covers_its_own_rounding() -> None:
     exact = (slopes[:, None] * more).sum(axis=0) / 20_000 + np.longdouble(1e-3) * theta
     length = float(np.linalg.norm(exact.astype(float)))
     allowed = rounding(objective, float(np.linalg.norm(theta)), 0.0)
-    none = np.zeros(3)
-    assert _certified(objective, x, y, none, theta, length + 2 * allowed)
-    assert not _certified(objective, x, y, none, theta, length)
-    assert not _certified(objective, x, y, none, theta, length - 2 * allowed)
+    risk = _Tilted(objective, x, y, np.zeros(3))
+    gradient = risk.gradient(theta)
+    assert risk.certified(theta, gradient, length + 2 * allowed)
+    assert not risk.certified(theta, gradient, length)
+    assert not risk.certified(theta, gradient, length - 2 * allowed)
+
+
+@pytest.mark.parametrize("loss", [HuberSVM(0.5), Squared(0.5)], ids=repr)
+def test_a_million_records_that_are_alike_are_no_reason_to_refuse(loss: Loss) -> None:
+    """Added one to the next they round to one side, by more than the tolerance: their refusal told of them."""
+    objective = Objective(loss, 0.1, 1_000_000, 3)
+    distance = OutputPerturbation(objective, 1.0).distance
+    theta = minimise(objective, np.full((1_000_000, 3), 0.1), np.ones(1_000_000), distance)
+    slope = loss.slope(np.array([0.1 * theta.sum()]), np.ones(1))[0]  # of each of them
+    assert np.abs(0.1 * slope + 0.1 * theta).max() <= 2 * 0.1 * distance
+
+
+def test_newton_comes_there_in_few_steps_where_whole_steps_zigzag_between_kinks() -> None:
+    """Hardly any regularisation and narrow kinks; where it stops short, the descent takes millions of steps."""
+    stream, most = Streams(6).stream("zigzag"), 0
+    for case in range(150):
+        n, d = int(stream.integers(2, 30)), int(stream.integers(1, 5))
+        loss: Loss = (HuberSVM if case % 2 else Squared)(10.0 ** stream.uniform(-2, -0.5))
+        objective = Objective(loss, 10.0 ** stream.uniform(-8, -5), n, d)
+        x = stream.normal(size=(n, d))
+        if case % 3 == 0:
+            x = np.round(x, 1)
+        x /= np.maximum(1, np.linalg.norm(x, axis=1))[:, None]
+        risk = _Tilted(objective, x, stream.choice([-1.0, 1.0], n), 0.1 * stream.normal(size=d))
+        enough = 0.05 * loss.lipschitz / n
+        theta, steps = np.zeros(d), 0
+        while not risk.certified(theta, gradient := risk.gradient(theta), enough):
+            there = _forward(risk, theta, gradient)
+            assert there is not None
+            theta, steps = there, steps + 1
+            assert steps < 60
+        most = max(most, steps)
+    assert most > 3
+
+
+@pytest.mark.parametrize("kind", ["alike", "scaled", "on axes"])
+def test_four_times_the_guessed_number_of_records_have_a_minimum_that_is_found(kind: str) -> None:
+    """At the least tolerance that is let through."""
+    stream = Streams(6).stream("crowd")
+    for loss in (Logistic(), HuberSVM(0.1), Squared(0.5)):
+        objective = Objective(loss, 1e-6, 10, 3)
+        norm = loss.lipschitz / 1e-6
+        distance = 64.001 * rounding(objective, norm, 0.0) / 1e-6
+        check_reachable(objective, distance)
+        x = np.full((40, 3), 0.57)
+        if kind != "alike":
+            x = np.eye(3)[stream.integers(3, size=40)] if kind == "on axes" else x * stream.random((40, 1))
+        theta = minimise(objective, x, np.ones(40), distance)
+        assert np.linalg.norm(objective.gradient(theta, x, np.ones(40))) <= 1.01e-6 * distance
+
+
+def test_more_records_than_that_are_refused_and_the_guarantee_says_so() -> None:
+    x, y = people(Logistic(), n=41, d=2)
+    for kind in (OutputPerturbation, ObjectivePerturbation):
+        approach = kind(Objective(Logistic(), 1.0, 10, 2), 1.0, adjacency="add-remove")
+        assert CROWDED in approach.fit(x[:40], y[:40], Streams(1).stream("noise")).guarantee.assumptions
+        with pytest.raises(InputError, match=r"41 records, and the objective is for 10.*up to 4 times"):
+            approach.fit(x, y, Streams(1).stream("noise"))
+        public = kind(Objective(Logistic(), 1.0, 40, 2), 1.0)
+        assert CROWDED not in public.guarantee.assumptions
 
 
 def test_a_tolerance_that_rounding_forbids_is_refused_before_any_record_is_seen() -> None:
