@@ -42,9 +42,10 @@ def regular_grid(radius: float, points: int, dimension: int) -> Vector:
 class GridExponential(Approach):
     """Chooses theta of a public grid with weight exp(-epsilon m J(theta)/(2 D)), or without the 2 (see D).
 
-    D, the most that one record moves any score: the widest range of the loss under replace-one; the largest
-    loss under add-remove and zero-out, where all scores move the same way, and the 2 goes. J's regulariser
-    depends on no record, and the grid is the hypothesis class: the error grows with d ln(points).
+    D is how far apart one record's losses at two candidates are at most. What is common to all candidates
+    moves no choice, so that a record counts as its loss less the least that it has: from 0 to D. Under
+    add-remove and zero-out all scores then move the same way, and the 2 goes. J's regulariser depends on no
+    record, and the grid is the hypothesis class: the error grows with d ln(points).
 
     Args:
         candidates: The grid, as rows of d numbers each.
@@ -89,10 +90,8 @@ class GridExponential(Approach):
     def mechanism(self) -> ExponentialMechanism:
         """What chooses."""
         loss, reach = self.objective.loss, float(np.linalg.norm(self.grid, axis=1).max())
-        if self.adjacency == "replace-one":
-            span = loss.largest(reach) - loss.least(reach)
-            return ExponentialMechanism(self.epsilon, max(span, _LEAST))  # 0 where all candidates are 0
-        return ExponentialMechanism(self.epsilon, loss.largest(reach), monotone=True)
+        span = max(loss.span(reach), _LEAST)  # 0 where all candidates are 0
+        return ExponentialMechanism(self.epsilon, span, monotone=self.adjacency != "replace-one")
 
     @property
     def noise(self) -> float:

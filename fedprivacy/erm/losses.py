@@ -55,15 +55,15 @@ class Loss(ABC):
     def curvature(self, prediction: Vector, target: Vector) -> Vector:
         """phi'' in the prediction; at a kink of phi', from either side."""
 
-    def largest(self, reach: float) -> float:
-        """The largest loss of any target where |prediction| <= reach."""
-        # Convex in the prediction and in the target: at the ends of both.
-        ends = np.array([-reach, reach])
-        return float(max(self.value(ends, np.full(2, sign)).max() for sign in (-1.0, 1.0)))
+    def span(self, reach: float) -> float:
+        """How far apart one record's losses at two predictions within [-reach, reach] are, at most.
 
-    def least(self, reach: float) -> float:
-        """The least loss of any target where |prediction| <= reach."""
-        return float(self.value(np.array([reach]), np.array([1.0]))[0]) if self.signs else 0.0
+        At a target of 1 (or -1): the loss falls with the margin, or with a residual in which it is convex,
+        so that the furthest target has the widest range.
+        """
+        nearest = reach if self.signs else min(reach, 1.0)
+        most, least = self.value(np.array([-reach, nearest]), np.ones(2))
+        return float(most - least)
 
 
 @dataclass(frozen=True)

@@ -74,11 +74,6 @@ class Objective:
         """The sum over records of the gradient of phi, shape (d,): what one record moves by L at most."""
         return np.asarray(self.loss.slope(x @ theta, y) @ x)
 
-    def hessian(self, theta: Vector, x: Vector, y: Vector) -> Vector:
-        """The Hessian of J, shape (d, d)."""
-        curvature = self.loss.curvature(x @ theta, y)
-        return (x * curvature[:, None]).T @ x / self.records + self.regularisation * np.eye(self.dimension)
-
     def gradient_sensitivity(self, adjacency: str) -> float:
         """How far one record moves the sum of gradients, in L2: L, or 2 L under replace-one."""
         check_adjacency(adjacency)

@@ -92,6 +92,26 @@ class _Tilted:
         mean = self.terms(theta).sum(axis=1) / self.objective.records
         return np.asarray(mean + self.objective.regularisation * theta + self.tilt)
 
+    def curvature(self, theta: Vector) -> Vector:
+        """Of each record's loss, shape (n,)."""
+        return self.objective.loss.curvature(self.x @ theta, self.y)
+
+    def mean_curvature(self, theta: Vector, there: Vector) -> Vector:
+        """The same in the mean over all between two thetas: how far the slope rises, by how far it goes."""
+        loss, one, other = self.objective.loss, self.x @ theta, self.x @ there
+        with np.errstate(all="ignore"):
+            mean = (loss.slope(other, self.y) - loss.slope(one, self.y)) / (other - one)
+        return np.where(np.isfinite(mean), np.clip(mean, 0.0, loss.smoothness), self.curvature(theta))
+
+    def step(self, gradient: Vector, curvature: Vector) -> Vector:
+        """Newton's from a gradient, with the Hessian that curvatures make; downhill where there is none."""
+        strong = self.objective.regularisation * np.eye(self.objective.dimension)
+        hessian = (self.columns * curvature) @ self.x / self.objective.records + strong
+        try:
+            return np.asarray(-np.linalg.solve(hessian, gradient), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            return -gradient
+
     def along(self, theta: Vector, step: Vector) -> Callable[[float], float]:
         """The slope at theta + length * step along the step, by length."""
         loss, strong = self.objective.loss, self.objective.regularisation
@@ -125,24 +145,33 @@ class _Tilted:
 
 
 def _forward(risk: _Tilted, theta: Vector, gradient: Vector) -> Vector | None:
-    """The next theta, along Newton's direction: the whole step where that halves the gradient, else a search.
+    """The next theta: by Newton's whole step where that halves the gradient, else by two searches.
 
-    Near a kink whole steps lead to and fro; the search goes where the slope along the line has nearly gone,
-    which convexity lets it find by halving. None where there is nothing to be found.
+    Near a kink whole steps lead to and fro: a search goes along the step to where its slope has nearly gone.
+    It may have crossed kinks that the Hessian knows nothing of, so that a second one follows, along the step
+    of the mean Hessian between its ends. None where there is nothing to be found.
     """
-    try:
-        step = -np.linalg.solve(risk.objective.hessian(theta, risk.x, risk.y), gradient)
-    except np.linalg.LinAlgError:
-        return None
+    step = risk.step(gradient, risk.curvature(theta))
     whole = theta + step
     level = risk.value(theta) + risk.blur(theta)
     if risk.value(whole) <= level and 2 * np.linalg.norm(risk.gradient(whole)) <= np.linalg.norm(gradient):
         return whole
+    there = _searched(risk, theta, step)
+    if there is None:
+        return None
+    step = risk.step(risk.gradient(there), risk.mean_curvature(theta, there))
+    further = _searched(risk, there, step)
+    return there if further is None else further
+
+
+def _searched(risk: _Tilted, theta: Vector, step: Vector) -> Vector | None:
+    """Where along a step its slope has nearly gone, found by halving as J is convex; None: nowhere."""
     slope_at = risk.along(theta, step)
+    steep = slope_at(0.0)
     low, high, length = 0.0, math.inf, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(_HALVINGS if steep < 0 else 0):
         slope = slope_at(length)
-        if abs(slope) <= -0.1 * float(gradient @ step):
+        if abs(slope) <= -0.1 * steep:
             return theta + length * step
         low, high = (length, high) if slope < 0 else (low, length)
         length = 2 * length if high == math.inf else (low + high) / 2

@@ -21,23 +21,43 @@ from fedprivacy.mechanisms.laplace import Laplace
 Vector = NDArray[np.float64]
 
 
-def l2_sensitivity(adjacency: str) -> float:
+def l2_sensitivity(adjacency: str, dimension: int) -> float:
     """How far one record moves (X'X, X'y) in the Frobenius norm, with ||x|| <= 1 and |y| <= 1.
 
     sqrt(||x||^4 + ||x||^2 y^2) <= sqrt(2) where one comes or goes. Replaced, at cosine c of x and x' and y y'
-    = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2).
+    = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2). In one
+    dimension the cosine is 1 or -1: 2.
     """
-    return math.sqrt(4.5) if adjacency == "replace-one" else math.sqrt(2)
+    if adjacency != "replace-one":
+        return math.sqrt(2)
+    return 2.0 if dimension == 1 else math.sqrt(4.5)
 
 
 def l1_sensitivity(adjacency: str, dimension: int) -> float:
     """How far one record moves the upper triangle of X'X and X'y in L1, at most.
 
-    sum_(i<=j) |x_i x_j| = (||x||_1^2 + ||x||_2^2)/2 <= (d + 1)/2, and |y| ||x||_1 <= sqrt(d). A record that
-    is replaced moves them by no more than twice that.
+    sum_(i<=j) |x_i x_j| = (||x||_1^2 + ||x||_2^2)/2 <= (d + 1)/2, and |y| ||x||_1 <= sqrt(d).
+
+    Replaced, X'X moves by a matrix A and X'y by a vector b. At cosine c of x and x' (of a sign that makes b
+    the longer) ||A||_F^2 <= max(1, 2 - 2 c^2) and ||b||^2 <= 2 + 2 c, which are convex in the norms of x and
+    x' and hold at 0 and 1. With ||.||_1 <= sqrt(k) ||.||_2 of k numbers, A's upper triangle is at most
+    p ||A||_F with p = (d + sqrt(d))/2, or d/2 ||A||_F + 1 since its diagonal is at most 2, and b at most
+    sqrt(d) ||b||. With c = 1 - 2 s^2 the sum is at most 2 sqrt(1 - s^2) (p sqrt(2) s + sqrt(d)), largest at
+    the root of its derivative, or p + 2 sqrt(d) where ||A||_F <= 1. In one dimension |x^2 - x'^2| + |x| +
+    |x'| is 2.25 at most.
     """
-    one = (dimension + 1) / 2 + math.sqrt(dimension)
-    return 2 * one if adjacency == "replace-one" else one
+    root = math.sqrt(dimension)
+    if adjacency != "replace-one":
+        return (dimension + 1) / 2 + root
+    if dimension == 1:
+        return 2.25
+    return min(_replaced((dimension + root) / 2, root), 1 + _replaced(dimension / 2, root))
+
+
+def _replaced(p: float, q: float) -> float:
+    """The largest p ||A||_F + q ||b|| of all cosines; see `l1_sensitivity`."""
+    s = (math.sqrt(q**2 + 16 * p**2) - q) / (4 * math.sqrt(2) * p)
+    return max(2 * math.sqrt(1 - s**2) * (p * math.sqrt(2) * s + q), p + 2 * q)
 
 
 @dataclass(frozen=True)
@@ -77,7 +97,9 @@ class SufficientStatistics(Approach):
         """What draws the noise."""
         if self.delta == 0:
             return Laplace(self.epsilon, l1_sensitivity(self.adjacency, self.objective.dimension))
-        return gaussian_for(l2_sensitivity(self.adjacency), self.epsilon, self.delta, self.adjacency)
+        return gaussian_for(
+            l2_sensitivity(self.adjacency, self.objective.dimension), self.epsilon, self.delta, self.adjacency
+        )
 
     @property
     def noise(self) -> float:

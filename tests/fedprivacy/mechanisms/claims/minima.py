@@ -450,8 +450,8 @@ class GridClaim(MinimumClaim):
         x, y = self.worlds(approach)[world]
         theta = np.array(self.grid)[:, 0]
         risk = np.log1p(np.exp(-y[:, None] * x * theta)).sum(axis=0) + 2 * 0.1 / 2 * theta**2
-        # The loss lies between ln(1 + e^-2) and ln(1 + e^2): 2 apart.
-        scale = 2 * 2.0 if approach.adjacency == "replace-one" else math.log1p(math.exp(2.0))
+        # The loss lies between ln(1 + e^-2) and ln(1 + e^2): 2 apart, which counts twice where it is replaced.
+        scale = 2 * 2.0 if approach.adjacency == "replace-one" else 2.0
         return np.asarray(special.softmax(-approach.epsilon * risk / scale))
 
     def chosen(self, approach: GridExponential, world: int, count: int) -> np.ndarray:
