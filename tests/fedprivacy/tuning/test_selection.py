@@ -8,13 +8,15 @@ import math
 import numpy as np
 import pytest
 from claims import checks
+from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as dp
+from dp_accounting.rdp import RdpAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import releases
 from fedprivacy.accounting.optimal import PureDpEvent
-from fedprivacy.accounting.renyi import renyi_epsilon
+from fedprivacy.accounting.renyi import _renyi_curve, renyi_epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.mechanisms import generalised
 from fedprivacy.mechanisms.generalised import GeneralisedExponential
@@ -58,6 +60,35 @@ def test_renyi_costs_are_those_of_the_theorems(mean: float, shape: float) -> Non
     # Replacing a record moves the answer twice as far.
     doubled = epsilon(law.event(dp.GaussianDpEvent(8.0)), DELTA, "replace-one")
     assert doubled.epsilon == pytest.approx(found.epsilon)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
+def test_a_try_in_cohorts_of_fixed_size_costs_what_a_run_of_them_does(shape: float) -> None:
+    """Cohorts of half of all hardly hide anybody, and cost no more than if everybody were in them."""
+    rounds = dp.SampledWithoutReplacementDpEvent(1000, 500, dp.GaussianDpEvent(20.0))
+    once, law = dp.SelfComposedDpEvent(rounds, 100), Repetitions(10.0, shape)
+    found = renyi_epsilon(releases(law.event(once), "replace-one"), DELTA, "replace-one")
+    orders, own = _renyi_curve(releases(once, "replace-one"), "replace-one")
+    if shape < math.inf:  # Theorem 2
+        hat = np.min((1 - 1 / orders) * own - math.log(law.gamma) / orders)
+        curve = own + (1 + shape) * hat + math.log(law.mean) / (orders - 1)
+        assert found == pytest.approx(compute_epsilon(orders, curve, DELTA)[0], rel=1e-6)
+    everybody = law.event(dp.SelfComposedDpEvent(dp.GaussianDpEvent(20.0), 100))
+    assert found <= renyi_epsilon(releases(everybody, "replace-one"), DELTA, "replace-one") * (1 + 1e-9)
+    theirs = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+    half = dp.SampledWithoutReplacementDpEvent(1000, 500, dp.GaussianDpEvent(10.0))  # it does not double
+    theirs.compose(law.event(dp.SelfComposedDpEvent(half, 100)))
+    assert found < 0.99 * theirs.get_epsilon(DELTA)
+
+
+def test_each_release_of_a_try_has_its_allowance_for_rounding() -> None:
+    """Of so little each that nothing but rounding is left of one, a million are something."""
+    tiny, count = dp.PoissonSampledDpEvent(1e-9, dp.GaussianDpEvent(5.0)), 10**6
+    event = Repetitions.geometric(2).event(dp.SelfComposedDpEvent(tiny, count))
+    orders, curve = _renyi_curve(releases(event, "add-remove"), "add-remove")
+    (found,) = curve[orders == 1024] - (2 * math.log(2) / 1024 + math.log(2) / 1023)  # what the law costs
+    # log(1 + C(a, 2) q^2 (e^(1/z^2) - 1) + ...)/(a - 1) of each, in a try and twice in what is added to it.
+    assert 3 * count * 512 * 1e-18 * math.expm1(1 / 25) < found < 1e-6
 
 
 @pytest.mark.parametrize("delta", [0.0, DELTA])
