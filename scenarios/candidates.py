@@ -15,7 +15,7 @@ from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.blueprint import blueprint
 from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population, population
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import evaluate, unflatten
@@ -154,11 +154,19 @@ def by_public(scenario: TuneScenario, number: int, plan: Plan, allow_code: bool)
 def by_clients(
     scenario: TuneScenario, number: int, seed: int, plan: Plan, allow_code: bool
 ) -> dict[str, Any]:
-    """Trains a candidate on the clients and scores it there, in any process: both are charged for."""
+    """Trains a candidate on the clients and scores it there, in any process: both are charged for.
+
+    Returns:
+        Its noisy score, or None where the training failed, and then why: a try that fails is the worst of
+        all. If it broke off the choice instead, that would tell of a try that nobody is told of.
+    """
     assert isinstance(scenario.tune, StoppingTune)
     people = population(scenario.data)
     one = scenario.candidate(number, seed)
-    trained = train(one, plan, people, allow_code=allow_code)
+    try:
+        trained = train(one, plan, people, allow_code=allow_code)
+    except RunError as error:
+        return {"candidate": number, "score": None, "failed": str(error)[:500]}
     stream = run_streams(one, people, _code(one, people, allow_code)).noise(
         f"tune/score/{scenario.tune.score_noise}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.blueprint import blueprint
 from fedprivacy.data.population import Population, population
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.record import SEEDS, TESTED_NOTE, TUNING_UNSTATED
@@ -65,7 +66,8 @@ def tune(
     Raises:
         InputError: before anything is written, if a candidate cannot be accounted for or trained, or `resume`
             not be gone on with.
-        RunError: if a run fails.
+        RunError: if a run on the public split fails, or that of the chosen candidate, or every try on the
+            clients.
     """
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
@@ -120,8 +122,10 @@ def _work(
                 for at, number in enumerate(drawn)
             ]
             tries = _played(task, scenario, by_clients, jobs, [int(n) for n in drawn], workers, on_run)
-            at = best([one["score"] for one in tries])
+            at = best([-math.inf if one["score"] is None else one["score"] for one in tries])
             assert at is not None  # both laws begin at 1
+            if tries[at]["score"] is None:
+                raise RunError("every try failed: there is no best one. Why is in the folder cells beside.")
             chosen, seed, score = int(drawn[at]), seeds[at], tries[at]["score"]
         else:
             jobs = [
@@ -172,6 +176,8 @@ def _read(result: Any) -> dict[str, Any]:
         InputError: it is something else.
     """
     if isinstance(result, Mapping):
+        if result.get("score", 0) is None and isinstance(result.get("failed"), str):
+            return dict(result)
         numbers = [value for key, value in result.items() if key != "candidate"]
         if numbers and all(isinstance(one, int | float) and np.isfinite(one) for one in numbers):
             return dict(result)

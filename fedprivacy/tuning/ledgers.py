@@ -25,6 +25,9 @@ BEST_ALONE = (
     "only the best try is shown, with its score: neither another one nor how many there were, which how long "
     "it took gives away too"
 )
+FAILS_LAST = (
+    "a try in which all clients failed in some round is the worst of all, and whether all do tells nothing"
+)
 CHOICE_ALONE = "of the clients' scores of the candidates only the choice is shown"
 PUBLIC_SPLIT = "the public split is nobody's, and the choice was made on it alone"
 PUBLIC_SPLIT_IS = "the public split, on which the candidates were trained, is nobody's"
@@ -53,7 +56,7 @@ def chosen_ledger(tune: Tune, plans: Sequence[Plan], chosen: int, *, tested: boo
     selection = PrivateSelection(len(plans), law_of(tune) if isinstance(tune, StoppingTune) else _ONCE)
     if isinstance(tune, StoppingTune):
         event = selection.event([_scored(plan, tune) for plan in plans], base["adjacency"])
-        ledger = _changed(base, lambda _: event, [BEST_ALONE])
+        ledger = _changed(base, lambda _: event, [BEST_ALONE, FAILS_LAST])
         for claim in ledger["claims"]:
             if claim["observer"] == "participant":
                 claim |= {"event": None, "assumptions": [SENT_ALL]}

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from dp_accounting import dp_event as dp
 
+from clients.fleet import Fleet
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.data.population import population
-from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.errors import InputError, RunError, ScenarioError
 from fedprivacy.planning import plan_of
 from fedprivacy.rechecking import checked_document
 from fedprivacy.report import render
@@ -22,6 +24,7 @@ from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.tune import TuneScenario
+from fedprivacy.tuning.ledgers import FAILS_LAST
 from scenarios.candidates import PublicSplit, by_clients
 from scenarios.cli import app
 from scenarios.ready import ready
@@ -151,6 +154,38 @@ def test_each_try_has_noise_of_its_own_and_a_score_has_that_which_is_charged() -
     loud = scenario("tune.score_noise=2000.0")
     scores = [by_clients(loud, 3, seed, plan, False)["score"] for seed in range(12)]
     assert 500 < np.std(scores) < 1700  # 1000 = 2000 times 1/2, and 12 draws
+
+
+def full(fleet: Fleet, when: Callable[[int], bool]) -> torch.Tensor:
+    """The records of a fleet, for which there is no room in tries of some seeds."""
+    if when(fleet.streams.seed):
+        raise MemoryError("no room")
+    return torch.from_numpy(fleet.people.dataset.x)
+
+
+def test_a_try_that_fails_is_the_worst_and_breaks_off_nothing(
+    played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = played["random-stopping"]["choice"]["score"]
+    at = [one["score"] for one in played["random-stopping"]["tries"]].index(best)
+    streams = streams_of(scenario(), population(scenario().data), "")
+    seed = int(streams.noise("tune/seed", member=at).integers(2**63))
+    monkeypatch.setattr(Fleet, "x", property(lambda fleet: full(fleet, lambda other: other == seed)))
+    found = tune(scenario(), tmp_path, workers=1)
+    others = [one for one in found["tries"] if one["score"] is not None]
+    assert len(found["tries"]) == len(others) + 1
+    assert "no room" in found["tries"][at]["failed"]
+    assert found["choice"]["score"] == max(one["score"] for one in others)
+    assert FAILS_LAST in found["ledger"]["claims"][-1]["assumptions"]
+    assert "no room" not in json.dumps(redact(found, found["operator_only"]))
+    assert checked_document(Path(found["path"]))["choice"] == found["choice"]
+
+
+def test_where_every_try_fails_there_is_no_best_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Fleet, "x", property(lambda fleet: full(fleet, lambda other: True)))
+    with pytest.raises(RunError, match="every try failed: there is no best one") as told:
+        tune(scenario(), tmp_path, workers=1)
+    assert not any(letter.isdigit() for letter in str(told.value))  # nor how many there were
 
 
 def test_the_public_split_is_dealt_apart_with_the_noise_of_the_real_run() -> None:
