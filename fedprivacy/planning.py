@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.privacy import CentralPrivacy
+from fedprivacy.scenario.sections import Privacy
 
 
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
@@ -40,18 +43,27 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
-        return _with_room(plan)
+        return _with_room(plan, privacy)
     if privacy.mechanism == "auto":
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
-    return _with_room(plan.calibrate(privacy.epsilon))
+    return _with_room(plan.calibrate(privacy.epsilon), privacy)
 
 
-def _with_room(plan: Plan) -> Plan:
-    """The plan, once its noise is found to have room for what the clipping norm is adapted by."""
-    if plan.adaptive is not None:
-        _ = plan.adaptive.update_noise
-    return plan
+def _with_room(plan: Plan, privacy: Privacy) -> Plan:
+    """The plan, once its noise is found to have room for what the clipping norm is adapted by.
+
+    Where the scenario does not say how noisy the count is, its noise is a twentieth of the mean cohort, as
+    Andrew et al. 2021 have it, but at least z: there always is room, and updates get at most 2/sqrt(3) z. The
+    noise multiplier z of both together does not depend on it.
+    """
+    adaptive = plan.adaptive
+    if adaptive is None:
+        return plan
+    if isinstance(privacy, CentralPrivacy) and privacy.clipping_count_noise is None:
+        adaptive = replace(adaptive, count_noise=max(adaptive.count_noise, adaptive.noise_multiplier))
+    _ = adaptive.update_noise
+    return replace(plan, mechanism=adaptive)
 
 
 def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Candidate] | None:
@@ -143,7 +155,7 @@ def _mechanism(scenario: Scenario, model: Blueprint | None) -> Mechanism | None:
             privacy.noise_multiplier or 0.0,
             privacy.clipping_quantile,
             0.2 if privacy.clipping_learning_rate is None else privacy.clipping_learning_rate,
-            privacy.clipping_count_noise or expected / 20,  # as Andrew et al. 2021 have it
+            privacy.clipping_count_noise or expected / 20,  # see `_with_room`
         )
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)

@@ -108,5 +108,5 @@ class CentralPrivacy(_Noisy):
         gt=0,
         le=10**9,
         description="The standard deviation of the noise on how many updates are no longer than the clipping "
-        "norm; without it a twentieth of the mean cohort.",
+        "norm; without it a twentieth of the mean cohort, or the noise multiplier where that is more.",
     )

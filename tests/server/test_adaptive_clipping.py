@@ -176,7 +176,23 @@ def test_what_cannot_be_adapted_is_refused(make_scenario, changes: list[str], me
 
 def test_a_count_that_costs_more_than_the_run_is_refused(make_scenario) -> None:
     with pytest.raises(InputError, match=r"privacy\.clipping_count_noise = 0\.6.*above half.*4 leaves"):
-        plan_of(make_scenario("privacy.clipping_quantile=0.5"))  # a twentieth of 12 clients
+        plan_of(make_scenario("privacy.clipping_quantile=0.5", "privacy.clipping_count_noise=0.6"))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 3.0, 1000.0])
+def test_a_count_noise_that_nobody_chose_has_room_at_any_epsilon(make_scenario, epsilon: float) -> None:
+    """A twentieth of 12 clients, 0.6, is enough at the last of them alone."""
+    quantile = "privacy.clipping_quantile=0.5"
+    plan = plan_of(make_scenario(quantile, f"privacy.epsilon={epsilon}"))
+    assert plan.adaptive is not None
+    z = plan.adaptive.noise_multiplier
+    assert plan.adaptive.count_noise == max(0.6, z)
+    assert (z < 0.6) == (epsilon == 1000.0)
+    assert z < plan.adaptive.update_noise <= 1.1548 * z
+    assert z == plan_of(make_scenario(f"privacy.epsilon={epsilon}")).noise_multiplier
+    assert plan.spent().epsilon <= epsilon
+    given = [f"privacy.noise_multiplier={z!r}", quantile]
+    assert plan_of(make_scenario(*given)).adaptive == plan.adaptive
 
 
 CANARY = """
