@@ -98,8 +98,7 @@ class Repetitions:
             stream: The random stream of this choice, and of no other.
             size: How many numbers, each of a choice of its own.
         """
-        chances = _probabilities(self)
-        return np.asarray(np.searchsorted(np.cumsum(chances)[:-1], stream.random(size), side="right"))
+        return np.asarray(np.searchsorted(_ends(self), stream.random(size), side="right"))
 
     def chance_of_the_best(self, candidates: int) -> float:
         """That a given one of `candidates` is among those run, each repetition taking one at random."""
@@ -143,6 +142,12 @@ def _probabilities(law: Repetitions) -> NDArray[np.float64]:
     found = of.pmf(np.arange(_last(of)))
     found[0] = 0.0
     return np.asarray(found / found.sum())
+
+
+@lru_cache(maxsize=32)
+def _ends(law: Repetitions) -> NDArray[np.float64]:
+    """Up to where in [0, 1] each number is drawn, but for the last, which is drawn up to 1."""
+    return np.asarray(np.cumsum(_probabilities(law))[:-1])
 
 
 def _last(of: stats.rv_discrete) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from dp_accounting import dp_event as dp
@@ -38,11 +39,18 @@ class NoisyScore:
     """
 
     noise_multiplier: float
+    name: ClassVar[str] = "noisy-score"
+    title: ClassVar[str] = "noisy score"
 
     @property
     def gaussian(self) -> Gaussian:
         """The mechanism: what draws the noise is what is accounted for."""
         return Gaussian(0.5, self.noise_multiplier)
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+        return self.gaussian.words
 
     def event(self) -> dp.DpEvent:
         """What one score costs."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from dp_accounting import dp_event as dp
@@ -40,6 +41,8 @@ class PrivateSelection:
 
     candidates: int
     repetitions: Repetitions
+    name: ClassVar[str] = "random-stopping"
+    title: ClassVar[str] = "the best of a random number of tries"
 
     def __post_init__(self) -> None:
         if self.candidates < 1:
@@ -66,6 +69,11 @@ class PrivateSelection:
                 random, so that one event has to stand for all.
         """
         return self.repetitions.event(_the_same(each, self.candidates, adjacency))
+
+    @property
+    def words(self) -> str:
+        """How it is chosen, in words."""
+        return f"the best of {self.repetitions.words}, each of one of {self.candidates} candidates"
 
 
 def best(scores: Sequence[float]) -> int | None:

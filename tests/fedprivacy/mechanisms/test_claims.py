@@ -14,8 +14,9 @@ from claims.claim import Claim
 
 from fedprivacy.erm import APPROACHES
 from fedprivacy.mechanisms.registry import REGISTRY
+from fedprivacy.tuning import CHOICES
 
-ALL: dict[str, type] = {**REGISTRY, **APPROACHES}
+ALL: dict[str, type] = {**REGISTRY, **APPROACHES, **CHOICES}
 
 CHECKS = ("distribution", "moments", "privacy", "audit")
 ENTRIES = [

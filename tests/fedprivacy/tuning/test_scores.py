@@ -57,3 +57,44 @@ def test_out_of_range_parts_are_clipped() -> None:
 def test_the_choice_of_the_clients_is_monotone_but_for_replaced_ones() -> None:
     assert by_clients(1.0, "add-remove").scale == 1.0
     assert by_clients(1.0, "replace-one").scale == 2.0
+
+
+def neighbours(scale: float, adjacency: str) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of shares of three candidates, of which a client names all of its records by the worst alone.
+
+    It goes, or is replaced by one that does by the others alone.
+    """
+    others = scale * np.array([3.0, 0.0, 3.0])
+    there = np.array([1.0, 0.0, 1.0]) if adjacency == "replace-one" else np.zeros(3)
+    return others + np.array([0.0, 1.0, 0.0]), others + there
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
+def test_the_choice_of_the_clients_is_audited_on_the_worst_of_them(adjacency: str) -> None:
+    """And would not pass at half of its noise. False-alarm rate 1e-3."""
+    claimed = 1.0
+    for epsilon_drawn in (claimed, 2 * claimed):
+        mechanism = by_clients(epsilon_drawn, adjacency)
+        found = [
+            mechanism.draw(np.tile(sums, (60_000, 1)), checks.stream(f"choice {number}"))
+            for number, sums in enumerate(neighbours(mechanism.scale, adjacency))
+        ]
+        present, absent = ((chosen == 1).astype(float) for chosen in found)
+        if epsilon_drawn == claimed:
+            checks.audit(present, absent, claimed, 0.0, teeth=0.6)
+        else:
+            with pytest.raises(AssertionError, match="is proved"):
+                checks.audit(present, absent, claimed, 0.0, teeth=0.6)
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
+def test_no_client_moves_the_chances_of_the_choice_by_more_than_epsilon(adjacency: str) -> None:
+    stream, mechanism, most = checks.stream("clients"), by_clients(1.5, adjacency), 0.0
+    for _ in range(300):
+        sums = stream.uniform(0, 8, 4)
+        gone, come = stream.choice([0.0, 0.3, 1.0], size=(2, 4))
+        if adjacency != "replace-one":
+            come = np.zeros(4)
+        chances = [mechanism.probabilities(sums + part) for part in (gone, come)]
+        most = max(most, np.abs(np.log(chances[0] / chances[1])).max())
+    assert 0.8 * 1.5 < most <= 1.5 + 1e-9

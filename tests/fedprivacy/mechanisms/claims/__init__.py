@@ -6,14 +6,15 @@ checks, its line in that module's `CLAIMS`, and the module here. Each check take
 They are the same object, but in the test of the tests, where `drawn` has half the noise: then every check
 must fail. Write so that they do: state everything from `claimed` and draw everything from `drawn`.
 
-A mechanism in `fedprivacy.mechanisms.registry` or an approach in `fedprivacy.erm.APPROACHES` without an entry here fails the suite, and so does an entry
-without an oracle that does not say why there is none.
+A mechanism in `fedprivacy.mechanisms.registry`, an approach in `fedprivacy.erm.APPROACHES` or a choice in
+`fedprivacy.tuning.CHOICES` without an entry here fails the suite, and so does an entry without an oracle that does
+not say why there is none.
 """
 
 from __future__ import annotations
 
-from claims import bits, categories, minima, noise, selection, vectors
+from claims import adaptive, bits, categories, minima, noise, selection, tuning, vectors
 from claims.claim import Claim
 
-KINDS = (bits, categories, vectors, noise, selection, minima)
+KINDS = (bits, categories, vectors, adaptive, noise, selection, minima, tuning)
 CLAIMS: dict[str, Claim] = {name: claim for kind in KINDS for name, claim in kind.CLAIMS.items()}
