@@ -72,6 +72,10 @@ class AdaptiveGaussian(Gaussian):
         """Of the noise in each coordinate of the update, in its units."""
         return self.update_noise * self.clipping_norm
 
+    def error(self, dimension: int) -> float:
+        """Mean squared error of a release per coordinate of the update, in units of C^2."""
+        return self.update_noise**2
+
     @property
     def words(self) -> str:
         """How much noise there is, in words."""

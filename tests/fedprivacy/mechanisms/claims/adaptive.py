@@ -47,6 +47,8 @@ class AdaptiveClaim(Claim):
             checks.follows(column, stats.norm(scale=deviation).cdf)
 
     def moments(self, claimed: AdaptiveGaussian, drawn: AdaptiveGaussian) -> None:
+        wanted = (self.deviations(claimed)[0] / claimed.clipping_norm) ** 2
+        assert math.isclose(claimed.error(3), wanted, rel_tol=1e-12)
         for shares in (1, 7):
             told = self.noise(drawn, 6000, f"moments {shares}", shares)
             for column, deviation in zip(told.T, self.deviations(claimed), strict=True):
