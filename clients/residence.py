@@ -13,6 +13,7 @@ from clients.kept import Account
 from clients.owner import Owner
 from clients.refusals import kind, log
 from clients.respondents import Respondents
+from clients.silos import Silos
 from fedprivacy.data import npz
 from fedprivacy.data.on_nodes import agreed_sizes, of_node
 from fedprivacy.data.population import Population
@@ -22,7 +23,7 @@ from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
 from fedprivacy.scenario.statistics import Statistics
 
-Residents = Fleet | Respondents
+Residents = Fleet | Respondents | Silos
 NOBODY = Owner()  # has said nothing
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedprivacy.erm.study.cells import cells_of
+from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.display import Event, live
 

@@ -87,9 +87,12 @@ def run(
         assert scenario is not None
         asked = asked_any(scenario, set_, chosen)
         if isinstance(asked, ErmScenario):
-            only_embedded(engine, "study of private estimates")
+            if where.name == "superlink":
+                raise InputError(
+                    "--engine superlink: studies of private estimates run on embedded and ray; leave it out."
+                )
             check_out(out or RUNS)
-            _fit(asked, out or RUNS, command_again(chosen), json_)
+            _fit(asked, out or RUNS, command_again(chosen), json_, where)
             return
         if where.name == "superlink":
             _run_elsewhere(asked, out or RUNS, places, pinned, allow_code, command_again(chosen), json_)
@@ -120,13 +123,13 @@ def run(
     print_result(document, json_, show_run)
 
 
-def _fit(asked: Any, out: Path, said: str, json_: bool) -> None:
+def _fit(asked: Any, out: Path, said: str, json_: bool, engine: Any) -> None:
     """Plays a study of private estimates, and shows its record."""
     from scenarios.display_estimates import fitting_cells, show_estimates
     from scenarios.fitting import fit
 
     with fitting_cells(asked) as on_cell:
-        document = fit(asked, out, command=said, on_cell=on_cell)
+        document = fit(asked, out, command=said, on_cell=on_cell, engine=engine)
     print_result(document, json_, show_estimates)
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.study.cells import Cell, Exact, approach_of, cells_of, exact, play
+from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of
+from fedprivacy.erm.study.cells import Exact, exact, play
+from fedprivacy.erm.study.lots import Ask
 from fedprivacy.erm.study.people import Records, study_streams
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
@@ -19,7 +21,15 @@ from fedprivacy.seeds import Streams
 from fedprivacy.surroundings import peak_memory_mb, versions
 
 OnCell = Callable[[dict[str, Any]], None]
-OPERATOR_ONLY = ("performance.seconds", "error", "seed", "scenario.seed", "scenario.data.seed")
+OPERATOR_ONLY = (
+    "performance.seconds",
+    "error",
+    "seed",
+    "scenario.seed",
+    "scenario.data.seed",
+    "cells[].absent",
+    "cells[].first_absence",
+)
 SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 NOTES = (
     "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
@@ -38,8 +48,11 @@ def study(
     people: Records,
     directory: RunDirectory,
     *,
+    streams: Streams | None = None,
+    ask: Ask | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
+    begun: Callable[[], object] = lambda: None,
 ) -> None:
     """Plays all cells of a study, and writes the document.
 
@@ -47,8 +60,11 @@ def study(
         scenario: What is fitted.
         people: Its records.
         directory: Where it is written, as it goes.
+        streams: Its streams; None for those of the scenario.
+        ask: Asks silos (`server.estimates`); None: they are in this process.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
+        begun: Called once the record is there, before anything is fitted.
     """
     clock, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     played: list[dict[str, Any]] = []
@@ -84,11 +100,12 @@ def study(
 
     write("running")
     try:
-        streams = study_streams(scenario, people)
+        begun()
+        streams = streams or study_streams(scenario, people)
         for cell in cells_of(scenario):
             if cell.records not in truths:
                 truths[cell.records] = exact(scenario, people, cell.records)
-            played.append(play(scenario, people, truths[cell.records], cell, streams))
+            played.append(play(scenario, people, truths[cell.records], cell, streams, ask))
             directory.append_event(played[-1])
             if on_cell:
                 on_cell(played[-1])

@@ -21,7 +21,7 @@ from fedprivacy.erm import (
     SiloGradients,
     minimise,
 )
-from fedprivacy.erm.silos import _purpose
+from fedprivacy.erm.federated import purpose_of
 from fedprivacy.errors import InputError
 from fedprivacy.seeds import Streams
 
@@ -49,7 +49,7 @@ def test_the_average_is_that_of_the_silos_own_estimates(kind: type) -> None:
     average = OneShotAverage(kind(OBJECTIVE, 4.0), sizes)
     found = average.fit(silos(sizes), Streams(4))
     own = [
-        kind(replace(OBJECTIVE, records=size), 4.0).fit(x, y, Streams(4).noise(_purpose(average), member=i))
+        kind(replace(OBJECTIVE, records=size), 4.0).fit(x, y, Streams(4).noise(purpose_of(average), member=i))
         for i, (size, (x, y)) in enumerate(zip(sizes, silos(sizes), strict=True))
     ]
     assert np.allclose(found.theta, sum(size * e.theta for size, e in zip(sizes, own, strict=True)) / 450)
