@@ -45,11 +45,22 @@ def show_estimates(document: Mapping[str, Any]) -> None:
     }
     for name, words in said.items():
         plain.print(f"- {name}: {words}", markup=False)
+    for cell in document["cells"]:
+        if cell.get("absent"):
+            plain.print(absence(cell), markup=False)
     if document.get("finding"):
         plain.print(document["finding"], markup=False)
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def absence(cell: Mapping[str, Any]) -> str:
+    """That answers of silos did not come, in a sentence."""
+    return (
+        f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "
+        f"answers of silos did not come, and count as zero. First: {cell['first_absence']}"
+    )
 
 
 def _row(cell: Mapping[str, Any]) -> list[str]:

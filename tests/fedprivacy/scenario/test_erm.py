@@ -62,7 +62,8 @@ def test_it_is_read_and_written_back() -> None:
     assert scenario.population == 400
     assert scenario.privacy.adjacency == "replace-one"
     assert list(sections_of(scenario)) == [
-        (), ("data",), ("objective",), ("approaches", "out"), ("approaches", "path"), ("privacy",), ("study",)
+        (), ("data",), ("objective",), ("approaches", "out"), ("approaches", "path"), ("privacy",),
+        ("federation",), ("study",)
     ]  # fmt: skip
 
 
