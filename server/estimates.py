@@ -10,6 +10,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
+from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.erm.study.document import OnCell, study
 from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
@@ -35,6 +36,7 @@ def serve(
     directory: RunDirectory,
     streams: Streams,
     *,
+    stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
     begun: Callable[[], object] = lambda: None,
@@ -47,6 +49,7 @@ def serve(
         people: Its records, of which a simulation knows the exact minimum.
         directory: Where the study is written.
         streams: Those of the study, on this side.
+        stated: What is stated of nodes that are not our own; None: all are.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
         begun: Called once the record is there, before any node is spoken to.
@@ -66,6 +69,7 @@ def serve(
         directory,
         streams=streams,
         ask=asking,
+        stated=stated,
         command=command,
         on_cell=on_cell,
         begun=begin,

@@ -195,9 +195,9 @@ def test_silos_and_other_clients_answer_what_they_agreed_to_alone(silos: Silos, 
     assert "agreed to something else" in asked_by_app(others, request(silos)).error.reason
 
 
-def test_a_node_of_a_flower_run_without_silos_says_so(silos: Silos) -> None:
-    """As under `flwr run`, whose run config has no study."""
+def test_a_node_makes_its_silos_from_the_run_config(silos: Silos) -> None:
+    """As under `flwr run`, where each message may meet a new process: what was answered is in Flower's state."""
     grid = EmbeddedGrid(app, [{}], {"scenario": TEXT})
-    assert (
-        "which `fedprivacy run` does, and not `flwr run`" in asked_by_app(grid, request(silos)).error.reason
-    )
+    mine = silos.answer(request(silos), silos.fresh(), [0]).rows.tolist()
+    assert told(asked_by_app(grid, request(silos))).rows.tolist() == mine
+    assert told(asked_by_app(grid, request(silos))).silos.size == 0

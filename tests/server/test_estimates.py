@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, Error, Message
+from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 
+from clients.app import app as client_app
 from clients.app import make_app
 from clients.silos import Silos
 from fedprivacy.accounting.epsilon import epsilon
@@ -21,12 +22,14 @@ from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.study import lots
 from fedprivacy.erm.study.document import study
 from fedprivacy.erm.study.lots import Lot, SiloStudy
-from fedprivacy.errors import RunError
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.rechecking import checked_document
 from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.fitting import fit
+from server.app import app as server_app
 from server.estimates import MESSAGE, SilosOnGrid, serve
 from server.messages import parts_of
 from tests.clients.test_silos import made
@@ -324,3 +327,66 @@ def test_a_server_that_asks_twice_is_refused() -> None:
         assert (again.present, again.rows.any()) == (0, False)
         assert "a silo refused" in str(again.first_failure)
     assert asking(asking.side.lots[0], 0, np.zeros((3, 2))).present == 0  # nor an earlier lot
+
+
+# ------------------------------------------------------------------ as `flwr run` plays it
+
+
+def by_flwr_run(scenario: ErmScenario, out: Path, **config: Any) -> dict[str, Any]:
+    told = {"scenario": scenario.to_toml(), "out": str(out), **config}
+    grid = EmbeddedGrid(client_app, nodes(2), told)
+    server_app(grid, Context(grid.run.run_id, 0, {}, RecordDict(), dict(told)))
+    [path] = out.iterdir()
+    return json.loads((path / "run.json").read_text())  # type: ignore[no-any-return]
+
+
+def told(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell without what is assumed of nodes that are not our own."""
+    plain = {"assumptions", "words"}
+    kept = [{key: g[key] for key in g.keys() - plain} for g in cell["guarantees"]]
+    return {**cell, "guarantees": kept}
+
+
+def test_the_apps_of_flwr_run_find_the_same_and_say_what_it_rests_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run config alone tells both apps what to do: a scenario, as one string, and a folder."""
+    scenario = made("federation.hosts=2")
+    document = by_flwr_run(scenario, tmp_path / "far")
+    assert "run.json" in capsys.readouterr().out
+    here = numbers(fit(scenario, tmp_path / "here"))
+    assert [told(cell) for cell in numbers(document)] == [told(cell) for cell in here]
+    assert document["randomness"]["clients"] == "simulation-grade randomness, assumed"
+    for cell in numbers(document):
+        for one in cell["guarantees"] if cell["silos"] > 1 else ():
+            assert ("whoever submits the run is honest" in one["words"]) == (one["trust"] == "local")
+            assert "simulation-grade" in one["words"] or one["epsilon"] is None
+    checked_document(Path(document["path"]))
+
+
+def test_where_noise_is_no_simulations_nothing_is_promised_against_who_has_all_records(
+    tmp_path: Path,
+) -> None:
+    scenario = made("federation.hosts=2")
+    document = by_flwr_run(scenario, tmp_path / "one", noise="system")
+    again = by_flwr_run(scenario, tmp_path / "two", noise="system")
+    for cell, other in zip(numbers(document), numbers(again), strict=True):
+        if cell["silos"] == 1:
+            continue
+        assert cell["theta"] != other["theta"]  # nobody chose the noise
+        claims = {one["observer"]: one for one in cell["guarantees"]}
+        assert claims["server"]["epsilon"] is None
+        said = "the server is trusted" if cell["approach"] == "central" else "has read the records itself"
+        assert said in claims["server"]["words"]
+        assert claims["outsider"]["epsilon"] == pytest.approx(1.0, abs=1e-6) or cell["approach"] != "average"
+        assert "operating system" in claims["outsider"]["words"]
+    checked_document(Path(document["path"]))
+
+
+def test_nobody_pins_a_study(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--pinned: no node holds a study"):
+        by_flwr_run(made(), tmp_path, pinned=True)
+    pinned = {"scenario": made().to_toml(), "home": str(tmp_path), "num-partitions": 1, "partition-id": 0}
+    grid = EmbeddedGrid(client_app, [pinned], {"scenario": made().to_toml(), "out": ""})
+    with pytest.raises(RunError, match="the node's own scenario cannot be used"):
+        SilosOnGrid(grid, Silos.of(made()).study).find()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ from dp_accounting import DpEvent
 from numpy.typing import NDArray
 from scipy import stats
 
+from fedprivacy.accounting.deployment import SERVER_READS, Stated
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.statement import Guarantee
+from fedprivacy.entropy import SEEDED
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import together
 from fedprivacy.erm.gradient import GradientPerturbation
@@ -29,6 +31,10 @@ from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
+HANDED = (
+    "whoever submits the run is honest about the plan: each silo adds its noise, and answers each step once, "
+    "but by the plan that came with the run"
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ def play(
     cell: Cell,
     streams: Streams,
     ask: Ask | None = None,
+    stated: Stated | None = None,
 ) -> dict[str, Any]:
     """The result of a cell, as run.json has it; where a condition does not hold, what `refused` says.
 
@@ -65,6 +72,7 @@ def play(
         cell: What is played.
         streams: Those of the study.
         ask: Asks silos, and brings what they tell; None: they are in this process.
+        stated: What is stated of nodes that are not our own; None: all silos are.
 
     Raises:
         RunError: A minimum was not found, or no silo answers.
@@ -85,7 +93,7 @@ def play(
         if silos == 1:
             made = _by_curator(approach, x, y, scenario.study.repeats, cell, streams)
         else:
-            made = _by_silos(SiloStudy(scenario, people, streams), cell, ask)
+            made = _by_silos(SiloStudy(scenario, people, streams), cell, ask, stated)
     except InputError as error:
         return {**told, "refused": str(error), "guarantees": []}
     values = np.array([objective.value(theta, x, y) for theta in made.thetas]) - truth.value
@@ -137,7 +145,7 @@ def _by_curator(
     return _Made(thetas, (found[0].guarantee,), (approach.event(),), approach.words)
 
 
-def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> _Made:
+def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | None) -> _Made:
     """Estimates by silos, however they are asked; see `federated` of one that does not answer."""
     silos, ask = silos_of(side.scenario, cell), ask or side.ask
     thetas: list[Vector] = []
@@ -155,12 +163,29 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> _Made:
 
         federated = side.federated(lot)
         thetas += [*together(side.lead(lot), federated.steps, told)]
-    stated = federated.guarantees(present)
+    promised = federated.guarantees(present)
+    if stated is not None:
+        promised = tuple(far_away(one, stated) for one in promised)
     events = tuple(
-        None if one.epsilon is None else federated.event_against(one.observer, present) for one in stated
+        None if one.epsilon is None else federated.event_against(one.observer, present) for one in promised
     )
     absences = {"absent": absent, "first_absence": first}
-    return _Made(np.array(thetas), stated, events, federated.words(silos), absences)
+    return _Made(np.array(thetas), promised, events, federated.words(silos), absences)
+
+
+def far_away(guarantee: Guarantee, stated: Stated) -> Guarantee:
+    """A guarantee of silos, where they are on nodes that are not our own.
+
+    The server's process has made or read all records, since it knows the exact minimum: where noise is no
+    longer a simulation's, nothing is promised against it.
+    """
+    local = guarantee.trust == "local"
+    if guarantee.epsilon is None:
+        return guarantee
+    if local and guarantee.observer == "server" and stated.noise != SEEDED:
+        return replace(guarantee, epsilon=None, delta=None, accountant=None, assumptions=(SERVER_READS,))
+    more = [*[HANDED] * local, stated.randomness(server=not local, nodes=local)]
+    return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
 
 
 def _bound(asked: Any, approach: Any, silos: int, truth: Exact, radius: float) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of
 from fedprivacy.erm.study.cells import Exact, exact, play
@@ -31,6 +32,7 @@ OPERATOR_ONLY = (
     "cells[].first_absence",
 )
 SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
+SIMULATED = {"server": "seeded: simulation-grade randomness"}
 NOTES = (
     "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
     "this "
@@ -50,6 +52,7 @@ def study(
     *,
     streams: Streams | None = None,
     ask: Ask | None = None,
+    stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
     begun: Callable[[], object] = lambda: None,
@@ -62,6 +65,7 @@ def study(
         directory: Where it is written, as it goes.
         streams: Its streams; None for those of the scenario.
         ask: Asks silos (`server.estimates`); None: they are in this process.
+        stated: What is stated of nodes that are not our own; None: all silos are.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
         begun: Called once the record is there, before anything is fitted.
@@ -84,7 +88,7 @@ def study(
                 "started": started,
                 "versions": versions(),
                 "scenario": scenario.tables(),
-                "randomness": {"server": "seeded: simulation-grade randomness"},
+                "randomness": SIMULATED if stated is None else stated.to_json(held=False),
                 "cells": played,
                 "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
@@ -105,7 +109,7 @@ def study(
         for cell in cells_of(scenario):
             if cell.records not in truths:
                 truths[cell.records] = exact(scenario, people, cell.records)
-            played.append(play(scenario, people, truths[cell.records], cell, streams, ask))
+            played.append(play(scenario, people, truths[cell.records], cell, streams, ask, stated))
             directory.append_event(played[-1])
             if on_cell:
                 on_cell(played[-1])

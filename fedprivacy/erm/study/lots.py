@@ -86,6 +86,10 @@ class SiloStudy:
     _plans: dict[Lot, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
     _held: dict[Cell, list[Held]] = field(default_factory=dict, repr=False, compare=False)
 
+    def drawing(self, streams: Streams) -> SiloStudy:
+        """The same with other streams."""
+        return SiloStudy(self.scenario, self.people, streams)
+
     @cached_property
     def lots(self) -> tuple[Lot, ...]:
         """All lots, in the order in which they are asked for: public, and the same on every side."""

@@ -75,8 +75,12 @@ class ErmScenario(Head):
         order = ("data", "objective", "approaches", "privacy", "federation", "study")
         return {key: tables[key] for key in [*HEAD.keys(), *order]}
 
-    def to_toml(self) -> str:
-        """The complete scenario as TOML; reading it gives an equal scenario."""
+    def to_toml(self, *, compare: bool = True) -> str:
+        """The complete scenario as TOML; reading it gives an equal scenario.
+
+        Args:
+            compare: As other scenarios have it; here there is no section to leave out.
+        """
         return tomli_w.dumps(self.tables())
 
 
