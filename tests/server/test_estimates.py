@@ -20,13 +20,14 @@ from fedprivacy.erm.federated import together
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.study import lots
-from fedprivacy.erm.study.document import study
+from fedprivacy.erm.study.document import ABSENT, study
 from fedprivacy.erm.study.lots import Lot, SiloStudy
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.rechecking import checked_document
 from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
+from scenarios.display_estimates import absence
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.fitting import fit
 from server.app import app as server_app
@@ -188,7 +189,7 @@ def test_exact_sums_leave_a_silo_under_central_trust_alone() -> None:
 class SecondNodeFails(Grid):
     def asked(self, message: Message) -> Iterator[Message]:
         if message.metadata.dst_node_id == 2:
-            yield Message(Error(code=0, reason="the node is on fire"), reply_to=message)
+            yield Message(Error(code=0, reason="the node is on fire\n\nTraceback"), reply_to=message)
         else:
             yield from self.grid.send_and_receive([message])
 
@@ -273,6 +274,9 @@ def test_who_sees_sums_with_fewer_noises_is_promised_less(tmp_path: Path) -> Non
         if cell["silos"] > 1:
             assert cell["absent"] == 2 * federated_steps(silos, cell["approach"])
             assert "on fire" in cell["first_absence"]
+    assert ABSENT in document["notes"]
+    [said] = {absence(cell).partition("First: ")[2] for cell in document["cells"] if cell["silos"] > 1}
+    assert said == "the node is on fire"
     assert "on fire" not in json.dumps(redact(document, document["operator_only"]))
 
 

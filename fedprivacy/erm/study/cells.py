@@ -156,7 +156,8 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | Non
             nonlocal present, absent, first
             answer = ask(lot, step, asked)
             if not answer.present:
-                raise RunError(f"approaches.{cell.name}: no silo answered. First: {answer.first_failure}")
+                why, *_ = str(answer.first_failure).splitlines()  # without a node's traceback
+                raise RunError(f"approaches.{cell.name}: no silo answered. First: {why}")
             present, absent = min(present, answer.present), absent + silos - answer.present
             first = first or answer.first_failure
             return answer.rows

@@ -42,6 +42,10 @@ NOTES = (
 GUESSED = (
     "Under add-remove the number of records is private: this study takes it as the public guess all the same."
 )
+ABSENT = (
+    "Answers of silos did not come: each counts as zero, which draws estimates towards zero, and no promise "
+    "rests on noise that was not there. How many they were is operator-only."
+)
 _SIDE = 41  # points of the surface along each axis
 
 
@@ -94,7 +98,11 @@ def study(
                 **more,
                 "operator_only": list(OPERATOR_ONLY),
                 "simulation_only": list(SIMULATION_ONLY),
-                "notes": [*NOTES, *([GUESSED] if scenario.privacy.adjacency == "add-remove" else [])],
+                "notes": [
+                    *NOTES,
+                    *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),
+                    *([ABSENT] if any(cell.get("absent") for cell in played) else []),
+                ],
                 "performance": {
                     "seconds": round(time.perf_counter() - clock, 3),
                     "peak_memory_mb": peak_memory_mb(),
