@@ -57,7 +57,7 @@ def show_estimates(document: Mapping[str, Any]) -> None:
 
 def absence(cell: Mapping[str, Any]) -> str:
     """That answers of silos did not come, in a sentence."""
-    why, *_ = str(cell["first_absence"]).splitlines() or [""]  # without a node's traceback
+    why = str(cell["first_absence"]).partition("\n")[0]  # without a node's traceback
     return (
         f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "
         f"answers of silos did not come, and count as zero. First: {why}"

@@ -156,7 +156,7 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | Non
             nonlocal present, absent, first
             answer = ask(lot, step, asked)
             if not answer.present:
-                why, *_ = str(answer.first_failure).splitlines()  # without a node's traceback
+                why = str(answer.first_failure).partition("\n")[0]  # without a node's traceback
                 raise RunError(f"approaches.{cell.name}: no silo answered. First: {why}")
             present, absent = min(present, answer.present), absent + silos - answer.present
             first = first or answer.first_failure
