@@ -20,20 +20,22 @@ from clients.owner import is_pinned
 from clients.refusals import kind, kinds_only, log, log_answer
 from clients.residence import Residence, Residents, residence
 from clients.respondents import Answered, Respondents
+from clients.silos import Silos
 from clients.training import answer
 from clients.vetting import vet, vet_query
+from fedprivacy.erm.protocol import SiloRequest
 from fedprivacy.errors import Refusal
 from fedprivacy.faults import Faults
 from fedprivacy.protocol import AskReply, AskRequest, TrainRequest
 
-Kind = TypeVar("Kind", Fleet, Respondents)
+Kind = TypeVar("Kind", Fleet, Respondents, Silos)
 
 
 def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None = None) -> ClientApp:
     """The ClientApp of clients that are already there (simulation on one machine).
 
     Args:
-        residents: The clients of the scenario: those that train, or those that are asked.
+        residents: The clients of the scenario: those that train, those that are asked, or silos.
         mods: Flower mods around every handler; a malicious participant is one.
         crew: Who trains them; None: this process.
     """
@@ -98,6 +100,21 @@ def _app(
             reply = _asked(context.state, here, respondents, request)
             if here.pinned:
                 log(f"query {request.query}: answered {reply.answered}, refused {reply.refused}")
+            return reply_to(message, *reply.parts())
+
+    @client_app.query("estimate")
+    def estimate(message: Message, context: Context) -> Message:
+        """Asks silos for one step of their estimates and replies with what privacy lets out."""
+        with kinds_only(is_pinned(context.node_config)):
+            here = residence_of(context)
+            silos = _of_kind(here.residents, Silos)
+            with kind("request"):
+                request = SiloRequest.of(*parts_of(message))
+            state = context.state
+            known = "asked" in state
+            last = state.array_records["asked"]["asked"].numpy() if known else silos.fresh()
+            reply = silos.answer(request, last, here.hosts)
+            state["asked"] = ArrayRecord({"asked": Array(last)})
             return reply_to(message, *reply.parts())
 
     return client_app

@@ -13,16 +13,18 @@ from clients.kept import Account
 from clients.owner import Owner
 from clients.refusals import kind, log
 from clients.respondents import Respondents
+from clients.silos import Silos
 from fedprivacy.data import npz
 from fedprivacy.data.on_nodes import agreed_sizes, of_node
 from fedprivacy.data.population import Population
 from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.scenario import OnNodes, Scenario
-from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.bundled import Playable, code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.statistics import Statistics
 
-Residents = Fleet | Respondents
+Residents = Fleet | Respondents | Silos
 NOBODY = Owner()  # has said nothing
 
 
@@ -120,11 +122,14 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
 
 
 def _residents(
-    scenario: Scenario | Statistics, allow_code: bool, noise: str, people: Population | None = None
+    scenario: Playable, allow_code: bool, noise: str, people: Population | None = None
 ) -> Residents:
     if isinstance(scenario, Statistics):
         respondents = Respondents.of(scenario)
         return replace(respondents, streams=streams_for(noise, respondents.streams))
+    if isinstance(scenario, ErmScenario):
+        silos = Silos.of(scenario)
+        return replace(silos, study=silos.study.drawing(streams_for(noise, silos.study.streams)))
     if noise != SEEDED and scenario.training.trainer == "opacus":
         raise InputError(
             'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '

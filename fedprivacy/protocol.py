@@ -22,7 +22,8 @@ Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
 MOST = 2**31 - 1  # of what a message counts: rounds, clients, faults
-_DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+# What taking a damaged message apart may raise.
+DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,17 @@ class TrainRequest:
         """
         try:
             request = cls(
-                round=_whole(values["round"]),
-                host=_whole(values["host"]),
-                chunk=_whole(values["chunk"]),
+                round=whole(values["round"]),
+                host=whole(values["host"]),
+                chunk=whole(values["chunk"]),
                 clients=arrays["clients"],
                 weights=arrays["weights"],
                 plan=Plan.from_json(json_text.loads(values["plan"])),
                 observe=str(values["observe"])[:REASON],
                 clipping_norm=float(values["clipping_norm"]) if "clipping_norm" in values else None,
             )
-        except _DAMAGE as error:
-            raise InputError(f"not a training request: {_said(error)}") from error
+        except DAMAGE as error:
+            raise InputError(f"not a training request: {said(error)}") from error
         _check(request.weights, np.float32, "weights")
         _check(request.clients, np.int64, "clients")
         if request.observe not in ("sum", "each"):
@@ -126,8 +127,8 @@ class TrainReply:
                 refused=int(values["refused"]),
                 faults=Faults.of(values),
             )
-        except _DAMAGE as error:
-            raise FedPrivacyError(f"not a training reply: {_said(error)}") from error
+        except DAMAGE as error:
+            raise FedPrivacyError(f"not a training reply: {said(error)}") from error
         if reply.clients.ndim != 1 or reply.clients.dtype != np.int64:
             raise FedPrivacyError(
                 f"not a training reply: clients are {reply.clients.dtype} of shape {reply.clients.shape}"
@@ -174,9 +175,9 @@ class AskRequest:
         """
         try:
             plan = json_text.loads(values["plan"])
-            request = cls(_whole(values["query"]), _whole(values["host"]), arrays["clients"], plan)
-        except _DAMAGE as error:
-            raise InputError(f"not a query: {_said(error)}") from error
+            request = cls(whole(values["query"]), whole(values["host"]), arrays["clients"], plan)
+        except DAMAGE as error:
+            raise InputError(f"not a query: {said(error)}") from error
         _check(request.clients, np.int64, "clients")
         return request
 
@@ -207,9 +208,9 @@ class AskReply:
             FedPrivacyError: if the node's answer does not have the shape that was asked for.
         """
         try:
-            reply = cls(arrays["totals"], _whole(values["answered"]), _whole(values["refused"]))
-        except _DAMAGE as error:
-            raise FedPrivacyError(f"not an answer: {_said(error)}") from error
+            reply = cls(arrays["totals"], whole(values["answered"]), whole(values["refused"]))
+        except DAMAGE as error:
+            raise FedPrivacyError(f"not an answer: {said(error)}") from error
         totals = reply.totals
         if totals.shape != (cells,) or totals.dtype != np.float64 or not np.isfinite(totals).all():
             raise FedPrivacyError(
@@ -234,8 +235,8 @@ def parts_of(
     """
     try:
         return {name: _array(name, one) for name, one in arrays_of().items()}, dict(values_of())
-    except _DAMAGE as error:
-        raise InputError(f"not a message of arrays and values: {_said(error)}") from error
+    except DAMAGE as error:
+        raise InputError(f"not a message of arrays and values: {said(error)}") from error
 
 
 def _array(name: str, sent: Any) -> NDArray[Any]:
@@ -244,18 +245,29 @@ def _array(name: str, sent: Any) -> NDArray[Any]:
     return npy.array_of(sent.data)
 
 
-def _whole(value: Any) -> int:
+def whole(value: Any) -> int:
+    """A whole number of a message.
+
+    Raises:
+        ValueError: it is none, or above `MOST`.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
         raise ValueError(f"{str(value)[:40]!r} is not a whole number from 0 to {MOST}")
     return value
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
+    """What damage says of itself, no longer than a reason."""
     return f"{type(error).__name__}: {str(error)[:REASON]}"
 
 
 def check_clients(
-    clients: NDArray[np.int64], host: int, here: Sequence[int], hosts: int, population: int
+    clients: NDArray[np.int64],
+    host: int,
+    here: Sequence[int],
+    hosts: int,
+    population: int,
+    named: str = "clients",
 ) -> None:
     """Refuses a request that names clients who do not exist, who live elsewhere, or one twice.
 
@@ -265,18 +277,19 @@ def check_clients(
         here: The logical hosts of this node.
         hosts: How many there are.
         population: How many clients there are.
+        named: What they are called.
 
     Raises:
         InputError: it does.
     """
     if host not in here or (clients % hosts != host).any():
         # A client that answered on two nodes would be counted by neither, and reuse its noise.
-        raise InputError(f"clients of host {host} are asked for; here live hosts {list(here)}")
+        raise InputError(f"{named} of host {host} are asked for; here live hosts {list(here)}")
     if len(clients) and (clients[0] < 0 or clients[-1] >= population):
-        raise InputError(f"there are clients 0 to {population - 1}, asked for others")
+        raise InputError(f"there are {named} 0 to {population - 1}, asked for others")
     if (np.diff(clients) <= 0).any():
         # A client named twice would count twice in the sum, beyond the sensitivity.
-        raise InputError("the clients of a request must be sorted and named once")
+        raise InputError(f"the {named} of a request must be sorted and named once")
 
 
 def _check(array: NDArray[Any], dtype: type, name: str) -> None:

@@ -36,6 +36,21 @@ def same(said: Any, found: Any) -> bool:
     return bool(said == found)
 
 
+def other_plan(own: Mapping[str, Any], asked: Any) -> str | None:
+    """Why who holds a plan refuses to serve one who asks for another; None where they are the same.
+
+    >>> other_plan({"epsilon": 1.0}, {"epsilon": 2.0})
+    'the server asks for another plan (epsilon: asked 2.0, agreed 1.0)'
+    """
+    if own == asked:
+        return None
+    if not isinstance(asked, dict):
+        return "the server sends no plan"
+    differing = [key for key in {**own, **asked} if own.get(key) != asked.get(key)]
+    words = "; ".join(f"{key}: asked {asked.get(key)!r}, agreed {own.get(key)!r}" for key in differing)
+    return f"the server asks for another plan ({words[:1000]})"
+
+
 def _same_word(said: str, found: str) -> bool:
     """Whether two words or printed numbers are equal: printed ones were rounded."""
     if said == found or not (_NUMBER.fullmatch(said) and _NUMBER.fullmatch(found)):

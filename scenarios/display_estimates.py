@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedprivacy.erm.study.cells import cells_of
+from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.display import Event, live
 
@@ -45,11 +45,23 @@ def show_estimates(document: Mapping[str, Any]) -> None:
     }
     for name, words in said.items():
         plain.print(f"- {name}: {words}", markup=False)
+    for cell in document["cells"]:
+        if cell.get("absent"):
+            plain.print(absence(cell), markup=False)
     if document.get("finding"):
         plain.print(document["finding"], markup=False)
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
     plain.print(f"report: {document['path']}/report.html", markup=False)
+
+
+def absence(cell: Mapping[str, Any]) -> str:
+    """That answers of silos did not come, in a sentence."""
+    why = str(cell["first_absence"]).partition("\n")[0]  # without a node's traceback
+    return (
+        f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "
+        f"answers of silos did not come, and count as zero. First: {why}"
+    )
 
 
 def _row(cell: Mapping[str, Any]) -> list[str]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:  # torch and Flower are imported when a run begins, so that he
     from numpy.typing import NDArray
 
     from clients.fleet import Fleet
+    from clients.silos import Silos
     from fedprivacy.scenario import Scenario
+    from fedprivacy.scenario.erm import ErmScenario
     from server.app import NodeView
 
 MOST_WORKERS = 1024
@@ -206,6 +208,44 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
                 grid.node_states, lambda round: faults_of(grid.states.values(), round), lambda: grid.retried
             )
             yield Launched(grid, view, grid.restore_node_states, workers.count)
+
+
+@contextmanager
+def launched_silos(engine: Engine, scenario: ErmScenario, silos: Silos) -> Iterator[Grid]:
+    """Starts an engine for a study of private estimates, to be used as a context.
+
+    Args:
+        engine: Which: embedded, where one node in this process has all silos; or ray, where each logical host
+            is a node and as many as there are workers are asked side by side.
+        scenario: What runs there.
+        silos: All silos of the scenario.
+
+    Raises:
+        InputError: if the engine has a share of a GPU, for which there is no use.
+    """
+    from clients.app import make_app
+
+    if engine.name == "embedded":
+        from scenarios.engines.embedded import EmbeddedGrid
+
+        yield EmbeddedGrid(make_app(silos), [{"partition-id": 0, "num-partitions": 1}])
+        return
+    if engine.gpus_per_worker:
+        raise InputError(
+            f"--gpus-per-worker {engine.gpus_per_worker:g}: silos compute on CPUs; leave it out."
+        )
+    from scenarios.engines.ray_cluster import OPEN_PORTS, cluster
+    from scenarios.engines.silo_app import silo_app
+
+    hosts = silos.hosts
+    app = partial(silo_app, scenario.to_toml(), silos.study.streams.run)
+    with cluster(engine.workers, 0.0, engine.ray_address) as room:
+        print(OPEN_PORTS, file=sys.stderr)
+        from scenarios.engines.ray_grid import RayGrid
+        from scenarios.engines.ray_workers import Workers
+
+        with Workers(room, app) as workers:
+            yield RayGrid(workers, [{"partition-id": at, "num-partitions": hosts} for at in range(hosts)])
 
 
 Opener = Callable[["Engine", "Scenario", "Fleet", bool], AbstractContextManager[Launched]]

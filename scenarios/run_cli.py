@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,13 +88,12 @@ def run(
     else:
         assert scenario is not None
         asked = asked_any(scenario, set_, chosen)
-        if isinstance(asked, ErmScenario):
-            only_embedded(engine, "study of private estimates")
-            check_out(out or RUNS)
-            _fit(asked, out or RUNS, command_again(chosen), json_)
-            return
         if where.name == "superlink":
             _run_elsewhere(asked, out or RUNS, places, pinned, allow_code, command_again(chosen), json_)
+            return
+        if isinstance(asked, ErmScenario):
+            check_out(out or RUNS)
+            _fit(asked, out or RUNS, command_again(chosen), json_, where)
             return
         if isinstance(asked, Statistics):
             only_embedded(engine, "statistics run")
@@ -120,13 +121,13 @@ def run(
     print_result(document, json_, show_run)
 
 
-def _fit(asked: Any, out: Path, said: str, json_: bool) -> None:
+def _fit(asked: Any, out: Path, said: str, json_: bool, engine: Any) -> None:
     """Plays a study of private estimates, and shows its record."""
     from scenarios.display_estimates import fitting_cells, show_estimates
     from scenarios.fitting import fit
 
     with fitting_cells(asked) as on_cell:
-        document = fit(asked, out, command=said, on_cell=on_cell)
+        document = fit(asked, out, command=said, on_cell=on_cell, engine=engine)
     print_result(document, json_, show_estimates)
 
 
@@ -140,24 +141,40 @@ def _run_elsewhere(
     json_: bool,
 ) -> None:
     """Runs a scenario on a federation, and shows its record."""
+    from fedprivacy.errors import InputError
     from fedprivacy.runs import check_out
+    from fedprivacy.scenario import Scenario
+    from fedprivacy.scenario.erm import ErmScenario
     from fedprivacy.scenario.model import permit
-    from fedprivacy.scenario.statistics import Statistics
-    from scenarios.display import show_run, watching
-    from scenarios.display_statistics import asking_queries, show_statistics
     from scenarios.federation_state import target_of
 
-    many = isinstance(asked, Statistics)
-    if not many:
+    if isinstance(asked, Scenario):
         permit(asked.model, allow)
+    if isinstance(asked, ErmScenario) and pinned:
+        raise InputError("--pinned: no node holds a study of private estimates as its own; leave it out.")
     target = target_of(*places, pinned)
     check_out(out)
     from scenarios.engines import superlink as engine
 
-    progress = asking_queries(len(asked.queries)) if many else watching(asked.server.rounds)
+    progress, show = _shown(asked)
     with progress as on_event:
         document = engine.run(asked, out, target, allow_code=allow, command=said, on_event=on_event)
-    print_result(document, json_, show_statistics if many else show_run)
+    print_result(document, json_, show)
+
+
+def _shown(asked: Any) -> tuple[AbstractContextManager[Any], Callable[[Any], None]]:
+    """How a scenario's progress is shown, and its record."""
+    from fedprivacy.scenario.erm import ErmScenario
+    from fedprivacy.scenario.statistics import Statistics
+    from scenarios.display import show_run, watching
+    from scenarios.display_estimates import fitting_cells, show_estimates
+    from scenarios.display_statistics import asking_queries, show_statistics
+
+    if isinstance(asked, ErmScenario):
+        return fitting_cells(asked), show_estimates
+    if isinstance(asked, Statistics):
+        return asking_queries(len(asked.queries)), show_statistics
+    return watching(asked.server.rounds), show_run
 
 
 def _rounds_of(path: Path) -> int:

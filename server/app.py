@@ -26,7 +26,8 @@ from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.data.on_nodes import for_server
 from fedprivacy.data.population import Population, population
 from fedprivacy.entropy import SEEDED, check_noise, streams_for
-from fedprivacy.errors import RunError
+from fedprivacy.erm.study.people import records, study_streams
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.faults import Faults
 from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
@@ -37,8 +38,10 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
+from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.statistics import Statistics
 from server.aggregation import RoundTotal, nobody_took_part
+from server.estimates import serve as serve_estimates
 from server.home import Home, going_home
 from server.hosts import find_hosts
 from server.optimizers import server_optimizer
@@ -266,7 +269,9 @@ def _main(grid: Grid, context: Context) -> None:
             home.begin(directory)
             return directory
 
-        if isinstance(scenario, Statistics):
+        if isinstance(scenario, ErmScenario):
+            directory = _fit(PollingGrid(grid), scenario, begin, stated, home)
+        elif isinstance(scenario, Statistics):
             directory = _ask(PollingGrid(grid), scenario, begin, stated, home)
         else:
             allowed = code_allowed(context.run_config)
@@ -300,6 +305,26 @@ def _train(
         stated=stated,
     )
     serve(grid, record, people, model, begun=home.begun)
+    return directory
+
+
+def _fit(grid: Grid, scenario: ErmScenario, begin: Begin, stated: Stated, home: Home) -> RunDirectory:
+    if stated.pinned:
+        raise InputError("--pinned: no node holds a study of private estimates as its own; leave it out.")
+    people = records(scenario)
+    streams = streams_for(stated.noise, study_streams(scenario, people))
+    directory = begin(scenario.to_toml())
+    serve_estimates(
+        grid,
+        scenario,
+        people,
+        directory,
+        streams,
+        stated=stated,
+        command="flwr run .",
+        on_cell=home.event,
+        begun=home.begun,
+    )
     return directory
 
 

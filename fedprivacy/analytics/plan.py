@@ -20,6 +20,7 @@ from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.pure import MAX_EPSILON
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 from fedprivacy.mechanisms.sensitivity import histogram_sensitivity
+from fedprivacy.sameness import other_plan
 from fedprivacy.scenario.statistics import Statistics
 
 Told = RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax
@@ -96,14 +97,7 @@ class StatisticsPlan:
 
     def refusal(self, asked: Any) -> str | None:
         """Why a client that holds this plan refuses to serve a server that asks for another one."""
-        own = self.to_json()
-        if own == asked:
-            return None
-        if not isinstance(asked, dict):
-            return "the server sends no plan"
-        differing = [key for key in {**own, **asked} if own.get(key) != asked.get(key)]
-        words = "; ".join(f"{key}: asked {asked.get(key)!r}, agreed {own.get(key)!r}" for key in differing)
-        return f"the server asks for another plan ({words[:1000]})"
+        return other_plan(self.to_json(), asked)
 
 
 def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:

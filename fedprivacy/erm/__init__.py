@@ -16,13 +16,14 @@ Sources: Chaudhuri, Monteleoni and Sarwate 2011 (output and objective perturbati
 """
 
 from fedprivacy.erm.approach import Approach, Estimate
+from fedprivacy.erm.federated import Federated, FederatedEstimate
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.grid import GridExponential, regular_grid
 from fedprivacy.erm.losses import HuberSVM, Logistic, Loss, Squared
 from fedprivacy.erm.objective import Objective
 from fedprivacy.erm.output import OutputPerturbation
 from fedprivacy.erm.perturbed import ObjectivePerturbation
-from fedprivacy.erm.silos import FederatedEstimate, OneShotAverage, SiloGradients
+from fedprivacy.erm.silos import OneShotAverage, SiloGradients
 from fedprivacy.erm.solver import minimise, minimise_within
 from fedprivacy.erm.sufficient import SufficientStatistics
 
@@ -42,6 +43,7 @@ __all__ = [
     "LOSSES",
     "Approach",
     "Estimate",
+    "Federated",
     "FederatedEstimate",
     "GradientPerturbation",
     "GridExponential",

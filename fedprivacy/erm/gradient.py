@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -22,6 +22,7 @@ from fedprivacy.sampling import PoissonSampling
 
 Vector = NDArray[np.float64]
 Message = Callable[[Vector, int], Vector]
+Descent = Generator[Vector, Vector, None]
 
 
 @dataclass(frozen=True)
@@ -142,21 +143,33 @@ class GradientPerturbation(Approach):
             x, y = x[drawn], y[drawn]
         return self.objective.gradient_sum(theta, x, y)
 
-    def descend(self, message: Message, noise: float | None = None) -> Vector:
+    def descend(self, message: Message) -> Vector:
         """The average of the iterates theta_0 ... theta_(T-1) at which gradients were taken, shape (d,).
 
         Args:
             message: The noisy sum of gradients at (theta, step).
-            noise: The standard deviation of its noise over the batch, for the step size; None for `noise`.
+        """
+        descent = self.descent()
+        theta = next(descent)
+        for step in range(self.steps):
+            theta = descent.send(message(theta, step))
+        return theta
+
+    def descent(self, noise: float | None = None) -> Descent:
+        """The steps: yields each iterate, is sent the noisy sum of gradients there; the average is the last.
+
+        Args:
+            noise: The standard deviation of a sum's noise over the batch, for the step size; None for
+                `noise`.
         """
         theta = np.zeros(self.objective.dimension)
         total = np.zeros_like(theta)
         size = self._size(noise)
-        for step in range(self.steps):
+        for _ in range(self.steps):
             total += theta
-            gradient = message(theta, step) / self.batch + self.objective.regularisation * theta
+            gradient = (yield theta) / self.batch + self.objective.regularisation * theta
             theta = project(theta - size * gradient, self.radius)
-        return total / self.steps
+        yield total / self.steps
 
     @property
     def words(self) -> str:

@@ -1,73 +1,58 @@
 """Empirical risk minimisation across silos, each with records of its own: who adds the noise.
 
-The unit is one record, and each record is in one silo alone: what all silos release together costs what one
-releases (parallel composition). Under local trust each silo adds its noise before anything leaves it, under
-central trust the server adds it once to the sum.
+Under local trust each silo adds its noise before anything leaves it, under central trust the server adds it
+once to the sum. How silos are asked, and what becomes of one that does not answer: `federated`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import sys
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cached_property, lru_cache
 
 import dp_accounting
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.statement import Guarantee
-from fedprivacy.erm.approach import Approach, Estimate
+from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.conditions import check_records, checked_rows
+from fedprivacy.erm.federated import (
+    ONE_SILO,
+    Federated,
+    Held,
+    Leading,
+    Records,
+    Trust,
+    purpose_of,
+)
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.errors import InputError
 from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
-Silo = tuple[ArrayLike, ArrayLike]  # features (n, d) and targets (n,)
-Trust = Literal["local", "central"]
-ONE_SILO = "each record is in one silo alone"
 HONEST = "every silo adds its noise, and tells nobody which"
 TRUSTED = "the server is trusted: it sees each silo's exact sums of gradients, and adds the noise"
 
 
 @dataclass(frozen=True)
-class FederatedEstimate:
-    """What the silos found together, and what is promised against whom.
-
-    Args:
-        theta: The estimate, float64, shape (d,).
-        approach: The name of the approach.
-        trust: "local" or "central".
-        guarantees: Against the server, another participant and an outsider; there is no bare epsilon.
-        noise: The standard deviation of the noise in each coordinate, as `Estimate` has it, of what the
-            silos' messages average to.
-    """
-
-    theta: Vector
-    approach: str
-    trust: Trust
-    guarantees: tuple[Guarantee, ...]
-    noise: float
-
-
-@dataclass(frozen=True)
-class OneShotAverage:
+class OneShotAverage(Federated):
     """Each silo sends one private estimate, and the server averages them, weighted by their public sizes.
 
     For epsilon equal to that of one curator the noise on the average of K equal silos is sqrt(K) times as
     large, and the average of minima is not the minimum of all: its distance falls with the records of a silo,
-    not of all.
+    not of all. The estimate of a silo that does not answer counts as 0, with its weight.
 
     Args:
         approach: What each silo does, of whose objective `records` is replaced.
         sizes: The public number of records of each silo.
 
     Raises:
-        InputError: A value is out of range for the approach; with small silos a condition may not hold.
+        InputError: A value is out of range for the approach; with small silos a condition may not hold. delta
+            is not below 1/(the number of all silos' records): each of them could be the one that is given
+            away, however few its own silo has.
     """
 
     approach: Approach
@@ -77,39 +62,81 @@ class OneShotAverage:
         if not self.sizes:
             raise InputError("sizes: there must be at least one silo.")
         _ = self.approaches
+        if self.approach.delta * self.records >= 1:
+            raise InputError(
+                f"delta = {self.approach.delta:g}: must be below 1/(number of all {len(self.sizes)} silos' "
+                f"records) = {1 / self.records:.2g}: else a mechanism that publishes one whole record would "
+                "pass."
+            )
 
     @property
+    def trust(self) -> Trust:
+        """ "local": a silo's estimate is private when it leaves."""
+        return "local"
+
+    @property
+    def name(self) -> str:
+        """As `Federated` has it."""
+        return self.approach.name
+
+    @property
+    def steps(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def records(self) -> int:
+        """The public number of all silos' records."""
+        return sum(self.sizes)
+
+    @cached_property
     def approaches(self) -> tuple[Approach, ...]:
-        """The approach of each silo."""
+        """The approach of each silo; those of one size share theirs, whose noise is then made once."""
         objective = self.approach.objective
-        return tuple(
-            replace(self.approach, objective=replace(objective, records=size)) for size in self.sizes
+        of_size = {
+            size: replace(self.approach, objective=replace(objective, records=size))
+            for size in dict.fromkeys(self.sizes)
+        }
+        return tuple(of_size[size] for size in self.sizes)
+
+    @cached_property
+    def purpose(self) -> str:
+        """What tells its streams from those of other releases."""
+        return purpose_of(self)
+
+    def held(self, records: Sequence[Records]) -> list[Held]:
+        """As `Federated` has it."""
+        if len(records) != len(self.sizes):
+            raise InputError(
+                f"{len(records)} silos, and there are sizes of {len(self.sizes)}: give each silo's own."
+            )
+        # Whether they keep the conditions each silo's own approach says.
+        return [(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)) for x, y in records]
+
+    def tell(
+        self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
+    ) -> Vector:
+        """As `Federated` has it: the silo's own private estimate, whatever the point."""
+        return self.approaches[silo].fit(*records, streams.noise(self.purpose, member=silo)).theta
+
+    def lead(self, silos: int, streams: Streams) -> Leading:
+        """As `Federated` has it."""
+        estimates = yield np.zeros(self.approach.objective.dimension)
+        yield (np.asarray(self.sizes) / self.records) @ estimates
+
+    def noise(self, silos: int) -> float:
+        """As `Federated` has it."""
+        return math.sqrt(
+            sum(
+                (size / self.records * approach.noise) ** 2
+                for size, approach in zip(self.sizes, self.approaches, strict=True)
+            )
         )
 
-    def fit(self, silos: Sequence[Silo], streams: Streams) -> FederatedEstimate:
-        """The average of the silos' estimates.
-
-        Args:
-            silos: The records of each silo.
-            streams: Of the run, and of no run on other data; each silo has its own.
-
-        Raises:
-            InputError: There are not as many silos as sizes, or the records of one break a condition.
-        """
-        _same_number(len(silos), len(self.sizes))
-        purpose = _purpose(self)
-        found = [
-            approach.fit(x, y, streams.noise(purpose, member=silo))
-            for silo, (approach, (x, y)) in enumerate(zip(self.approaches, silos, strict=True))
-        ]
-        weights = np.asarray(self.sizes) / sum(self.sizes)
-        theta = weights @ np.array([estimate.theta for estimate in found])
-        noise = math.sqrt(sum((w * e.noise) ** 2 for w, e in zip(weights, found, strict=True)))
-        return FederatedEstimate(theta, self.approach.name, "local", self._guarantees(found), noise)
-
-    def _guarantees(self, found: Sequence[Estimate]) -> tuple[Guarantee, ...]:
-        worst = max((estimate.guarantee for estimate in found), key=lambda g: g.epsilon or 0.0)
-        sizes = f"the numbers of records of the {len(self.sizes)} silos are public"
+    def guarantees(self, silos: int) -> tuple[Guarantee, ...]:
+        """As `Federated` has it: each silo's estimate is promised the same, whoever else answers."""
+        worst = max((approach.guarantee for approach in self.approaches), key=lambda g: g.epsilon or 0.0)
+        sizes = f"the numbers of records of the {len(self.sizes)} silos are public, {self.records:,} in all"
         if self.approach.adjacency == "add-remove":
             sizes = f"the sizes of the {len(self.sizes)} silos that are reckoned with are public guesses"
         assumptions = (sizes, ONE_SILO, *worst.assumptions[1:])
@@ -118,13 +145,22 @@ class OneShotAverage:
             for observer in ("server", "participant", "outsider")
         )
 
+    def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent | None:
+        """As `Federated` has it: everybody is reckoned to see each silo's estimate."""
+        return self.approach.event()
+
+    def words(self, silos: int) -> str:
+        """As `Federated` has it."""
+        return f"in each of {silos} silos {self.approaches[0].words}"
+
 
 @dataclass(frozen=True)
-class SiloGradients:
+class SiloGradients(Federated):
     """Noisy projected gradient descent whose sums of gradients come from silos, all of them at every step.
 
     At the same epsilon against whoever is promised one, the noise on the sum of K silos is sqrt(K) times as
-    large under local trust as under central trust, behind which the server sees everything.
+    large under local trust as under central trust, behind which the server sees everything. The sum of a silo
+    that does not answer counts as 0, and what is divided by stays.
 
     Args:
         gradient: The descent, of whose objective `records` is the public number of all silos' records.
@@ -141,58 +177,58 @@ class SiloGradients:
         if self.trust not in ("local", "central"):
             raise InputError(f'trust = {self.trust!r}: must be "local" or "central".')
 
+    @property
+    def name(self) -> str:
+        """As `Federated` has it."""
+        return self.gradient.name
+
+    @property
+    def steps(self) -> int:
+        """As `Federated` has it."""
+        return self.gradient.steps
+
     def noise(self, silos: int) -> float:
         """The standard deviation of the noise in each coordinate of a mean gradient of so many silos."""
         return self.gradient.noise * (math.sqrt(silos) if self.trust == "local" else 1.0)
 
-    def fit(
-        self, silos: Sequence[Silo], streams: Streams, transcript: MutableSequence[Vector] | None = None
-    ) -> FederatedEstimate:
-        """The average iterate.
-
-        Args:
-            silos: The records of each silo.
-            streams: Of the run; each silo and the server have their own.
-            transcript: Takes what the server receives at each step, shape (silos, d): for an audit or an
-                attack; under central trust it is not private.
-
-        Raises:
-            InputError: The records of a silo break a condition, or are not as many in all as the objective
-            says.
-        """
+    def held(self, records: Sequence[Records]) -> list[Held]:
+        """As `Federated` has it."""
         gradient, objective = self.gradient, self.gradient.objective
-        held = [
+        found = [
             checked_rows(x, y, objective.dimension, signs=objective.loss.signs, clip=gradient.clip)
-            for x, y in silos
+            for x, y in records
         ]
-        check_records(sum(len(y) for _, y in held), objective.records, gradient.adjacency)
+        check_records(sum(len(y) for _, y in found), objective.records, gradient.adjacency)
+        return found
 
-        purpose = _purpose((self, len(held)))
+    def tell(
+        self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
+    ) -> Vector:
+        """As `Federated` has it: the sum of the gradients of the silo's batch."""
+        stream = streams.noise(f"{self._purpose(silos)}/silo", round=step, member=silo)
+        told = self.gradient.noiseless(theta, *records, stream)
+        if self.trust == "local":
+            told = told + self.gradient.mechanism.draw(len(theta), stream)
+        return told
 
-        def summed(theta: Vector, step: int) -> Vector:
-            received = np.zeros((len(held), len(theta)))
-            for silo, (x, y) in enumerate(held):
-                stream = streams.noise(f"{purpose}/silo", round=step, member=silo)
-                received[silo] = gradient.noiseless(theta, x, y, stream)
-                if self.trust == "local":
-                    received[silo] += gradient.mechanism.draw(len(theta), stream)
-            if transcript is not None:
-                transcript.append(received)
-            total = received.sum(axis=0)
+    def lead(self, silos: int, streams: Streams) -> Leading:
+        """As `Federated` has it: under central trust the noise is drawn here, once a step."""
+        descent = self.gradient.descent(self.noise(silos))
+        theta = next(descent)
+        for step in range(self.steps):
+            total = (yield theta).sum(axis=0)
             if self.trust == "central":
-                total += gradient.mechanism.draw(len(theta), streams.noise(f"{purpose}/server", round=step))
-            return np.asarray(total)
-
-        noise = self.noise(len(held))
-        theta = gradient.descend(summed, noise)
-        return FederatedEstimate(theta, gradient.name, self.trust, self.guarantees(len(held)), noise)
+                stream = streams.noise(f"{self._purpose(silos)}/server", round=step)
+                total += self.gradient.mechanism.draw(len(theta), stream)
+            theta = descent.send(total)
+        yield theta
 
     def excess_bound(self, silos: int) -> float:
         """`GradientPerturbation.excess_bound`, with the noise of so many silos."""
         return self.gradient.excess_bound(self.noise(silos))
 
     def guarantees(self, silos: int) -> tuple[Guarantee, ...]:
-        """What is promised against the server, another participant and an outsider.
+        """As `Federated` has it.
 
         Under local trust the two latter see sums alone, with the noise of all silos (but the participant's
         own).
@@ -212,12 +248,24 @@ class SiloGradients:
         return (local, *(self._summed(local, who, silos) for who in ("participant", "outsider")))
 
     def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent:
-        """What an observer is shown under local trust: the server a silo's sums, others those of all.
+        """As `Federated` has it: under local trust the server is shown a silo's sums, others those of all.
 
-        A participant knows the noise of its own silo, which therefore does not count.
+        A participant knows the noise of its own silo, which therefore does not count. Under central trust
+        this is what others than the server see.
         """
+        if self.trust == "central":
+            return self.gradient.event()
         hidden = {"server": 1, "participant": max(silos - 1, 1), "outsider": silos}
         return self.gradient.event_of(hidden[observer])
+
+    def words(self, silos: int) -> str:
+        """As `Federated` has it."""
+        return f"noise of standard deviation {self.noise(silos):.4g} on the mean gradient of {silos} silos"
+
+    @cached_property
+    def _purpose(self) -> Callable[[int], str]:
+        """What tells the streams of so many silos from those of other releases."""
+        return lru_cache(lambda silos: purpose_of((self, silos)))
 
     def _summed(self, local: Guarantee, observer: str, silos: int) -> Guarantee:
         """The guarantee against who sees sums of all silos."""
@@ -230,14 +278,3 @@ class SiloGradients:
             accountant=spent.accountant,
             assumptions=(*local.assumptions, HONEST),
         )
-
-
-def _purpose(release: object) -> str:
-    """A name for the streams of a release, which no other release has: the same noise twice cancels."""
-    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        return f"erm/{hashlib.blake2b(repr(release).encode(), digest_size=8).hexdigest()}"
-
-
-def _same_number(found: int, expected: int) -> None:
-    if found != expected:
-        raise InputError(f"{found} silos, and there are sizes of {expected}: give each silo's own.")

@@ -14,13 +14,15 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 
+Playable = Scenario | Statistics | ErmScenario  # by `flwr run`
 
-def scenario_of_app(value: str) -> Scenario | Statistics:
+
+def scenario_of_app(value: str) -> Playable:
     """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
 
     Raises:
         ScenarioError: if the text or the file is not a scenario.
-        InputError: if it has attacks, which would be left out without a word, or fits estimates.
+        InputError: if it has attacks, which would be left out without a word, or a choice of settings.
     """
     return _without_attacks(_read(value), "run config: scenario")
 
@@ -34,18 +36,22 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
 
     Raises:
         ScenarioError: if the text is not a scenario.
-        InputError: if it has attacks.
+        InputError: if it has attacks, or fits estimates.
     """
-    return _without_attacks(loads(text, named), named)
+    scenario = _without_attacks(loads(text, named), named)
+    if isinstance(scenario, ErmScenario):
+        # Its records are those that every process makes or reads whole, and its releases many of the same.
+        raise InputError(
+            f"{named}: fits private estimates, a study of known records, which no node holds as its own."
+        )
+    return scenario
 
 
-def _without_attacks(scenario: AnyScenario, named: str) -> Scenario | Statistics:
+def _without_attacks(scenario: AnyScenario, named: str) -> Playable:
     if isinstance(scenario, AttackScenario):
         raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
     if isinstance(scenario, TuneScenario):
         raise InputError(f"{named}: has a [tune], which `fedprivacy tune` does, and not `flwr run`.")
-    if isinstance(scenario, ErmScenario):
-        raise InputError(f"{named}: fits private estimates, which `fedprivacy run` does, and not `flwr run`.")
     return scenario
 
 

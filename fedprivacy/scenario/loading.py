@@ -75,7 +75,7 @@ def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
     if isinstance(scenario, ErmScenario):
         found |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}
         found |= {("approaches", name): fitting.APPROACH for name in scenario.approaches}
-        return found | {(name,): fitting.KINDS[name] for name in ("privacy", "study")}
+        return found | {(name,): fitting.KINDS[name] for name in ("privacy", "federation", "study")}
     (data, kind), *others = asking.KINDS.items()
     found[data,] = kind
     found |= {("queries", name): QUERY for name in scenario.queries}

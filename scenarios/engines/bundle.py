@@ -13,11 +13,10 @@ import fedprivacy
 import server
 from fedprivacy import __version__
 from fedprivacy.errors import InputError
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.bundled import Playable
 from fedprivacy.scenario.data import FlwrDatasets
-from fedprivacy.scenario.statistics import Statistics
 
-Asked = TypeVar("Asked", bound="Scenario | Statistics")
+Asked = TypeVar("Asked", bound="Playable")
 _PACKAGES = (fedprivacy, clients, server)
 # A key can only be given to a run if its app has it.
 _CONFIG: dict[str, Any] = {

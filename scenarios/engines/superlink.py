@@ -17,8 +17,7 @@ from fedprivacy.printable import printable
 from fedprivacy.rechecking import checked_document
 from fedprivacy.record import broken_off
 from fedprivacy.report import write as write_report
-from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.bundled import Playable
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control
 from scenarios.engines.following import Following
@@ -30,7 +29,7 @@ OnEvent = Callable[[dict[str, Any]], None]
 
 
 def run(
-    scenario: Scenario | Statistics,
+    scenario: Playable,
     out: Path,
     target: Target,
     *,
@@ -103,7 +102,7 @@ class _Arriving:
         target: Where it ran.
     """
 
-    def __init__(self, scenario: Scenario | Statistics, out: Path, command: str, target: Target) -> None:
+    def __init__(self, scenario: Playable, out: Path, command: str, target: Target) -> None:
         self.scenario, self.out, self.command, self.target = scenario, out, command, target
 
     def whole(self, result: Result) -> dict[str, Any]:

@@ -16,12 +16,15 @@ from hypothesis import strategies as some
 from clients import messages as clients_messages
 from clients.fleet import Fleet
 from clients.respondents import Respondents
+from clients.silos import Silos
 from clients.training import answer
 from fedprivacy import npy
+from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.protocol import AskReply, AskRequest, TrainReply, TrainRequest
 from scenarios.engines.flower_internals import join_run
 from server import messages as server_messages
+from tests.clients.test_silos import made as study_of_silos
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
 
@@ -134,16 +137,39 @@ def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
     assert tally.refused > 0.5 * tally.examples
 
 
+def test_silos_answer_broken_requests_or_refuse_them() -> None:
+    who, tally = Silos.of(study_of_silos()), Tally()
+    [average, *_] = who.study.lots
+    whole = SiloRequest(0, 0, 0, np.arange(5), np.zeros((3, 2)), who.study.plan(average)).parts()
+
+    def serve(message: Message) -> Any:
+        last = who.fresh()
+        reply = who.answer(SiloRequest.of(*clients_messages.parts_of(message)), last, [0])
+        assert ((last >= 0).nonzero()[0] == reply.silos).all()
+        return reply
+
+    @fuzz(200)
+    @given(broken_message(*whole))
+    def each(message: Message) -> None:
+        tally.read(serve, message)
+
+    with bounded():
+        each()
+    assert tally.refused > 0.5 * tally.examples
+
+
 def test_the_server_reads_broken_replies_or_refuses_them() -> None:
     tally = Tally()
+    rows = SiloReply(np.ones((3, 2, 4)), np.arange(3)).parts()
     trained = TrainReply(np.ones((3, 4)), np.arange(3), 1).parts()
     told = AskReply(np.ones(4), answered=4, refused=1).parts()
 
     @fuzz(300)
-    @given(broken_message(*trained), broken_message(*told))
-    def each(one: Message, other: Message) -> None:
+    @given(broken_message(*trained), broken_message(*told), broken_message(*rows))
+    def each(one: Message, other: Message, third: Message) -> None:
         tally.read(lambda: TrainReply.of(*server_messages.parts_of(one), parameters=4, observe="each"))
         tally.read(lambda: AskReply.of(*server_messages.parts_of(other), cells=4, clients=5))
+        tally.read(lambda: SiloReply.of(*server_messages.parts_of(third), asked=np.arange(3), shape=(2, 4)))
 
     with bounded():
         each()

@@ -111,7 +111,9 @@ def test_other_commands_say_which_one_it_is_for(command: str) -> None:
     assert "which `fedprivacy run private-erm` does" in done.stderr
 
 
-def test_only_the_embedded_engine(tmp_path: Path) -> None:
-    done = fedprivacy("run", "private-erm", "--engine", "ray", "--out", str(tmp_path / "runs"))
+def test_no_node_holds_a_study(tmp_path: Path) -> None:
+    options = ("--engine", "superlink", "--superlink", "127.0.0.1:1", "--pinned")
+    done = fedprivacy("run", "private-erm", *options, "--out", str(tmp_path / "runs"))
     assert done.returncode == 2
-    assert "embedded engine only" in done.stderr
+    assert "--pinned: no node holds a study" in done.stderr
+    assert not (tmp_path / "runs").exists()

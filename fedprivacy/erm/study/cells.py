@@ -3,85 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from dp_accounting import DpEvent
 from numpy.typing import NDArray
 from scipy import stats
 
+from fedprivacy.accounting.deployment import SERVER_READS, Stated
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.statement import Guarantee
+from fedprivacy.entropy import SEEDED
 from fedprivacy.erm.approach import Approach
+from fedprivacy.erm.federated import together
 from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.grid import GridExponential, regular_grid
+from fedprivacy.erm.grid import GridExponential
 from fedprivacy.erm.objective import Objective
-from fedprivacy.erm.output import OutputPerturbation
 from fedprivacy.erm.perturbed import ObjectivePerturbation
-from fedprivacy.erm.silos import OneShotAverage, SiloGradients
+from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.solver import minimise_within
-from fedprivacy.erm.study.people import Records, loss_of
-from fedprivacy.erm.sufficient import SufficientStatistics
-from fedprivacy.errors import InputError
+from fedprivacy.erm.study.approaches import Cell, approach_of, objective_of, purpose_of_cell
+from fedprivacy.erm.study.lots import Ask, Lot, SiloStudy, silos_of
+from fedprivacy.erm.study.people import Records
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What is played.
-
-    Args:
-        name: The approach's in the scenario.
-        epsilon: Its budget.
-        records: How many there are.
-    """
-
-    name: str
-    epsilon: float
-    records: int
-
-
-def cells_of(scenario: ErmScenario) -> Iterator[Cell]:
-    """The cells of a scenario, in their order."""
-    for name in scenario.approaches:
-        for count in scenario.study.records or (scenario.population,):
-            for epsilon in scenario.study.epsilons:
-                yield Cell(name, epsilon, count)
-
-
-def objective_of(scenario: ErmScenario, people: Records, count: int) -> Objective:
-    """What is minimised over so many records; under add-remove the count is taken as the public guess."""
-    return Objective(loss_of(scenario), scenario.objective.regularisation, count, people.x.shape[1])
-
-
-def approach_of(scenario: ErmScenario, objective: Objective, cell: Cell) -> Approach:
-    """The approach of a cell, as one curator would take it.
-
-    Raises:
-        InputError: A condition of its theorem does not hold.
-    """
-    asked, adjacency = scenario.approaches[cell.name], scenario.privacy.adjacency
-    delta = scenario.privacy.delta if getattr(asked, "noise", "gaussian") == "gaussian" else 0.0
-    radius = scenario.objective.radius
-    shared: dict[str, Any] = {"objective": objective, "epsilon": cell.epsilon, "adjacency": adjacency}
-    match asked.kind:
-        case "output-perturbation":
-            return OutputPerturbation(**shared, delta=delta, radius=radius)
-        case "objective-perturbation":
-            more = asked.raise_regularisation
-            return ObjectivePerturbation(**shared, delta=delta, radius=radius, raise_regularisation=more)
-        case "gradient-perturbation":
-            own: dict[str, Any] = {"steps": asked.steps, "rate": asked.rate, "step_size": asked.step_size}
-            return GradientPerturbation(**shared, delta=delta, radius=radius, **own)
-        case "sufficient-statistics":
-            return SufficientStatistics(**shared, delta=delta, radius=radius)
-        case _:
-            grid = tuple(map(tuple, regular_grid(radius, asked.points, objective.dimension).tolist()))
-            return GridExponential(**shared, candidates=grid, public=True)
+HANDED = (
+    "whoever submits the run is honest about the plan: each silo adds its noise, and answers each step once, "
+    "but by the plan that came with the run"
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +55,13 @@ def exact(scenario: ErmScenario, people: Records, count: int) -> Exact:
 
 
 def play(
-    scenario: ErmScenario, people: Records, truth: Exact, cell: Cell, streams: Streams
+    scenario: ErmScenario,
+    people: Records,
+    truth: Exact,
+    cell: Cell,
+    streams: Streams,
+    ask: Ask | None = None,
+    stated: Stated | None = None,
 ) -> dict[str, Any]:
     """The result of a cell, as run.json has it; where a condition does not hold, what `refused` says.
 
@@ -112,9 +71,14 @@ def play(
         truth: The minimum over the cell's records.
         cell: What is played.
         streams: Those of the study.
+        ask: Asks silos, and brings what they tell; None: they are in this process.
+        stated: What is stated of nodes that are not our own; None: all silos are.
+
+    Raises:
+        RunError: A minimum was not found, or no silo answers.
     """
     asked, objective = scenario.approaches[cell.name], truth.objective
-    silos = getattr(asked, "silos", 1)
+    silos = silos_of(scenario, cell)
     told: dict[str, Any] = {
         "approach": cell.name,
         "kind": asked.kind,
@@ -126,63 +90,103 @@ def play(
     x, y = people.first(cell.records)
     try:
         approach = approach_of(scenario, objective, cell)
-        thetas, stated, noise = _fitted(asked, approach, x, y, scenario.study.repeats, cell, streams)
+        if silos == 1:
+            made = _by_curator(approach, x, y, scenario.study.repeats, cell, streams)
+        else:
+            made = _by_silos(SiloStudy(scenario, people, streams), cell, ask, stated)
     except InputError as error:
         return {**told, "refused": str(error), "guarantees": []}
-    values = np.array([objective.value(theta, x, y) for theta in thetas]) - truth.value
+    values = np.array([objective.value(theta, x, y) for theta in made.thetas]) - truth.value
+    found = [made.thetas[:, i] * people.units[i] for i in range(len(people.names))]
     return {
         **told,
-        "trust": stated[0].trust,
+        "trust": made.guarantees[0].trust,
         "refused": None,
         "delta": approach.delta,
-        "noise": noise,
+        "noise": made.words,
         "excess": _mean(values),
         "bound": _bound(asked, approach, silos, truth, scenario.objective.radius),
-        "theta": [
-            {"name": name, **_spread(thetas[:, i] * people.units[i])} for i, name in enumerate(people.names)
+        "theta": [{"name": name, **_spread(own)} for name, own in zip(people.names, found, strict=True)],
+        "guarantees": [guarantee.to_json() for guarantee in made.guarantees],
+        "claims": [
+            {"observer": guarantee.observer, "event": None if event is None else to_json(event)}
+            for guarantee, event in zip(made.guarantees, made.events, strict=True)
         ],
-        "guarantees": [guarantee.to_json() for guarantee in stated],
-        "claims": _claims(asked, approach, stated),
+        **made.absences,
     }
 
 
-def _claims(asked: Any, approach: Approach, stated: tuple[Guarantee, ...]) -> list[dict[str, Any]]:
-    """What each observer was shown, as events that are accounted for again; None where no event says it."""
-    told = []
-    for guarantee in stated:
-        event = None if guarantee.epsilon is None else approach.event()
-        if guarantee.trust == "local" and isinstance(approach, GradientPerturbation):
-            event = SiloGradients(approach, asked.trust).event_against(guarantee.observer, asked.silos)
-        told.append({"observer": guarantee.observer, "event": None if event is None else to_json(event)})
-    return told
+@dataclass(frozen=True)
+class _Made:
+    """The estimates of a cell.
+
+    Args:
+        thetas: Shape (repeats, d).
+        guarantees: What is promised of each.
+        events: What each of those observers was shown; None where no event says it.
+        words: How much noise there is.
+        absences: Of silos: how many of their answers did not come, and why the first.
+    """
+
+    thetas: Vector
+    guarantees: tuple[Guarantee, ...]
+    events: tuple[DpEvent | None, ...]
+    words: str
+    absences: dict[str, Any] = field(default_factory=dict)
 
 
-def _fitted(
-    asked: Any, approach: Approach, x: Vector, y: Vector, repeats: int, cell: Cell, streams: Streams
-) -> tuple[Vector, tuple[Guarantee, ...], str]:
-    """The estimates, shape (repeats, d), what is promised of each, and how much noise there is."""
-    purpose = f"{cell.name}/{cell.epsilon!r}/{cell.records}"
-    silos = getattr(asked, "silos", 1)
-    if silos == 1:
-        found = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
-        return np.array([one.theta for one in found]), (found[0].guarantee,), approach.words
-    held = list(zip(np.array_split(x, silos), np.array_split(y, silos), strict=True))
-    sizes = tuple(len(part) for _, part in held)
-    federated: SiloGradients | OneShotAverage = (
-        SiloGradients(approach, asked.trust)
-        if isinstance(approach, GradientPerturbation)
-        else OneShotAverage(approach, sizes)
+def _by_curator(
+    approach: Approach, x: Vector, y: Vector, repeats: int, cell: Cell, streams: Streams
+) -> _Made:
+    """Estimates by one who holds all records."""
+    purpose = purpose_of_cell(cell)
+    found = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
+    thetas = np.array([one.theta for one in found])
+    return _Made(thetas, (found[0].guarantee,), (approach.event(),), approach.words)
+
+
+def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | None) -> _Made:
+    """Estimates by silos, however they are asked; see `federated` of one that does not answer."""
+    silos, ask = silos_of(side.scenario, cell), ask or side.ask
+    thetas: list[Vector] = []
+    present, absent, first = silos, 0, None
+    for lot in side.lots_of(cell):
+
+        def told(step: int, asked: Vector, lot: Lot = lot) -> Vector:
+            nonlocal present, absent, first
+            answer = ask(lot, step, asked)
+            if not answer.present:
+                why = str(answer.first_failure).partition("\n")[0]  # without a node's traceback
+                raise RunError(f"approaches.{cell.name}: no silo answered. First: {why}")
+            present, absent = min(present, answer.present), absent + silos - answer.present
+            first = first or answer.first_failure
+            return answer.rows
+
+        federated = side.federated(lot)
+        thetas += [*together(side.lead(lot), federated.steps, told)]
+    promised = federated.guarantees(present)
+    if stated is not None:
+        promised = tuple(far_away(one, stated) for one in promised)
+    events = tuple(
+        None if one.epsilon is None else federated.event_against(one.observer, present) for one in promised
     )
-    runs = [
-        federated.fit(held, replace(streams, run=f"{streams.run}/{purpose}/{repeat}"))
-        for repeat in range(repeats)
-    ]
-    words = (
-        f"noise of standard deviation {runs[0].noise:.4g} on the mean gradient of {silos} silos"
-        if isinstance(federated, SiloGradients)
-        else f"in each of {silos} silos {federated.approaches[0].words}"
-    )
-    return np.array([one.theta for one in runs]), runs[0].guarantees, words
+    absences = {"absent": absent, "first_absence": first}
+    return _Made(np.array(thetas), promised, events, federated.words(silos), absences)
+
+
+def far_away(guarantee: Guarantee, stated: Stated) -> Guarantee:
+    """A guarantee of silos, where they are on nodes that are not our own.
+
+    The server's process has made or read all records, since it knows the exact minimum: where noise is no
+    longer a simulation's, nothing is promised against it.
+    """
+    local = guarantee.trust == "local"
+    if guarantee.epsilon is None:
+        return guarantee
+    if local and guarantee.observer == "server" and stated.noise != SEEDED:
+        return replace(guarantee, epsilon=None, delta=None, accountant=None, assumptions=(SERVER_READS,))
+    more = [*[HANDED] * local, stated.randomness(server=not local, nodes=local)]
+    return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
 
 
 def _bound(asked: Any, approach: Any, silos: int, truth: Exact, radius: float) -> float | None:

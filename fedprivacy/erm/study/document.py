@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.study.cells import Cell, Exact, approach_of, cells_of, exact, play
+from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of
+from fedprivacy.erm.study.cells import Exact, exact, play
+from fedprivacy.erm.study.lots import Ask
 from fedprivacy.erm.study.people import Records, study_streams
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
@@ -19,8 +22,17 @@ from fedprivacy.seeds import Streams
 from fedprivacy.surroundings import peak_memory_mb, versions
 
 OnCell = Callable[[dict[str, Any]], None]
-OPERATOR_ONLY = ("performance.seconds", "error", "seed", "scenario.seed", "scenario.data.seed")
+OPERATOR_ONLY = (
+    "performance.seconds",
+    "error",
+    "seed",
+    "scenario.seed",
+    "scenario.data.seed",
+    "cells[].absent",
+    "cells[].first_absence",
+)
 SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
+SIMULATED = {"server": "seeded: simulation-grade randomness"}
 NOTES = (
     "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
     "this "
@@ -30,6 +42,10 @@ NOTES = (
 GUESSED = (
     "Under add-remove the number of records is private: this study takes it as the public guess all the same."
 )
+ABSENT = (
+    "Answers of silos did not come: each counts as zero, which draws estimates towards zero, and no promise "
+    "rests on noise that was not there. How many they were is operator-only."
+)
 _SIDE = 41  # points of the surface along each axis
 
 
@@ -38,8 +54,12 @@ def study(
     people: Records,
     directory: RunDirectory,
     *,
+    streams: Streams | None = None,
+    ask: Ask | None = None,
+    stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
+    begun: Callable[[], object] = lambda: None,
 ) -> None:
     """Plays all cells of a study, and writes the document.
 
@@ -47,8 +67,12 @@ def study(
         scenario: What is fitted.
         people: Its records.
         directory: Where it is written, as it goes.
+        streams: Its streams; None for those of the scenario.
+        ask: Asks silos (`server.estimates`); None: they are in this process.
+        stated: What is stated of nodes that are not our own; None: all silos are.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
+        begun: Called once the record is there, before anything is fitted.
     """
     clock, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     played: list[dict[str, Any]] = []
@@ -68,13 +92,17 @@ def study(
                 "started": started,
                 "versions": versions(),
                 "scenario": scenario.tables(),
-                "randomness": {"server": "seeded: simulation-grade randomness"},
+                "randomness": SIMULATED if stated is None else stated.to_json(held=False),
                 "cells": played,
                 "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
                 "operator_only": list(OPERATOR_ONLY),
                 "simulation_only": list(SIMULATION_ONLY),
-                "notes": [*NOTES, *([GUESSED] if scenario.privacy.adjacency == "add-remove" else [])],
+                "notes": [
+                    *NOTES,
+                    *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),
+                    *([ABSENT] if any(cell.get("absent") for cell in played) else []),
+                ],
                 "performance": {
                     "seconds": round(time.perf_counter() - clock, 3),
                     "peak_memory_mb": peak_memory_mb(),
@@ -84,11 +112,12 @@ def study(
 
     write("running")
     try:
-        streams = study_streams(scenario, people)
+        begun()
+        streams = streams or study_streams(scenario, people)
         for cell in cells_of(scenario):
             if cell.records not in truths:
                 truths[cell.records] = exact(scenario, people, cell.records)
-            played.append(play(scenario, people, truths[cell.records], cell, streams))
+            played.append(play(scenario, people, truths[cell.records], cell, streams, ask, stated))
             directory.append_event(played[-1])
             if on_cell:
                 on_cell(played[-1])

@@ -19,7 +19,7 @@ from fedprivacy.scenario.erm.sections import LogisticModel, NpzRecords
 from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
-_WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed")
+_WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed", "federation")
 
 # The first coefficient of a table: the logit, or how far the target is above the middle of its bounds, where
 # all features are in the middle of theirs.

@@ -234,7 +234,7 @@ def _refused(document: EstimatesDocument) -> list[Section]:
 
 def _settings(document: EstimatesDocument) -> list[Section]:
     facts = []
-    for section in ("data", "objective", "privacy", "study"):
+    for section in ("data", "objective", "privacy", "federation", "study"):
         part = document.scenario.get(section)
         if isinstance(part, dict):
             facts.append((words.capital(section), common.flat(part)))

@@ -37,6 +37,7 @@ class ErmScenario(Head):
         Annotated[s.Output | s.Objectively | s.Gradient | s.Sufficient | s.Grid, Field(discriminator="kind")],
     ]
     privacy: s.Privacy
+    federation: s.Federation
     study: s.Study
 
     @model_validator(mode="after")
@@ -71,12 +72,15 @@ class ErmScenario(Head):
         tables["approaches"] = {
             name: {"kind": table["kind"], **table} for name, table in tables["approaches"].items()
         }
-        return {
-            key: tables[key] for key in [*HEAD.keys(), "data", "objective", "approaches", "privacy", "study"]
-        }
+        order = ("data", "objective", "approaches", "privacy", "federation", "study")
+        return {key: tables[key] for key in [*HEAD.keys(), *order]}
 
-    def to_toml(self) -> str:
-        """The complete scenario as TOML; reading it gives an equal scenario."""
+    def to_toml(self, *, compare: bool = True) -> str:
+        """The complete scenario as TOML; reading it gives an equal scenario.
+
+        Args:
+            compare: As other scenarios have it; here there is no section to leave out.
+        """
         return tomli_w.dumps(self.tables())
 
 

@@ -152,6 +152,15 @@ class Grid(_Approach):
     points: int = Field(9, ge=1, le=1000, description="The points of the grid along each axis, such as 9.")
 
 
+class Federation(Section):
+    """How silos are spread over hosts."""
+
+    hosts: int = Field(1, ge=1, le=10**4, description="The number of logical hosts of the silos.")
+    timeout: float = Field(
+        3600.0, gt=0, le=10**7, description="The seconds after which silos count as absent, such as 60.0."
+    )
+
+
 class Study(Section):
     """The cells of the study: each approach at each epsilon and number of records, repeated."""
 
@@ -184,5 +193,6 @@ KINDS: dict[str, Kind] = {
     "data": Kind({"logistic-model": LogisticModel, "npz": NpzRecords}, "name", "data set"),
     "objective": Kind({"": Objective}),
     "privacy": Kind({"": Privacy}, required=False),
+    "federation": Kind({"": Federation}, required=False),
     "study": Kind({"": Study}, required=False),
 }

@@ -21,7 +21,8 @@ from fedprivacy.erm import (
     SiloGradients,
     minimise,
 )
-from fedprivacy.erm.silos import _purpose
+from fedprivacy.erm.federated import purpose_of
+from fedprivacy.erm.federated import together as side_by_side
 from fedprivacy.errors import InputError
 from fedprivacy.seeds import Streams
 
@@ -49,7 +50,7 @@ def test_the_average_is_that_of_the_silos_own_estimates(kind: type) -> None:
     average = OneShotAverage(kind(OBJECTIVE, 4.0), sizes)
     found = average.fit(silos(sizes), Streams(4))
     own = [
-        kind(replace(OBJECTIVE, records=size), 4.0).fit(x, y, Streams(4).noise(_purpose(average), member=i))
+        kind(replace(OBJECTIVE, records=size), 4.0).fit(x, y, Streams(4).noise(purpose_of(average), member=i))
         for i, (size, (x, y)) in enumerate(zip(sizes, silos(sizes), strict=True))
     ]
     assert np.allclose(found.theta, sum(size * e.theta for size, e in zip(sizes, own, strict=True)) / 450)
@@ -184,6 +185,62 @@ def test_silos_have_noise_of_their_own_and_the_same_streams_give_the_same_bits()
     assert noise.shape == (50, K, D)
     assert len(np.unique(noise)) == noise.size
     assert np.abs(np.corrcoef(noise[:, :, 0].T)[np.triu_indices(K, 1)]).max() < 0.65  # 50 steps: 4.5 errors
+
+
+def test_delta_is_held_against_the_records_of_all_silos() -> None:
+    """Each could be the one that is given away: ten silos of a hundred are a thousand records."""
+    objective = replace(OBJECTIVE, records=100)
+    with pytest.raises(
+        InputError, match=r"delta = 0.001: must be below 1/\(number of all 10 silos' records\)"
+    ):
+        OneShotAverage(OutputPerturbation(objective, 1.0, 1e-3), (100,) * 10)
+    average = OneShotAverage(OutputPerturbation(objective, 1.0, 0.9e-3), (100,) * 10)
+    assert all("10 silos are public, 1,000 in all" in one.words for one in average.guarantees(10))
+
+
+def test_one_that_is_absent_counts_as_zero_with_its_weight() -> None:
+    average = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0), (100, 300, 100))
+    lead = average.lead(3, Streams(4))
+    assert next(lead).tolist() == [0.0, 0.0]
+    assert lead.send(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]])).tolist() == pytest.approx([0.4, 0.8])
+    # A sum that did not come leaves the step of the others' sums alone, divided by all records.
+    descent = SiloGradients(replace(DESCENT, step_size=0.5, radius=100.0), "local")
+    lead = descent.lead(K, Streams(4))
+    next(lead)
+    sums = np.zeros((K, D))
+    sums[0] = [40.0, -8.0]
+    assert lead.send(sums).tolist() == pytest.approx([-0.5 * 40 / (K * N), 0.5 * 8 / (K * N)])
+
+
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_absent_noise_is_not_counted_on(trust: str) -> None:
+    """Where two of five silos were absent, an outsider's promise rests on the noise of three."""
+    federated = SiloGradients(DESCENT, trust)  # type: ignore[arg-type]
+    whole, fewer = ({g.observer: g.epsilon for g in federated.guarantees(silos)} for silos in (5, 3))
+    assert whole["server"] == fewer["server"]
+    if trust == "central":
+        assert whole == fewer  # the server's noise is all there
+        return
+    assert fewer["outsider"] == epsilon(DESCENT.event_of(3), 1e-4, "replace-one").epsilon
+    assert fewer["outsider"] > whole["outsider"]  # type: ignore[operator]
+    assert fewer["participant"] > whole["participant"]  # type: ignore[operator]
+
+
+def test_estimates_side_by_side_are_those_one_after_the_other() -> None:
+    federated, held = SiloGradients(DESCENT), SiloGradients(DESCENT).held(silos())
+    streams = [Streams(4, str(run)) for run in range(3)]
+
+    def told(step: int, thetas: np.ndarray) -> np.ndarray:
+        return np.array(
+            [
+                [federated.tell(silo, K, records, theta, step, one) for silo, records in enumerate(held)]
+                for theta, one in zip(thetas, streams, strict=True)
+            ]
+        )
+
+    found = side_by_side([federated.lead(K, one) for one in streams], federated.steps, told)
+    alone = [federated.fit(silos(), one).theta.tolist() for one in streams]
+    assert found.tolist() == alone
 
 
 def test_mistakes_are_refused() -> None:

@@ -13,7 +13,8 @@ import pytest
 from pages import HOSTILE, Page, check_whole, poisoned, safe
 
 from fedprivacy import report
-from fedprivacy.erm.study.cells import cells_of, exact, play
+from fedprivacy.erm.study.approaches import cells_of
+from fedprivacy.erm.study.cells import exact, play
 from fedprivacy.erm.study.document import slopes_of
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError, ScenarioError
-from fedprivacy.scenario.bundled import scenario_of_app
+from fedprivacy.scenario.bundled import own_scenario, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import loads, sections_of
 
@@ -62,7 +62,8 @@ def test_it_is_read_and_written_back() -> None:
     assert scenario.population == 400
     assert scenario.privacy.adjacency == "replace-one"
     assert list(sections_of(scenario)) == [
-        (), ("data",), ("objective",), ("approaches", "out"), ("approaches", "path"), ("privacy",), ("study",)
+        (), ("data",), ("objective",), ("approaches", "out"), ("approaches", "path"), ("privacy",),
+        ("federation",), ("study",)
     ]  # fmt: skip
 
 
@@ -127,6 +128,7 @@ def test_no_approach() -> None:
         loads(text)
 
 
-def test_flower_does_not_run_it() -> None:
-    with pytest.raises(InputError, match="fits private estimates, which `fedprivacy run` does"):
-        scenario_of_app(BASE)
+def test_flower_runs_it_and_no_node_holds_it_as_its_own() -> None:
+    assert scenario_of_app(BASE) == loads(BASE)
+    with pytest.raises(InputError, match="fits private estimates, a study of known records"):
+        own_scenario(BASE)

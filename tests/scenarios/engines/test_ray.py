@@ -30,8 +30,10 @@ from scenarios.engines.flower_internals import NODE_UNAVAILABLE
 from scenarios.engines.ray_cluster import Cluster, _slots
 from scenarios.engines.ray_grid import RayGrid
 from scenarios.engines.ray_workers import LATE, Workers
+from scenarios.fitting import fit
 from scenarios.launch import Engine, engine_of
 from scenarios.runner import run
+from tests.clients.test_silos import made as silos_of_study
 from tests.scenarios.engines.hashes import KINDS, SCENARIO, final_hash
 
 RAY = Engine("ray", workers=2)
@@ -325,3 +327,19 @@ def test_options_that_do_not_fit_are_refused(make_scenario: Callable[..., Any], 
     with pytest.raises(InputError, match=r'training.device = "cuda", and with it alone; here it is "cpu"'):
         run(make_scenario(), tmp_path / "out", engine=engine_of("ray", 2, 0.5))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_silos_on_ray_end_with_the_same_bits(ray_room: Cluster, tmp_path: Path, workers: int) -> None:
+    """Each logical host is a node of its own here, and with two workers two are asked side by side."""
+    scenario = silos_of_study("federation.hosts=3")
+    document = fit(scenario, tmp_path / "ray", engine=Engine("ray", workers=workers))
+    embedded = fit(scenario, tmp_path / "embedded")
+    assert [cell["silos"] for cell in document["cells"]] == [1, 5, 5, 5, 5]
+    assert document["cells"] == embedded["cells"]
+
+
+def test_silos_ask_for_no_gpu(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="silos compute on CPUs"):
+        fit(silos_of_study(), tmp_path, engine=Engine("ray", workers=1, gpus_per_worker=0.5))
+    assert not list(tmp_path.iterdir())

@@ -335,6 +335,31 @@ hosts = 2
 """
 
 
+# Three steps, of two messages each.
+SILOS = """
+name = "silos"
+seed = 3
+[data]
+name = "logistic-model"
+records = 200
+features = 2
+[objective]
+regularisation = 0.05
+[approaches.average]
+kind = "objective-perturbation"
+silos = 4
+[approaches.local]
+kind = "gradient-perturbation"
+steps = 2
+silos = 4
+trust = "local"
+[federation]
+hosts = 2
+[study]
+repeats = 3
+"""
+
+
 # In two messages a round: each starts a process.
 CENTRAL = SCENARIO.replace("hosts = 3\nchunk_size = 16", "hosts = 2\nchunk_size = 400").replace(
     "rounds = 3", "rounds = 2"
@@ -365,9 +390,10 @@ def left(folder: Path) -> list[str]:
 def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
     tmp_path: Path, free_ports
 ) -> None:
-    """Two nodes with keys; noise is seeded, which is said. Local, central, and a run that fails there."""
+    """Two nodes with keys; noise is seeded, which is said. Local, central, silos, and a run that fails there."""
     (tmp_path / "two.toml").write_text(LOCAL)
     (tmp_path / "central.toml").write_text(CENTRAL)
+    (tmp_path / "silos.toml").write_text(SILOS)
     folder = tmp_path / "federation"
     port = str(free_ports(3))
     try:
@@ -393,8 +419,9 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
 
         far = ("run", "--engine", "superlink", "--json")
         code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
-        local, central, failed = at_once(
+        silos, local, central, failed = at_once(
             tmp_path,
+            (*far, "silos.toml"),
             (*far, "two.toml"),
             (*far, "central.toml"),
             (*far, "two.toml", *code),
@@ -413,6 +440,12 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
             ]
             assert (document["status"], document["ledger"]["held"]) == ("finished", False)
         assert len(ends) == 2
+        assert silos.returncode == 0, silos.stderr
+        there = json.loads(silos.stdout)
+        here = json.loads(fedprivacy("run", "silos.toml", "--out", "here", "--json", cwd=tmp_path).stdout)
+        for cell, same in zip(there["cells"], here["cells"], strict=True):
+            assert (cell["theta"], cell["excess"], cell["absent"]) == (same["theta"], same["excess"], 0)
+        assert there["performance"]["engine"] == "superlink"
         document = json.loads(local.stdout)
         assert document["randomness"]["clients"].startswith("simulation-grade")
         assert fedprivacy("report", document["path"], cwd=tmp_path).returncode == 0

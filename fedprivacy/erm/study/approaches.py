@@ -1,0 +1,76 @@
+"""The approaches of a study: what each cell plays, as one curator would take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.erm.approach import Approach
+from fedprivacy.erm.gradient import GradientPerturbation
+from fedprivacy.erm.grid import GridExponential, regular_grid
+from fedprivacy.erm.objective import Objective
+from fedprivacy.erm.output import OutputPerturbation
+from fedprivacy.erm.perturbed import ObjectivePerturbation
+from fedprivacy.erm.study.people import Records, loss_of
+from fedprivacy.erm.sufficient import SufficientStatistics
+from fedprivacy.scenario.erm import ErmScenario
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is played.
+
+    Args:
+        name: The approach's in the scenario.
+        epsilon: Its budget.
+        records: How many there are.
+    """
+
+    name: str
+    epsilon: float
+    records: int
+
+
+def cells_of(scenario: ErmScenario) -> Iterator[Cell]:
+    """The cells of a scenario, in their order."""
+    for name in scenario.approaches:
+        for count in scenario.study.records or (scenario.population,):
+            for epsilon in scenario.study.epsilons:
+                yield Cell(name, epsilon, count)
+
+
+def purpose_of_cell(cell: Cell) -> str:
+    """What tells the noise of a cell from that of others."""
+    return f"{cell.name}/{cell.epsilon!r}/{cell.records}"
+
+
+def objective_of(scenario: ErmScenario, people: Records, count: int) -> Objective:
+    """What is minimised over so many records; under add-remove the count is taken as the public guess."""
+    return Objective(loss_of(scenario), scenario.objective.regularisation, count, people.x.shape[1])
+
+
+def approach_of(scenario: ErmScenario, objective: Objective, cell: Cell) -> Approach:
+    """The approach of a cell, as one curator would take it.
+
+    Raises:
+        InputError: A condition of its theorem does not hold.
+    """
+    asked, adjacency = scenario.approaches[cell.name], scenario.privacy.adjacency
+    delta = scenario.privacy.delta if getattr(asked, "noise", "gaussian") == "gaussian" else 0.0
+    radius = scenario.objective.radius
+    shared: dict[str, Any] = {"objective": objective, "epsilon": cell.epsilon, "adjacency": adjacency}
+    match asked.kind:
+        case "output-perturbation":
+            return OutputPerturbation(**shared, delta=delta, radius=radius)
+        case "objective-perturbation":
+            more = asked.raise_regularisation
+            return ObjectivePerturbation(**shared, delta=delta, radius=radius, raise_regularisation=more)
+        case "gradient-perturbation":
+            own: dict[str, Any] = {"steps": asked.steps, "rate": asked.rate, "step_size": asked.step_size}
+            return GradientPerturbation(**shared, delta=delta, radius=radius, **own)
+        case "sufficient-statistics":
+            return SufficientStatistics(**shared, delta=delta, radius=radius)
+        case _:
+            grid = tuple(map(tuple, regular_grid(radius, asked.points, objective.dimension).tolist()))
+            return GridExponential(**shared, candidates=grid, public=True)

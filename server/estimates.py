@@ -1,0 +1,162 @@
+"""The server's side of a study of private estimates: asks silos over a grid, and keeps the record true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flwr.app import Message
+from flwr.serverapp import Grid
+from numpy.typing import NDArray
+
+from fedprivacy.accounting.deployment import Stated
+from fedprivacy.erm.protocol import SiloReply, SiloRequest
+from fedprivacy.erm.study.document import OnCell, study
+from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
+from fedprivacy.erm.study.people import Records
+from fedprivacy.errors import FedPrivacyError
+from fedprivacy.faults import REASON
+from fedprivacy.runs import RunDirectory
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.seeds import Streams
+from server.aggregation import by_turn
+from server.hosts import find_hosts
+from server.messages import parts_of, request_to
+from server.sampling import Chunk, chunks, one_per_node
+
+MESSAGE = "query.estimate"
+ABOVE = 1 + 1e-9  # of a length that was rounded
+
+
+def serve(
+    grid: Grid,
+    scenario: ErmScenario,
+    people: Records,
+    directory: RunDirectory,
+    streams: Streams,
+    *,
+    stated: Stated | None = None,
+    command: str = "",
+    on_cell: OnCell | None = None,
+    begun: Callable[[], object] = lambda: None,
+) -> None:
+    """Plays a study, whose silos are asked over a grid; whatever ends it, the record says how far it came.
+
+    Args:
+        grid: Flower's way to the nodes.
+        scenario: What is fitted.
+        people: Its records, of which a simulation knows the exact minimum.
+        directory: Where the study is written.
+        streams: Those of the study, on this side.
+        stated: What is stated of nodes that are not our own; None: all are.
+        command: The command that reproduces it, for the record.
+        on_cell: Called with each cell's result.
+        begun: Called once the record is there, before any node is spoken to.
+
+    Raises:
+        RunError: if a host has no node, no silo answers, or a minimum was not found.
+    """
+    asking = SilosOnGrid(grid, SiloStudy(scenario, people, streams))
+
+    def begin() -> None:
+        begun()
+        asking.find()
+
+    study(
+        scenario,
+        people,
+        directory,
+        streams=streams,
+        ask=asking,
+        stated=stated,
+        command=command,
+        on_cell=on_cell,
+        begun=begin,
+    )
+
+
+@dataclass
+class SilosOnGrid:
+    """Asks the silos of a study over a grid: an `Ask`.
+
+    Args:
+        grid: Flower's way to the nodes.
+        side: The server's own knowledge of the study.
+    """
+
+    grid: Grid
+    side: SiloStudy
+    hosts: Mapping[int, int] | None = None
+
+    def find(self) -> None:
+        """Finds the node of each host, where there is anything to ask silos for.
+
+        Raises:
+            RunError: a host has none.
+        """
+        if self.hosts is None and self.side.lots:
+            self.hosts = find_hosts(self.grid, self.side.scenario.federation.hosts)
+
+    def __call__(self, lot: Lot, step: int, thetas: NDArray[np.float64]) -> Told:
+        """What the silos of a lot tell at a step, put together by their numbers, whatever node has them."""
+        self.find()
+        federation = self.side.scenario.federation
+        asked = list(chunks(np.arange(lot.silos), hosts=federation.hosts, size=lot.silos))
+        told = Told(np.zeros((lot.count, lot.silos, thetas.shape[1])), 0)
+        in_order = by_turn(self._replies(asked, lot, step, thetas))
+        reply = next(in_order, None)
+        present, why = 0, None
+        for number, chunk in enumerate(asked):
+            if reply is None or reply[0] != number:
+                why = why or "the node did not answer"
+                continue
+            try:
+                silos, rows = self._accepted(reply[1], lot, chunk, thetas.shape[1])
+                told.rows[:, silos] = rows.transpose(1, 0, 2)
+                present += len(silos)
+                if len(silos) < len(chunk.clients):
+                    why = why or "a silo refused: it answers each step once, in the study's order"
+            except FedPrivacyError as error:
+                why = why or str(error)[:REASON]
+            reply = next(in_order, None)
+        return Told(told.rows, present, why)
+
+    def _accepted(
+        self, message: Message, lot: Lot, chunk: Chunk, dimension: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The silos of a reply, and their rows.
+
+        Raises:
+            FedPrivacyError: it is an error, no answer, or what no honest silo tells.
+        """
+        if message.has_error():
+            raise FedPrivacyError(message.error.reason or f"Flower error {message.error.code}")
+        reply = SiloReply.of(*parts_of(message), asked=chunk.clients, shape=(lot.count, dimension))
+        federated = self.side.federated(lot)
+        if federated.trust == "central":  # exact sums, of gradients that are bounded
+            longest = self.side.longest(lot)[reply.silos]
+            if (np.linalg.norm(reply.rows, axis=2) > ABOVE * longest[:, None]).any():
+                raise FedPrivacyError("not an answer of silos: a sum longer than that of its records can be")
+        return reply.silos, reply.rows
+
+    def _replies(
+        self, asked: Sequence[Chunk], lot: Lot, step: int, thetas: NDArray[np.float64]
+    ) -> Iterator[Message]:
+        """The replies of a step. A node gets its next message when it has answered the last.
+
+        It keeps count of what each silo has answered.
+        """
+        assert self.hosts is not None  # found before
+        plan, timeout = self.side.plan(lot), self.side.scenario.federation.timeout
+        for wave in one_per_node(asked, self.hosts):
+            messages = (
+                request_to(
+                    self.hosts[chunk.host],
+                    MESSAGE,
+                    f"{lot.number}/{step}/{place}",
+                    *SiloRequest(lot.number, step, chunk.host, chunk.clients, thetas, plan).parts(),
+                )
+                for place, chunk in wave
+            )
+            yield from self.grid.send_and_receive(messages, timeout=timeout)
