@@ -28,6 +28,7 @@ from fedprivacy.data.population import Population, population
 from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.errors import RunError
 from fedprivacy.faults import Faults
+from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
@@ -210,6 +211,7 @@ def federation_of(
     module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     sizes = people.partition.sizes if ledger.sizes is None else ledger.sizes
+    banded = ledger.plan.banded
     federation = Federation(
         grid=grid,
         hosts=find_hosts(grid, scenario.federation.hosts),
@@ -227,6 +229,7 @@ def federation_of(
         leaving=scenario.federation.dropout,
         denoise=scenario.server.denoise,
         clipping_norm=ledger.plan.clipping_norm if ledger.plan.adaptive else None,
+        correlated=CorrelatedNoise(banded, len(weights)) if banded is not None else None,
     )
     return federation, module
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol, get_args
 
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
@@ -30,6 +31,7 @@ class Mechanism(Protocol):
 
 _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
+    BandedGaussian,
     RandomizedResponse,
     *ORACLES,
     Laplace,
