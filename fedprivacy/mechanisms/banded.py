@@ -26,10 +26,10 @@ Vector = NDArray[np.float64]
 class BandedGaussian(Gaussian):
     """Adds clipping_norm * noise_multiplier * C^-1 Z to the sums x of all rounds, Z independent and normal.
 
-    C is a strategy matrix of so many bands. What is released tells as much as C x + Z. A client whose answers
-    lie `bands` rounds or more apart moves C x by columns that share no row, each of norm 1. So an answer costs
-    one Gaussian release of multiplier z, over all rounds that its column reaches into, and answers compose,
-    also where they depend on what was released before (Denisov et al. 2022, Theorem 2.1).
+    C is a strategy matrix of so many bands. What is released tells as much as C x + Z. A client whose
+    answers lie `bands` rounds or more apart moves C x by columns that share no row, each of norm 1. So an
+    answer costs one Gaussian release of multiplier z, over all rounds that its column reaches into. Answers
+    compose, also where they depend on what was released before (Denisov et al. 2022, Theorem 2.1).
 
     Args:
         clipping_norm: C of the Gaussian mechanism, the L2 bound of one client's update.
