@@ -182,9 +182,9 @@ def _in_models(mechanism: BandedGaussian) -> str:
     own, alone = (math.sqrt(one.error(1)) for one in (mechanism, replace(mechanism, bands=1)))
     return (
         f" That is of what is drawn; over {plural(mechanism.bands, 'round')} the noise is correlated (banded "
-        "matrix factorisation), and in the sum of all rounds so far, a model under plain averaging, its standard "
-        f"deviation is {own:.4g} x C (root mean square over rounds), where independent noise leaves {alone:.4g} "
-        "x C."
+        "matrix factorisation), and in the sum of all rounds so far, a model under plain averaging, its "
+        f"standard deviation is {own:.4g} x C (root mean square over rounds), where independent noise leaves "
+        f"{alone:.4g} x C."
     )
 
 
