@@ -119,7 +119,6 @@ class CorrelatedNoise:
             )
         if round < self._next:
             self._next = 0
-            self._past[:] = 0
         while True:
             unscaled = self._step(streams.noise("central", round=self._next))
             if self._next > round:

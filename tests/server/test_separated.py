@@ -182,6 +182,12 @@ def test_what_does_not_go_together_is_refused(make_scenario, changes: list[str],
         make_scenario(*BANDED, *changes)
 
 
+def test_another_sampler_takes_the_bands_along(make_scenario, base_text) -> None:
+    text = make_scenario(*BANDED, text=base_text).to_toml()
+    assert make_scenario("sampling.name=all", text=text).privacy.bands is None
+    assert make_scenario("sampling.cohort=2", text=text).privacy.bands == 4
+
+
 def test_other_trust_models_ask_by_the_same_rule(make_scenario, trial) -> None:
     """Without noise, and where each client adds its own and is charged for its answers, as ever."""
     alone = trial(make_scenario(*SEPARATED, "privacy={trust='none'}"))
