@@ -15,6 +15,7 @@ import pytest
 
 from clients.fleet import Fleet
 from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.audit import gaussian_bound
 from fedprivacy.errors import InputError, RunError
@@ -336,3 +337,18 @@ def test_a_client_that_comes_back_too_early_breaks_the_claim(
     monkeypatch.setattr(SeparatedSampling, "draw", everybody)
     present, absent, claimed = scores(make_scenario, trial, make_people, 150, answers=5)
     assert gaussian_bound(present, absent, 1e-2, 0.999).epsilon > claimed
+
+
+def test_records_of_clients_that_come_apart_are_charged_for_as_many_answers(make_scenario, trial) -> None:
+    records = ("privacy.unit=example", "data.records=600", "training.learning_rate=0.1")
+    batches = "training={batches='poisson', steps=1, rate=0.5, learning_rate=0.1}"
+    claimed = {}
+    for name, sampling in {"apart": SEPARATED, "everybody": ("server.rounds=3",)}.items():
+        asked = make_scenario(*records, *sampling, batches)
+        played = trial(asked)
+        played.ledger.sizes = played.people.partition.sizes
+        played.play()
+        data = played.ledger.to_json()
+        claimed[name] = guarantees(data)[1].epsilon
+        assert per_client(data)["largest"] == pytest.approx(claimed[name])
+    assert claimed["apart"] == pytest.approx(claimed["everybody"])
