@@ -29,7 +29,7 @@ class BandedGaussian(Gaussian):
     C is a strategy matrix of so many bands. What is released tells as much as C x + Z. A client whose
     answers lie `bands` rounds or more apart moves C x by columns that share no row, each of norm 1. So an
     answer costs one Gaussian release of multiplier z, over all rounds that its column reaches into. Answers
-    compose, also where they depend on what was released before (Denisov et al. 2022, Theorem 2.1).
+    compose, also where they depend on what was released before (Denisov et al. 2022).
 
     Args:
         clipping_norm: C of the Gaussian mechanism, the L2 bound of one client's update.

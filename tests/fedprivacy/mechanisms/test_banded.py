@@ -75,6 +75,9 @@ def test_more_bands_leave_less_noise_in_the_models() -> None:
     assert errors[0] == pytest.approx(60 * 61 / 2)
     assert (np.diff(errors) < 0).all()
     assert errors[3] < errors[0] / 4
+    # As docs/less-loss.md has it.
+    left = [np.sqrt(squared_error(best_strategy(40, bands).matrix()) / 40) for bands in (1, 8, 40)]
+    assert np.round(left, 2).tolist() == [4.53, 2.27, 1.99]
 
 
 def test_a_known_strategy_is_found_to_the_last_digit() -> None:
