@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class SystemStreams(Streams):
     >>> streams.noise("local").random() == streams.noise("local").random()
     False
     """
+
+    repeats: ClassVar[bool] = False
 
     def noise(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
         """A fresh generator; the purpose, round and member key nothing."""

@@ -20,10 +20,11 @@ from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.batches import BATCHES, Batches
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
-from fedprivacy.sampling import SAMPLERS, Sampler
+from fedprivacy.sampling import SAMPLERS, Sampler, SeparatedSampling
 
 MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
@@ -82,6 +83,45 @@ class Plan:
         adaptive = self.adaptive
         if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
             raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
+        self._check_separation()
+
+    def _check_separation(self) -> None:
+        """Refuses answers that lie no further apart than the noise is made for."""
+        asked, mechanism = self.sampler, self.mechanism
+        if isinstance(asked, SeparatedSampling):
+            if asked.cohort < 1 or asked.separation < 1:
+                raise InputError("a cohort and a separation are at least 1.")
+            if asked.cohort * asked.separation > self.population:
+                raise InputError(
+                    f"{asked.separation} cohorts of {asked.cohort} clients are more than there are, "
+                    f"{self.population}: somebody would have to answer twice in {asked.separation} rounds."
+                )
+            if (self.trust, self.unit, self.adjacency) == ("central", "client", "add-remove"):
+                # One client more or less changes when the others come, and which noise they share.
+                raise InputError("separated clients have no accountant under add-remove; take zero-out.")
+        if not isinstance(mechanism, BandedGaussian):
+            return
+        if (self.trust, self.unit) != ("central", "client"):
+            raise InputError(f"{mechanism.name} is for updates of clients under trust central.")
+        if mechanism.bands > self.separation or not self.rounds <= mechanism.rounds:
+            raise InputError(
+                f"{mechanism.name} with {mechanism.bands} bands over {mechanism.rounds} rounds is for no "
+                f"more rounds, and for clients that answer at most once in {mechanism.bands} of them."
+            )
+
+    @property
+    def separation(self) -> int:
+        """In how many rounds in a row a client is asked at most once; 1 where it may be in each."""
+        return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
+
+    def charged(self, rounds: int) -> int:
+        """How many releases so many rounds cost each client: those that it may be in, under central trust."""
+        return math.ceil(rounds / self.separation) if self.trust == "central" else rounds
+
+    @property
+    def banded(self) -> BandedGaussian | None:
+        """The noise that is correlated over rounds, or None where each round's is independent."""
+        return self.mechanism if isinstance(self.mechanism, BandedGaussian) else None
 
     @property
     def adaptive(self) -> AdaptiveGaussian | None:
@@ -146,8 +186,11 @@ class Plan:
             answered: The clients in the sum; under local trust each has added its own noise.
 
         Returns:
-            None where there is no such noise, or none of known size: it is in the steps, or not Gaussian.
+            None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
+            correlated over rounds, of which no single one says how much it is.
         """
+        if self.banded is not None:
+            return None
         if self.central_noise is not None:
             return self.central_noise.standard_deviation
         if isinstance(self.randomiser, Gaussian):
@@ -163,7 +206,8 @@ class Plan:
     def release_event(self) -> dp_accounting.DpEvent:
         """The event of one release.
 
-        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort.
+        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort; of noise that
+        is correlated over rounds what one answer costs, in all rounds that share its noise.
         Local: one client's noisy message, as seen by the server that chose the client: unsampled.
         Of records: a round of a client that takes part, and is no smaller than any; who takes part amplifies
         nothing, since the records of a client come and go together.
@@ -182,8 +226,9 @@ class Plan:
 
     @property
     def answers(self) -> int:
-        """How often a client may answer at most, which under local trust is what it is charged for."""
-        return self.rounds if self.max_participations is None else min(self.max_participations, self.rounds)
+        """How often a client may answer at most, which is what it is charged for."""
+        rounds = self.charged(self.rounds)
+        return rounds if self.max_participations is None else min(self.max_participations, rounds)
 
     def spent(self) -> Spent:
         """The epsilon of the whole run at the plan's delta."""

@@ -14,14 +14,15 @@ from fedprivacy.data.on_nodes import known
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.plan import Plan
-from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
+from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler, SeparatedSampling
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.privacy import CentralPrivacy
-from fedprivacy.scenario.sections import Privacy
+from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 
 
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
@@ -157,10 +158,25 @@ def _mechanism(scenario: Scenario, model: Blueprint | None) -> Mechanism | None:
             0.2 if privacy.clipping_learning_rate is None else privacy.clipping_learning_rate,
             privacy.clipping_count_noise or expected / 20,  # see `_with_room`
         )
+    if isinstance(privacy, CentralPrivacy) and privacy.bands is not None:
+        return BandedGaussian(
+            privacy.clipping_norm,
+            privacy.noise_multiplier or 0.0,
+            privacy.bands,
+            scenario.server.rounds,
+            _momentum(scenario.server),
+        )
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
     dimension = dimension_of(scenario, model) if privacy.mechanism == "sign-bits" else 0
     return unscaled(privacy.mechanism, privacy.clipping_norm, dimension, privacy.direction or "lifted")
+
+
+def _momentum(server: Server) -> float:
+    """How much of its last step the server's optimizer keeps; Adam as if its denominator stood still."""
+    if isinstance(server, MomentumServer):
+        return server.momentum
+    return server.beta1 if isinstance(server, AdamServer) else 0.0
 
 
 def _sampler(scenario: Scenario) -> Sampler:
@@ -169,4 +185,6 @@ def _sampler(scenario: Scenario) -> Sampler:
         return PoissonSampling(options.rate)
     if options.name == "fixed":
         return FixedSampling(options.cohort)
+    if options.name == "separated":
+        return SeparatedSampling(options.cohort, options.separation)
     return AllSampling()

@@ -97,7 +97,43 @@ class AllSampling:
         return "all clients in every round"
 
 
-Sampler = PoissonSampling | FixedSampling | AllSampling
-SAMPLERS: dict[str, type[PoissonSampling] | type[FixedSampling] | type[AllSampling]] = {
-    kind.name: kind for kind in (PoissonSampling, FixedSampling, AllSampling)
+@dataclass(frozen=True)
+class SeparatedSampling:
+    """Each client at most once in `separation` rounds in a row, and who comes when may be known to all.
+
+    Who comes among those who may is drawn here, and could be anybody: the privacy of a run counts on the
+    separation alone, which the ledger keeps (`Ledger.eligible`, `Ledger.ask`).
+
+    Args:
+        cohort: The number of clients in each round.
+        separation: b, the least number of rounds from one answer of a client to its next; 1: any round.
+
+    Source: Choquette-Choo et al. 2023, "(Amplified) banded matrix factorization", b-min-sep participation.
+    """
+
+    cohort: int
+    separation: int
+    name: ClassVar[str] = "separated"
+
+    def draw(self, population: int, stream: np.random.Generator) -> Ids:
+        """A round's cohort by places among those that may come, sorted, shape (min(cohort, population),)."""
+        return FixedSampling(self.cohort).draw(population, stream)
+
+    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+        """The release itself: no secret is made of who takes part."""
+        return release
+
+    def expected_cohort(self, population: int) -> float:
+        """The cohort size: the fixed denominator of the average."""
+        return float(self.cohort)
+
+    @property
+    def words(self) -> str:
+        """In plain words."""
+        return f"cohorts of {self.cohort} clients, each asked at most once in {self.separation} rounds"
+
+
+Sampler = PoissonSampling | FixedSampling | AllSampling | SeparatedSampling
+SAMPLERS: dict[str, type[Sampler]] = {
+    kind.name: kind for kind in (PoissonSampling, FixedSampling, AllSampling, SeparatedSampling)
 }

@@ -19,6 +19,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,7 @@ class Streams:
 
     seed: int
     run: str = ""
+    repeats: ClassVar[bool] = True  # whether noise that was drawn can be drawn again
 
     def noise(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
         """As `stream`, for noise and what is as secret: no other run has the same."""

@@ -18,6 +18,7 @@ from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.data.population import population
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan import Plan
+from fedprivacy.sampling import SeparatedSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
@@ -56,6 +57,10 @@ class Audited:
         people = population(self.scenario.data)
         more = replace(people, partition=with_canaries(people.partition, self.canaries))
         plan = replace(self.plan, population=self.plan.population + self.canaries)
+        if isinstance(plan.sampler, SeparatedSampling):
+            # Canaries come as often as clients; how many come with them is nothing that the claim rests on.
+            cohort = plan.sampler.cohort * plan.population // self.plan.population
+            plan = replace(plan, sampler=replace(plan.sampler, cohort=cohort))
         fleet = Fleet.of(self.scenario, more, plan, allow_code=self.allow_code)
         # The noise of the scenario's own run, or of another audit of it, would give away the canaries' coins.
         streams = replace(fleet.streams, run=f"{fleet.streams.run}/audit")
@@ -87,10 +92,11 @@ class Heard:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a run shows: of each round the released sum and, where it is known, that of all other clients."""
+    """What a run shows: of each round the released sum, that of all others, and which canaries came."""
 
     released: list[Scores]
     others: list[Scores]
+    asked: list[Flags]
     messages: Scores
     moved: Scores
     ledger: dict[str, Any]
@@ -110,9 +116,15 @@ def listen(job: Audited) -> Heard:
     exact = plan.trust != "local" and plan.sampler.name != "fixed"
     known = real.others if exact else rehearsed.released
     along = [released - others for released, others in zip(real.released, known, strict=True)]
+    if plan.banded is not None:
+        # What a canary's answer moved in all the rounds that share its noise, taken together.
+        matrix = plan.banded.strategy.matrix()
+        along = list(matrix.T @ (matrix @ np.array(along)))
     rate = getattr(plan.sampler, "rate", 1.0) if plan.trust == "central" else 1.0
     noise = plan.noise_multiplier if exact else None
     evidence = [_evidence(one, rate, noise, canaries) for one in along]
+    if plan.sampler.name == "separated":  # who comes when is no secret
+        evidence = [np.where(came, one, 0.0) for came, one in zip(real.asked, evidence, strict=True)]
     scores = {
         "server": real.messages,
         "participant": np.sum(evidence, axis=0),
@@ -185,7 +197,9 @@ def _play(job: Audited, fleet: Fleet) -> _Seen:
 
         federation.optimizer = Overheard(federation.optimizer, see)
         before = federation.model.astype(np.float64)
+        ids, asked = canaries.first + np.arange(canaries.count), []
         for number in range(fleet.plan.rounds):
-            federation.round(number)
+            cohort, _ = federation.round(number)
+            asked.append(np.isin(ids, cohort))
         moved = canaries.along(federation.model - before)
-    return _Seen(released, others, auditor.messages, moved, ledger.to_json())
+    return _Seen(released, others, asked, auditor.messages, moved, ledger.to_json())

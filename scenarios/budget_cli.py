@@ -62,6 +62,10 @@ def gaussian(
     ] = None,
     cohort: Annotated[int | None, typer.Option(help="Fixed-size sampling of this many clients.")] = None,
     population: Annotated[int | None, typer.Option(help="Out of this many clients.")] = None,
+    separation: Annotated[
+        int | None, typer.Option(help="Each client at most once in this many rounds, and no secret who.")
+    ] = None,
+    bands: Annotated[int | None, typer.Option(help="Noise correlated over this many rounds.")] = None,
     adjacency: Adjacency = "replace-one",
     json_: Json = False,
 ) -> None:

@@ -21,7 +21,7 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import evaluate, unflatten
 from fedprivacy.plan import Plan
 from fedprivacy.run_streams import run_streams
-from fedprivacy.sampling import FixedSampling
+from fedprivacy.sampling import FixedSampling, SeparatedSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune
@@ -129,6 +129,9 @@ class PublicSplit:
         sampler = plan.sampler
         if isinstance(sampler, FixedSampling):
             sampler = FixedSampling(max(1, round(sampler.cohort * share)))
+        if isinstance(sampler, SeparatedSampling):
+            room = self.people.partition.clients // sampler.separation
+            sampler = replace(sampler, cohort=max(1, min(room, round(sampler.cohort * share))))
         mechanism = plan.mechanism
         if isinstance(mechanism, Gaussian):
             mechanism = mechanism.with_noise(mechanism.noise_multiplier * share)

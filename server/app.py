@@ -29,6 +29,7 @@ from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.faults import Faults
+from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.models import evaluate, flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
@@ -213,6 +214,7 @@ def federation_of(
     module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     sizes = people.partition.sizes if ledger.sizes is None else ledger.sizes
+    banded = ledger.plan.banded
     federation = Federation(
         grid=grid,
         hosts=find_hosts(grid, scenario.federation.hosts),
@@ -230,6 +232,7 @@ def federation_of(
         leaving=scenario.federation.dropout,
         denoise=scenario.server.denoise,
         clipping_norm=ledger.plan.clipping_norm if ledger.plan.adaptive else None,
+        correlated=CorrelatedNoise(banded, len(weights)) if banded is not None else None,
     )
     return federation, module
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import RunError
+from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.plan import Plan
 from fedprivacy.protocol import TrainRequest
 from fedprivacy.runs import stored_array
@@ -53,6 +54,7 @@ class Federation:
         leaving: The rate at which they do, which is public.
         denoise: What takes noise out of the mean update.
         clipping_norm: Of the next round, where the plan's changes from round to round; else None.
+        correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
     """
 
     grid: Grid
@@ -71,6 +73,7 @@ class Federation:
     leaving: float = 0.0
     denoise: Denoise = "none"
     clipping_norm: float | None = None
+    correlated: CorrelatedNoise | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -102,7 +105,8 @@ class Federation:
         )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
-        released = add_central_noise(total.updates, plan, self.streams, number)  # of the norm that clipped
+        # Of the norm that clipped.
+        released = add_central_noise(total.updates, plan, self.streams, number, self.correlated)
         if plan.adaptive is not None:
             expected = plan.sampler.expected_cohort(plan.population) * (1 - self.leaving)
             self.clipping_norm = plan.adaptive.after(float(released[-1]), expected).clipping_norm

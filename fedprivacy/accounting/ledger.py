@@ -21,6 +21,7 @@ from fedprivacy.accounting.deployment import (
 )
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.per_client import client_events
+from fedprivacy.errors import RunError
 from fedprivacy.fields import Fields, check
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -38,6 +39,11 @@ TESTED_CLIENTS = (
     "noise hides what the model does on them"
 )
 SECRET_COHORT = "the cohort of each round stays secret"
+SEPARATED = (
+    "the server asks nobody again sooner than it says; who is asked when may be known, and depends on "
+    "nobody's records"
+)
+NOISE_KEPT = "the server keeps the noise of past rounds to itself, with which the exact sums could be found"
 SERVER_TRUSTED = "the server is honest: it sees every update, adds the noise and releases nothing else"
 NOT_SHOWN = (
     "the fields marked operator-only (who failed and why, counts of zeroed updates) "
@@ -113,6 +119,10 @@ class Ledger:
         self.least_shares: int | None = None
         if plan.trust == "local":
             self.participations = np.zeros(plan.population, dtype=np.int32)
+        # The round in which each was asked last, where that decides when it may be asked again.
+        self._asked: NDArray[np.int32] | None = None
+        if plan.separation > 1:
+            self._asked = np.full(plan.population, -plan.separation, dtype=np.int32)
 
     def in_advance(self) -> Ledger:
         """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
@@ -141,7 +151,18 @@ class Ledger:
 
         Args:
             cohort: The ids that are asked, shape (cohort,).
+
+        Raises:
+            RunError: one of them would come back sooner than the plan allows; nobody is charged.
         """
+        if self._asked is not None:
+            early = cohort[self.rounds - self._asked[cohort] < self.plan.separation]
+            if len(early):
+                raise RunError(
+                    f"round {self.rounds}: client {early[0]} was asked in round {self._asked[early[0]]}, and "
+                    f"the plan asks each at most once in {self.plan.separation} rounds."
+                )
+            self._asked[cohort] = self.rounds
         if self.participations is not None:
             self.participations[cohort] += 1
 
@@ -158,15 +179,22 @@ class Ledger:
             self.least_shares = shares if self.least_shares is None else min(self.least_shares, shares)
 
     def eligible(self) -> NDArray[np.int64] | None:
-        """The clients with participations left, or None where nobody is limited."""
+        """The clients with participations left, asked last long enough ago; None where nobody is limited."""
         cap = self.plan.max_participations
-        if self.participations is None or cap is None or cap >= self.plan.rounds:
+        capped = self.participations is not None and cap is not None and cap < self.plan.rounds
+        if self._asked is None and not capped:
             return None
-        return np.flatnonzero(self.participations < cap)
+        allowed = np.ones(self.plan.population, dtype=np.bool_)
+        if self._asked is not None:
+            allowed &= self.rounds - self._asked >= self.plan.separation
+        if self.participations is not None and cap is not None and capped:
+            allowed &= self.participations < cap
+        return np.flatnonzero(allowed)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What a checkpoint must hold: arrays, and small facts."""
-        arrays = {} if self.participations is None else {"ledger/participations": self.participations}
+        held = {"ledger/participations": self.participations, "ledger/asked": self._asked}
+        arrays: dict[str, NDArray[Any]] = {key: value for key, value in held.items() if value is not None}
         return arrays, {"rounds": self.rounds, "least_shares": self.least_shares}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
@@ -178,6 +206,8 @@ class Ledger:
         check(facts, Facts, "the checkpoint", "Remove it, or start a new run.")
         if self.participations is not None:
             self.participations = stored_array(arrays, "ledger/participations", self.participations)
+        if self._asked is not None:
+            self._asked = stored_array(arrays, "ledger/asked", self._asked)
         self.rounds, self.least_shares = facts["rounds"], facts["least_shares"]
 
     def to_json(self) -> dict[str, Any]:
@@ -204,7 +234,7 @@ class Ledger:
         if plan.batches is not None and noise is not None and self.sizes is not None:
             answers = self.participations
             if answers is None:  # who takes part amplifies nothing here, and is not counted
-                answers = np.full(plan.population, self.rounds, dtype=np.int32)
+                answers = np.full(plan.population, plan.charged(self.rounds), dtype=np.int32)
             data["clients"] = client_events(plan.batches, noise.event(), self.sizes, answers)
         return data
 
@@ -214,6 +244,8 @@ class Ledger:
             words = f"{self.plan.batches.words}; {words}"
         if self.participations is not None:
             words += f", at most {self._most} answer{'' if self._most == 1 else 's'} of one client"
+        if self.plan.trust == "central" and self.plan.separation > 1:
+            words += f", so at most {self.plan.charged(self.rounds)} times in all"
         return words + (", the whole plan charged in advance" if self._in_advance else "")
 
     def _claims(self, observer: str) -> list[dict[str, Any]]:
@@ -224,9 +256,11 @@ class Ledger:
         if plan.trust == "central":
             if observer == "server":
                 return [_claim(observer, None, ["the server is trusted: it sees the updates without noise"])]
-            event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self.rounds)
+            event = dp_accounting.SelfComposedDpEvent(plan.release_event(), plan.charged(self.rounds))
             # Of records it is the batch that amplifies, and not the cohort.
-            secret = [] if plan.sampler.name == "all" or plan.batches else [SECRET_COHORT]
+            open_to_all = plan.sampler.name in ("all", "separated")
+            secret = [] if open_to_all or plan.batches else [SECRET_COHORT]
+            secret += [SEPARATED] * (plan.sampler.name == "separated") + [NOISE_KEPT] * bool(plan.banded)
             return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
         if observer == "server" and self.stated.reads:
             return [_claim(observer, None, [SERVER_READS])]

@@ -8,6 +8,7 @@ from typing import ClassVar
 import dp_accounting
 
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.mechanisms.signs import SignBits
@@ -31,5 +32,6 @@ class ClipOnly:
 Local = Gaussian | PrivUnitG | SignBits | SQKR
 Mechanism = Local | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly, AdaptiveGaussian)
+    kind.name: kind
+    for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly, AdaptiveGaussian, BandedGaussian)
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Protocol, get_args
 
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
@@ -32,6 +33,7 @@ class Mechanism(Protocol):
 _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
     AdaptiveGaussian,
+    BandedGaussian,
     RandomizedResponse,
     *ORACLES,
     Laplace,

@@ -134,6 +134,6 @@ def _cohort(cell: Cell) -> float | None:
     rate, cohort, population = how.get("rate"), how.get("cohort"), cell.population
     if how.get("name") == "poisson" and isinstance(rate, (int, float)) and population:
         return rate * population
-    if how.get("name") == "fixed" and isinstance(cohort, int):
+    if how.get("name") in ("fixed", "separated") and isinstance(cohort, int):
         return float(cohort)
     return float(population) if how.get("name") == "all" and population else None

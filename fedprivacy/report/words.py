@@ -291,6 +291,10 @@ def sampling(value: Any) -> str:
         return f"a fixed number of clients, {number(cohort)}, without replacement"
     if name == "all":
         return "all clients in every round"
+    separation = value.get("separation")
+    if name == "separated" and isinstance(cohort, (int, float)) and isinstance(separation, (int, float)):
+        apart = f"each at most once in {number(separation)} rounds"
+        return f"cohorts of {number(cohort)} clients, {apart}, and no secret who"
     return ", ".join(f"{key} {entry}" for key, entry in value.items() if entry is not None) or "—"
 
 

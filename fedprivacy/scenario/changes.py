@@ -3,7 +3,8 @@
 A change may turn a section into another kind: `sampling.name = "all"` over a Poisson sampler. The
 keys that only the old kind has (`rate`) then go, since nobody could remove them from the command
 line; a key that no kind has stays, and is an error. Another partition or scaling of the data takes its
-keys along in the same way, and another unit of privacy what only the old one has.
+keys along in the same way, another unit of privacy what only the old one has, and another sampler bands
+of noise.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
                 if ("data", key) not in changes:
                     _section(new, "data").pop(key, None)
     _drop_what_is_of_other_privacy(new, changes)
+    drawn = ("sampling", "name") in changes and _section(new, "sampling").get("name") != "separated"
+    if drawn and ("privacy", "bands") not in changes:
+        _section(new, "privacy").pop("bands", None)  # the noise of clients that come apart alone
     training = _section(new, "training")
     drawn = ("training", "batches") in changes and training.get("batches") != "shuffled"
     if drawn and training.get("batch_size") == "all" and ("training", "batch_size") not in changes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.scenario.banded_checks import BANDED_CHECKS
 from fedprivacy.scenario.clipping_checks import CLIPPING_CHECKS
 from fedprivacy.scenario.data import Digits, count_clients
 from fedprivacy.scenario.data_checks import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 MAX_PARAMETERS = 10**9
 MAX_CHUNK_NUMBERS = 25 * 10**7  # of one client: 7.5 GB, at some 30 bytes each
 MAX_MESSAGE_NUMBERS = 10**8  # of a message's answers
+MAX_NOISE_NUMBERS = 10**9  # of the noise of past rounds: 8 GB
 MIN_RATE = 1e-12
 
 
@@ -223,6 +225,19 @@ def model_fits_memory(v: Values) -> Iterator[Finding]:
         )
 
 
+def past_noise_fits_memory(v: Values) -> Iterator[Finding]:
+    parameters, bands, rounds = _model_size(v)[0], v["privacy.bands"] or 1, v["server.rounds"] or 1
+    kept = (min(bands, rounds) - 1) * parameters
+    if parameters <= MAX_PARAMETERS and kept > MAX_NOISE_NUMBERS:
+        yield Finding(
+            ("privacy", "bands"),
+            f"the server keeps the noise of {bands - 1} rounds, of {parameters:,} parameters each: "
+            f"{8e-9 * kept:.0f} GB",
+            f"At most {1 + MAX_NOISE_NUMBERS // parameters}.",
+            literal(bands),
+        )
+
+
 def _model_size(v: Values) -> tuple[int, int]:
     """The parameters of a model by name, and what its convolutions make of a record; 0 where unknown."""
     classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
@@ -389,6 +404,7 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     *NODE_CHECKS,
     cnn_needs_images,
     model_fits_memory,
+    past_noise_fits_memory,
     one_budget,
     delta_is_small,
     cohort_fits_population,
@@ -403,4 +419,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     *DEFENCE_CHECKS,
     *DENOISE_CHECKS,
     *CLIPPING_CHECKS,
+    *BANDED_CHECKS,
 )

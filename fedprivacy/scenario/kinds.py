@@ -83,7 +83,14 @@ KINDS: dict[str, Kind] = {
         default="sgd",
     ),
     "sampling": Kind(
-        {"poisson": s.PoissonSampling, "fixed": s.FixedSampling, "all": s.AllSampling}, "name", "sampler"
+        {
+            "poisson": s.PoissonSampling,
+            "fixed": s.FixedSampling,
+            "all": s.AllSampling,
+            "separated": s.SeparatedSampling,
+        },
+        "name",
+        "sampler",
     ),
     "privacy": Kind(
         {"none": NoPrivacy, "central": CentralPrivacy, "local": LocalPrivacy}, "trust", "trust model"

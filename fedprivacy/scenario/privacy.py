@@ -93,6 +93,12 @@ class CentralPrivacy(_Noisy):
     direction: ClassVar[None] = None
     trust: Literal["central"]
     mechanism: Literal["gaussian"] = Field("gaussian", description="The noise that the server adds.")
+    bands: int | None = Field(
+        None,
+        ge=1,
+        le=10**4,
+        description="Noise that is correlated over so many rounds (banded matrix factorisation), such as 8.",
+    )
     clipping_quantile: float | None = Field(
         None,
         gt=0,

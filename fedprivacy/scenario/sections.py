@@ -121,6 +121,19 @@ class AllSampling(Section):
     name: Literal["all"]
 
 
+class SeparatedSampling(Section):
+    """A cohort of those who were not asked in the last rounds; who comes when is no secret."""
+
+    name: Literal["separated"]
+    cohort: int = Field(ge=1, le=10**9, description="The number of clients in each round.", examples=[100])
+    separation: int = Field(
+        ge=1,
+        le=10**6,
+        description="In how many rounds in a row a client is asked at most once.",
+        examples=[8],
+    )
+
+
 class Federation(Section):
     """How clients are spread over hosts, and what a node replies."""
 
@@ -223,5 +236,7 @@ Data = Annotated[
     Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | OnNodes, Field(discriminator="name")
 ]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
-Sampling = Annotated[PoissonSampling | FixedSampling | AllSampling, Field(discriminator="name")]
+Sampling = Annotated[
+    PoissonSampling | FixedSampling | AllSampling | SeparatedSampling, Field(discriminator="name")
+]
 Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]

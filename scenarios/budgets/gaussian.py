@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fedprivacy.accounting.statement import printed
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.strategy import MOST_WORK
 from fedprivacy.plan import Plan
-from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler
+from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler, SeparatedSampling
 from scenarios.budgets.question import ADJACENCIES, CLIENTS, DELTA, ROUNDS, Question, Range, plural, promise
+
+BANDS = Range(1, 10**4)
+_DENSE = 1000  # rounds whose whole matrix is looked at in a second
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class GaussianQuestion(Question):
         sampling_rate: Poisson sampling at this rate.
         cohort: Fixed-size sampling of this many clients.
         population: Out of this many clients.
+        separation: Each client at most once in this many rounds, and no secret who.
+        bands: Noise that is correlated over this many rounds.
         adjacency: "replace-one", "add-remove" or "zero-out".
     """
 
@@ -34,6 +42,8 @@ class GaussianQuestion(Question):
     sampling_rate: float | None = None
     cohort: int | None = None
     population: int | None = None
+    separation: int | None = None
+    bands: int | None = None
     adjacency: str = "replace-one"
     mechanism: ClassVar[str] = "gaussian"
 
@@ -42,7 +52,29 @@ class GaussianQuestion(Question):
         cohort = self.cohort
         known = self.population is not None and self.population in CLIENTS
         population = self.population if self.population is not None and known else 1
+        drawn = self.sampling_rate is not None or cohort is not None
+        bands, separation = self.bands or 1, self.separation or 1
         checks = [
+            (
+                self.separation is not None and drawn,
+                "--separation: without --sampling-rate and --cohort, whose secrecy it does without.",
+            ),
+            (
+                self.separation is not None and self.adjacency == "add-remove",
+                "--separation: one client more or less changes when others come; take zero-out.",
+            ),
+            (
+                self.bands is not None and self.separation is None,
+                "--bands: needs --separation: clients that answer at most once in so many rounds.",
+            ),
+            (
+                self.separation is not None and bands > separation,
+                f"--bands {bands}: must be at most the separation, {separation}.",
+            ),
+            (
+                bands in BANDS and self.rounds in ROUNDS and bands * self.rounds > MOST_WORK,
+                f"--bands {bands}: with {self.rounds} rounds at most {MOST_WORK // max(1, self.rounds)}.",
+            ),
             (
                 self.sampling_rate is not None and cohort is not None,
                 "--sampling-rate, --cohort: give one: Poisson sampling, or a cohort of fixed size.",
@@ -68,6 +100,8 @@ class GaussianQuestion(Question):
             self.outside("rounds", ROUNDS),
             self.outside("sampling_rate", Range(0, 1, above=True)),
             self.outside("population", CLIENTS),
+            self.outside("separation", BANDS),
+            self.outside("bands", BANDS),
             *(text for wrong, text in checks if wrong),
             self.none_of("adjacency", ADJACENCIES),
         ]
@@ -78,10 +112,10 @@ class GaussianQuestion(Question):
             trust="central",
             unit="client",
             adjacency=self.adjacency,
-            population=self.population or 1,
+            population=max(self.population or 1, self.separation or 1),
             rounds=self.rounds,
             sampler=self._sampler(),
-            mechanism=Gaussian(1.0, self.noise_multiplier or 0.0),
+            mechanism=self._mechanism(),
             delta=self.delta,
         )
         return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon), self.epsilon)
@@ -89,16 +123,29 @@ class GaussianQuestion(Question):
     def _sampler(self) -> Sampler:
         if self.sampling_rate is not None:
             return PoissonSampling(self.sampling_rate)
+        if self.separation is not None:
+            return SeparatedSampling(1, self.separation)
         return AllSampling() if self.cohort is None else FixedSampling(self.cohort)
+
+    def _mechanism(self) -> Gaussian:
+        noise = self.noise_multiplier or 0.0
+        return (
+            Gaussian(1.0, noise)
+            if self.bands is None
+            else BandedGaussian(1.0, noise, self.bands, self.rounds)
+        )
 
 
 def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
     spent, once = plan.spent(), replace(plan, rounds=1).spent()
     assert plan.delta is not None
-    amplified = plan.sampler.name != "all"
+    amplified = plan.sampler.name in ("poisson", "fixed")
+    drawn = plan.to_json()["sampler"]
+    apart = plan.sampler.name == "separated"
+    who = f"each client in one of {plan.separation} in a row at most" if apart else plan.sampler.words
     words = (
         f"Gaussian noise of standard deviation {plan.noise_multiplier:.6g} x C on the sum of updates "
-        f"clipped to L2 norm C, in {plural(plan.rounds, 'round')} with {plan.sampler.words}, costs "
+        f"clipped to L2 norm C, in {plural(plan.rounds, 'round')} with {who}, costs "
         f"{promise(spent.epsilon, plan.delta, plan.adjacency, spent.accountant)}. "
         f"One round alone costs epsilon = {printed(once.epsilon)} at delta = {plan.delta:g}."
     )
@@ -109,8 +156,10 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
         )
     else:
         words += " It holds against those who see the noisy sums, not against whoever adds the noise."
+    if plan.banded is not None and plan.rounds <= _DENSE:
+        words += _in_models(plan.banded)
     other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
-    if plan.rounds == 1 and not amplified:
+    if plan.rounds == 1 and plan.sampler.name == "all":
         other, sentence = _one_release(plan, spent.epsilon if asked is None else asked)
         words += f" {sentence}"
     return {
@@ -118,7 +167,7 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
         "delta": plan.delta,
         "noise_multiplier": plan.noise_multiplier,
         "rounds": plan.rounds,
-        "sampling": plan.to_json()["sampler"],
+        "sampling": {key: value for key, value in drawn.items() if not (apart and key == "cohort")},
         "unit": plan.unit,
         "adjacency": plan.adjacency,
         "accountant": spent.accountant,
@@ -126,6 +175,17 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
         **other,
         "words": words,
     }
+
+
+def _in_models(mechanism: BandedGaussian) -> str:
+    """What the correlation is for, in words."""
+    own, alone = (math.sqrt(one.error(1)) for one in (mechanism, replace(mechanism, bands=1)))
+    return (
+        f" That is of what is drawn; over {plural(mechanism.bands, 'round')} the noise is correlated (banded "
+        "matrix factorisation), and in the sum of all rounds so far, a model under plain averaging, its "
+        f"standard deviation is {own:.4g} x C (root mean square over rounds), where independent noise leaves "
+        f"{alone:.4g} x C."
+    )
 
 
 def _one_release(plan: Plan, epsilon: float) -> tuple[dict[str, float | None], str]:

@@ -102,6 +102,26 @@ def test_with_the_claimed_noise_the_bound_is_below_the_claim(
     assert one["canary_clients"]["low"] < 2.5 < one["canary_clients"]["high"]
 
 
+SEPARATED = ("sampling={name='separated', cohort=4, separation=3}", "server.rounds=5")
+
+
+@pytest.mark.parametrize("bands", [[], ["privacy.bands=3"]])
+def test_canaries_that_come_every_few_rounds_keep_the_claim_with_correlated_noise_too(
+    tmp_path: Path, bands: list[str]
+) -> None:
+    document = played(tmp_path, *SEPARATED, *bands)
+    one = by_observer(document)["participant"]
+    assert not document["refuted"]
+    assert 0.2 < one["one_run"]["epsilon"] < one["guarantee"]["epsilon"] == pytest.approx(2.5, rel=1e-3)
+    assert "canaries" in document["audited"]["words"]
+    assert one["canary_clients"] is None  # an estimate takes everybody to be asked
+
+
+def test_correlated_noise_of_half_the_size_is_refuted(tmp_path: Path, half_noise: None) -> None:
+    document = played(tmp_path, *SEPARATED, "privacy.bands=3", trials=4)
+    assert by_observer(document)["participant"]["verdict"]["holds"] is False
+
+
 @pytest.mark.parametrize(
     ("overrides", "observers"),
     [

@@ -202,6 +202,13 @@ def test_the_public_split_is_dealt_apart_with_the_noise_of_the_real_run() -> Non
         return p.noise_multiplier / p.sampler.expected_cohort(p.population)
 
     assert noise(small) == pytest.approx(noise(plan))
+    kept_apart = "sampling={name='separated', cohort=200, separation=2}"
+    apart = scenario(kept_apart, "privacy.adjacency=zero-out", "privacy.bands=2")
+    plan = plan_of(apart.candidate(0))
+    small = split.plan(plan)
+    assert (small.separation, small.banded.bands) == (2, 2)
+    assert 2 * small.sampler.cohort <= small.population < plan.population
+    assert noise(small) == pytest.approx(noise(plan), rel=0.1)  # cohorts are whole numbers
 
 
 def test_workers_change_nothing_and_work_that_broke_off_goes_on(

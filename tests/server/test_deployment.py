@@ -101,6 +101,17 @@ def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_th
             resume(path)
 
 
+def test_correlated_noise_of_the_operating_system_is_drawn_round_by_round(
+    make_scenario, base_text, tmp_path
+) -> None:
+    bands = ("sampling={name='separated', cohort=3, separation=4}", "server.rounds=6", "privacy.bands=4")
+    text = make_scenario(*bands, text=base_text).to_toml()
+    runs = [played(tmp_path, text, [{}], noise="system") for _ in range(2)]
+    assert [run["status"] for run in runs] == ["finished", "finished"]
+    assert not np.allclose(final(runs[0]), final(runs[1]))
+    assert runs[0]["ledger"]["claims"][1]["event"]["count"] == 2
+
+
 def test_of_nodes_that_are_not_pinned_their_noise_is_assumed(make_scenario, base_text, tmp_path) -> None:
     text = make_scenario("privacy.trust=local", text=base_text).to_toml()
     system = [played(tmp_path, text, [{}], noise="system") for _ in range(2)]

@@ -92,7 +92,7 @@ ONE_MISTAKE = {
         "rate = 0.1\ncohort = 5",
         [
             'my.toml:16: sampling.cohort: has no effect with name = "poisson". '
-            'Remove it, or set name = "fixed".'
+            'Remove it, or set name = "fixed" or name = "separated".'
         ],
     ),
     "momentum without momentum": (
@@ -366,14 +366,14 @@ ONE_MISTAKE = {
     "missing name of a section": (
         'name = "poisson"\n',
         "",
-        ['my.toml:13: sampling.name: missing. Add name = "poisson" or "fixed" or "all".'],
+        ['my.toml:13: sampling.name: missing. Add name = "poisson" or "fixed" or "all" or "separated".'],
     ),
     "missing section": (
         '[sampling]\nname = "poisson"\nrate = 0.1\n',
         "",
         [
             "my.toml: sampling: the section is missing. "
-            'Add [sampling] with name = "poisson" or "fixed" or "all".'
+            'Add [sampling] with name = "poisson" or "fixed" or "all" or "separated".'
         ],
     ),
     "missing server": (

@@ -73,6 +73,7 @@ sampling = st.one_of(
     kind({"name": "all"}),
     st.fixed_dictionaries({"name": st.just("poisson"), "rate": st.floats(0.01, 1)}),
     st.fixed_dictionaries({"name": st.just("fixed"), "cohort": st.integers(1, 100)}),
+    st.just({"name": "separated", "cohort": 2, "separation": 3}),
 )
 noisy = {"clipping_norm": 1, "delta": 1e-6}
 privacy = st.one_of(
@@ -143,7 +144,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     # Those with no value at all, and those of another partition or scaling.
     left_out = {"epsilon", "noise_multiplier", "clipping_norm", "direction", "columns", "without", "classes"}
     left_out |= {"projection", "client_timeout", "adversarial", "patience"}
-    left_out |= {"clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
+    left_out |= {"bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():

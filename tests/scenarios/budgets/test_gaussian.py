@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.strategy import best_strategy
 from scenarios.budgets.gaussian import GaussianQuestion
 
 
@@ -53,3 +55,35 @@ def test_several_or_sampled_rounds_have_none_of_them(several: dict[str, float]) 
     document = GaussianQuestion(epsilon=0.5, **several).document()
     assert [document[key] for key in ("mu", "rho", "lectures_noise_multiplier")] == [None, None, None]
     assert "lectures" not in document["words"]
+
+
+def test_answers_that_lie_apart_cost_as_many_rounds_as_there_are_answers() -> None:
+    asked = {"epsilon": 2.0, "rounds": 40}
+    apart = GaussianQuestion(**asked, separation=8).document()
+    banded = GaussianQuestion(**asked, separation=8, bands=8).document()
+    assert apart["noise_multiplier"] == banded["noise_multiplier"]
+    assert apart["noise_multiplier"] == pytest.approx(
+        GaussianQuestion(epsilon=2.0, rounds=5).document()["noise_multiplier"], rel=1e-6
+    )
+    assert apart["sampling"] == banded["sampling"] == {"name": "separated", "separation": 8}
+    assert "This counts on sampling" not in apart["words"]
+    matrix = best_strategy(40, 8).matrix()
+    left = np.linalg.norm(np.tril(np.ones((40, 40))) @ np.linalg.inv(matrix)) / math.sqrt(40)
+    assert f"is {left * banded['noise_multiplier']:.4g} x C" in banded["words"]
+    assert f"leaves {math.sqrt(41 / 2) * banded['noise_multiplier']:.4g} x C" in banded["words"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"bands": 8}, "--bands: needs --separation"),
+        ({"separation": 8, "bands": 9}, "--bands 9: must be at most the separation, 8"),
+        ({"separation": 8, "sampling_rate": 0.1}, "--separation: without --sampling-rate"),
+        ({"separation": 8, "adjacency": "add-remove"}, "take zero-out"),
+        ({"separation": 0}, "--separation 0: must be from 1"),
+        ({"separation": 9000, "bands": 5000, "rounds": 100_000}, "at most 1000"),
+    ],
+)
+def test_what_does_not_lie_apart_is_refused(options: dict, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        GaussianQuestion(epsilon=2.0, **options).document()

@@ -77,13 +77,13 @@ def test_every_question_names_all_mistakes_at_once(kind, needed: dict[str, Any])
 
 
 def test_every_registered_mechanism_of_statistics_has_its_budget() -> None:
-    """The mechanisms of vectors have theirs in a scenario's `privacy`, Gaussian noise both.
+    """The mechanisms of vectors have theirs in a scenario's `privacy`, Gaussian noise both; banded noise is `gaussian`.
 
     The generalised exponential mechanism costs what the plain one does; its error is that of its sensitivities.
     """
     asked = {kind.mechanism for kind, _ in QUESTIONS}
     renamed = {"discrete-laplace": "geometric", "exponential-mechanism": "exponential"}
-    others = {"privunit", "sign-bits", "sqkr", "generalised-exponential"}
+    others = {"privunit", "sign-bits", "sqkr", "generalised-exponential", "banded-gaussian"}
     oracles = {"k-ary-randomized-response", "hadamard-response", "oue", "sue"}
     for name in REGISTRY.keys() - others:
         assert renamed.get(name, "categories" if name in oracles else name) in asked

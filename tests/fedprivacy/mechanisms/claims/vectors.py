@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from dp_accounting import SelfComposedDpEvent
+from dp_accounting.pld import privacy_loss_distribution
 from scipy import stats
 
 from claims import checks
 from claims.claim import Claim
+from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.gaussian import gaussian_epsilon
+from fedprivacy.mechanisms.banded import BandedGaussian, CorrelatedNoise
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
@@ -105,6 +110,94 @@ class GaussianClaim(VectorClaim):
             theirs = accountant.get_epsilon(1e-5, eps_error=1e-3)
         ours = gaussian_epsilon(1e-5, 2 / claimed.noise_multiplier)
         assert abs(ours - theirs) < 1e-2
+
+
+class BandedClaim(Claim):
+    """Whole runs, of which each coordinate is one; clients answer as often as the bands allow them to."""
+
+    instances = (
+        BandedGaussian(NORM, 3.0, 3, 7),
+        BandedGaussian(NORM, 4.0, 4, 6, 0.9),
+        BandedGaussian(NORM, 3.0, 1, 2),
+    )
+    delta = 1e-2
+    teeth = 0.4
+
+    def answers(self, mechanism: BandedGaussian) -> list[int]:
+        """The rounds in which the client that answers most does."""
+        return list(range(0, mechanism.rounds, mechanism.bands))
+
+    def epsilon(self, claimed: BandedGaussian) -> float:
+        composed = SelfComposedDpEvent(claimed.event(), len(self.answers(claimed)))
+        return epsilon(composed, self.delta, "replace-one").epsilon
+
+    def halved(self, mechanism: BandedGaussian) -> BandedGaussian:
+        return replace(mechanism, noise_multiplier=mechanism.noise_multiplier / 2)
+
+    def noise(self, drawn: BandedGaussian, count: int, seed: int) -> np.ndarray:
+        """Of independent runs, shape (rounds, count)."""
+        noise = CorrelatedNoise(drawn, count)
+        return np.array([noise.draw(number, Streams(seed)) for number in range(drawn.rounds)])
+
+    def distribution(self, claimed: BandedGaussian, drawn: BandedGaussian) -> None:
+        """C times the noise is independent: each row, and each sum and difference of two, is normal."""
+        white = claimed.strategy.matrix() @ self.noise(drawn, 20_000, 1)
+        law = stats.norm(scale=claimed.noise_multiplier * NORM)
+        for row in white:
+            checks.follows(row, law.cdf)
+        for one, other in itertools.combinations(white, 2):
+            checks.follows((one + other) / math.sqrt(2), law.cdf)
+            checks.follows((one - other) / math.sqrt(2), law.cdf)
+
+    def moments(self, claimed: BandedGaussian, drawn: BandedGaussian) -> None:
+        """The covariance is z^2 (C^T C)^-1, and the error of the models that of the formula."""
+        noise = self.noise(drawn, 40_000, 2) / NORM
+        matrix = claimed.strategy.matrix()
+        covariance = claimed.noise_multiplier**2 * np.linalg.inv(matrix.T @ matrix)
+        variances = np.diag(covariance)
+        spread = np.sqrt(np.outer(variances, variances) + covariance**2) / math.sqrt(40_000)
+        bar = stats.norm.isf(checks.FALSE_ALARM / covariance.size)
+        assert np.abs((noise @ noise.T / 40_000 - covariance) / spread).max() < bar
+        velocity, models, squares = np.zeros(40_000), np.zeros(40_000), np.zeros(40_000)
+        for row in noise:
+            velocity = claimed.momentum * velocity + row
+            models += velocity
+            squares += models**2 / claimed.rounds
+        error = squares.std() / math.sqrt(40_000)
+        assert abs(squares.mean() - claimed.error(1)) < 5 * error
+
+    def privacy(self, claimed: BandedGaussian, drawn: BandedGaussian) -> None:
+        """Whoever answers when it may, whatever the signs: all of it lies on one line, the worst is told apart."""
+        matrix, worst = claimed.strategy.matrix(), 0.0
+        for count in range(1, claimed.rounds + 1):
+            for rounds in itertools.combinations(range(claimed.rounds), count):
+                if min(np.diff(rounds), default=claimed.bands) >= claimed.bands:
+                    for signs in itertools.product((1, -1), repeat=count):
+                        worst = max(worst, float(np.linalg.norm(matrix[:, list(rounds)] @ signs)))
+        scale = drawn.noise_multiplier * NORM
+        one, other = (stats.norm(loc * worst * NORM, scale).pdf for loc in (1, -1))
+        wide = 12 * scale + worst * NORM
+        checks.hockey_stick(
+            one, other, self.epsilon(claimed), self.delta, (-wide, wide), (-worst * NORM, worst * NORM)
+        )
+
+    def scores(self, drawn: BandedGaussian, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """The likelihood ratio of the whole run: the client's columns, which the noise has not blurred."""
+        matrix, answered = drawn.strategy.matrix(), np.zeros((drawn.rounds, 1))
+        answered[self.answers(drawn)] = NORM
+        weights = matrix.T @ matrix @ answered[:, 0]
+        present, absent = (
+            weights @ (sign * answered + self.noise(drawn, count, seed)) for sign, seed in ((1, 3), (-1, 4))
+        )
+        return present, absent
+
+    def oracle(self, claimed: BandedGaussian) -> None:
+        """dp_accounting's privacy loss distribution of one Gaussian release, of all answers' sensitivity."""
+        answers = len(self.answers(claimed))
+        theirs = privacy_loss_distribution.from_gaussian_mechanism(
+            claimed.noise_multiplier / math.sqrt(answers), sensitivity=2.0
+        ).get_epsilon_for_delta(self.delta)
+        assert abs(self.epsilon(claimed) - theirs) < 1e-3
 
 
 class PrivUnitClaim(VectorClaim):
@@ -276,6 +369,7 @@ class SignBitsClaim(VectorClaim):
 
 CLAIMS = {
     Gaussian.name: GaussianClaim(),
+    BandedGaussian.name: BandedClaim(),
     PrivUnitG.name: PrivUnitClaim(),
     SQKR.name: SQKRClaim(),
     SignBits.name: SignBitsClaim(),
