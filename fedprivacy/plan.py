@@ -20,7 +20,9 @@ from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.batches import BATCHES, Batches
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
-from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
+from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.sampling import SAMPLERS, Sampler
@@ -82,6 +84,16 @@ class Plan:
         adaptive = self.adaptive
         if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
             raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
+        if isinstance(self.mechanism, EncodedGaussian) and self.unit != "client":
+            raise InputError(f"{self.mechanism.name} is for updates of clients.")
+        if isinstance(self.mechanism, EncodedStudent) and self.trust != "central":
+            raise InputError(f"{self.mechanism.name} is the noise of a server under trust central.")
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """What clients encode their clipped updates by, or None where they do not."""
+        mechanism = self.mechanism
+        return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
 
     @property
     def adaptive(self) -> AdaptiveGaussian | None:
@@ -119,7 +131,7 @@ class Plan:
     @property
     def noise_multiplier(self) -> float | None:
         """z = noise standard deviation / C, or None where there is no noise."""
-        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else None
+        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
 
     @property
     def noise_words(self) -> str | None:
@@ -128,16 +140,17 @@ class Plan:
         return None if mechanism is None else mechanism.words
 
     @property
-    def central_noise(self) -> Gaussian | None:
+    def central_noise(self) -> Central | None:
         """The noise that the server adds, or None if it adds none."""
-        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Gaussian) else None
+        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Central) else None
 
     @property
     def randomiser(self) -> Local | None:
         """What each client does to its message, or None if it does nothing."""
-        if self.trust != "local" or self.unit != "client" or isinstance(self.mechanism, ClipOnly):
+        mechanism = self.mechanism
+        if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
             return None
-        return self.mechanism
+        return mechanism
 
     def sum_deviation(self, answered: int) -> float | None:
         """The standard deviation of the Gaussian noise in each coordinate of a round's sum.
@@ -148,7 +161,7 @@ class Plan:
         Returns:
             None where there is no such noise, or none of known size: it is in the steps, or not Gaussian.
         """
-        if self.central_noise is not None:
+        if isinstance(self.central_noise, Gaussian):
             return self.central_noise.standard_deviation
         if isinstance(self.randomiser, Gaussian):
             return self.randomiser.standard_deviation * math.sqrt(answered)

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, get_args
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.generalised import GeneralisedExponential
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import NormMechanism
@@ -30,6 +31,8 @@ class Mechanism(Protocol):
 
 _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
+    EncodedGaussian,
+    EncodedStudent,
     RandomizedResponse,
     *ORACLES,
     Laplace,

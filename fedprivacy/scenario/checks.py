@@ -23,6 +23,7 @@ from fedprivacy.scenario.data_checks import (
 )
 from fedprivacy.scenario.defence_checks import DEFENCE_CHECKS
 from fedprivacy.scenario.denoise_checks import DENOISE_CHECKS
+from fedprivacy.scenario.encoding_checks import ENCODING_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
@@ -403,4 +404,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     *DEFENCE_CHECKS,
     *DENOISE_CHECKS,
     *CLIPPING_CHECKS,
+    *ENCODING_CHECKS,
 )
