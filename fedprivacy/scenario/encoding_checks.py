@@ -10,11 +10,11 @@ from fedprivacy.scenario.findings import Finding, literal
 if TYPE_CHECKING:
     from fedprivacy.scenario.checks import Values
 
-_OWNERS = {"encoding_share": "top-k", "encoding_levels": "levels"}
+OPTIONS = {"encoding_share": "top-k", "encoding_levels": "levels"}  # of which encoding each is
 
 
 def encoding_options_have_their_encoding(v: Values) -> Iterator[Finding]:
-    for key, owner in _OWNERS.items():
+    for key, owner in OPTIONS.items():
         if v.given(f"privacy.{key}") and v["privacy.encoding"] != owner:
             yield Finding(
                 ("privacy", key),

@@ -12,8 +12,8 @@ without an oracle that does not say why there is none.
 
 from __future__ import annotations
 
-from claims import bits, categories, minima, noise, selection, vectors
+from claims import bits, categories, encoded, minima, noise, selection, vectors
 from claims.claim import Claim
 
-KINDS = (bits, categories, vectors, noise, selection, minima)
+KINDS = (bits, categories, vectors, encoded, noise, selection, minima)
 CLAIMS: dict[str, Claim] = {name: claim for kind in KINDS for name, claim in kind.CLAIMS.items()}
