@@ -82,7 +82,7 @@ def patterns(event: EncodedStudentDpEvent, adjacency: str) -> list[np.ndarray]:
 
 
 EVENTS = [
-    EncodedStudentDpEvent(0.5, 3.0, 1, 5),
+    EncodedStudentDpEvent(0.3, 3.0, 1, 5),  # at large epsilons two codes that share nothing are the worst
     EncodedStudentDpEvent(1.0, 9.0, 2, 7),
     EncodedStudentDpEvent(0.4, 4.0, 3, 9),
     EncodedStudentDpEvent(2.0, 9.0, 4, 4),
@@ -99,7 +99,7 @@ def test_no_pattern_costs_more_than_is_claimed_and_one_nearly_as_much(
     nearest = []
     for number, moves in enumerate(patterns(event, adjacency)):
         for losses in law_of(moves, event, number):
-            for at in (0.0, 0.5, 1.0, 2.0, 4.0):
+            for at in (0.0, 0.5, 1.0, 2.0, 4.0, 7.5):
                 mean, error = hockey_stick(losses, at)
                 assert mean <= claimed.get_delta_for_epsilon(at) + 5 * error + 1e-12
             mean, error = hockey_stick(losses, 0.5)
@@ -137,6 +137,34 @@ def test_a_sampled_release_costs_no_more_than_is_claimed(adjacency: str, rate: f
     assert closest >= (
         -0.05 if adjacency == "replace-one" else 0.0
     )  # where the bound is exact, nothing is lost
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.02])
+def test_sampled_curves_are_the_integrals_of_the_mixtures(rate: float) -> None:
+    """Of one coordinate, where the curves of both directions are exact."""
+    law, moved = stats.t(5.0), 1.3
+    curve = encoded._symmetric(partial(moved_delta, moved=moved, degrees=5.0))
+
+    def absent(x: float) -> float:
+        return float(law.pdf(x))
+
+    def drawn(x: float) -> float:
+        return float((1 - rate) * law.pdf(x) + rate * law.pdf(x - moved))
+
+    grid = np.array([-0.8, -0.3, -0.005, 0.0, 0.004, 0.01, 0.2, 0.6])
+    for sampled, one, other in (
+        (encoded._removed(curve, rate), drawn, absent),
+        (encoded._added(curve, rate), absent, drawn),
+    ):
+        found = sampled(grid)
+        for at, delta in zip(grid, found, strict=True):
+            value, _ = integrate.quad(
+                lambda x, at=at, one=one, other=other: max(0.0, one(x) - math.exp(at) * other(x)),
+                *(-300, 300),
+                points=(-10.0, -2.0, 0.0, moved, 4.0, 12.0),
+                limit=3000,
+            )
+            assert delta == pytest.approx(value, rel=1e-4, abs=1e-7)
 
 
 def test_rounds_are_composed() -> None:

@@ -105,11 +105,11 @@ class EncodedStudentClaim(Claim):
                 ends[0], ends[-1] = -np.inf, np.inf
                 masses = [np.log(np.diff(law.cdf(ends - at))) for at in (0.0, step)]
                 one = pld.from_two_probability_mass_functions(
-                    *(dict(enumerate(each)) for each in masses), value_discretization_interval=2e-4
+                    *(dict(enumerate(each)) for each in masses), value_discretization_interval=2e-5
                 ).self_compose(moved.count(step))
                 total = one if total is None else total.compose(one)
             found.append(total.get_epsilon_for_delta(self.delta))
-        assert self.epsilon(claimed) >= max(found) - 2e-3
+        assert self.epsilon(claimed) >= max(found) - 1e-3  # they round each loss up
         assert self.epsilon(claimed) <= max(found) + 1e-2
 
 
