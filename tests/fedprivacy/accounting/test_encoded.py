@@ -237,8 +237,10 @@ def test_more_noise_more_people_and_more_rounds_cost_what_they_should() -> None:
 
 def test_what_has_no_account_is_refused() -> None:
     fixed = dp.SampledWithoutReplacementDpEvent(100, 10, EncodedStudentDpEvent(2.0, 9.0, 3, 3))
-    with pytest.raises(UnsupportedEvent, match="one kind of noise"):
-        epsilon(fixed, 1e-5, "replace-one")
+    chosen = dp.RepeatAndSelectDpEvent(EncodedStudentDpEvent(2.0, 9.0, 3, 3), 10.0, 1.0)
+    for event in (fixed, chosen):
+        with pytest.raises(UnsupportedEvent, match=r"Student t noise on encoded updates.*use Gaussian noise"):
+            epsilon(event, 1e-5, "replace-one")
     with pytest.raises(UnsupportedEvent):
         epsilon(EncodedStudentDpEvent(0.001, 9.0, 10_000, 10_000), 1e-5, "replace-one")
     for wrong in ((2.0, 2.0, 3, 3), (2.0, 9.0, 4, 3), (2.0, 9.0, 0, 3), (2.0, math.nan, 3, 3)):
