@@ -183,8 +183,8 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
         )
     if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts) and kinds & _NOT_OF_CURVES:
         return (
-            "Student t noise on encoded updates is accounted for with all clients or with Poisson sampling, and "
-            "not in private selection: use Gaussian noise."
+            "Student t noise on encoded updates is accounted for with all clients or with Poisson sampling, "
+            "and not in private selection: use Gaussian noise."
         )
     if dp.SampledWithReplacementDpEvent in kinds:
         if adjacency == "add-remove":
