@@ -49,6 +49,7 @@ Numbers = NDArray[np.float64]
 Curve = Callable[[Numbers], Numbers]  # epsilons, ascending -> upper bounds of delta
 
 LEAST_DEGREES, MOST_DEGREES = 3.0, 1000.0
+MOST_COORDINATES = 10**7  # of a code; beyond, what rounding is allowed for in each takes all of delta
 _ROUNDING = 2e-15  # of a curve in closed form; 3.4e-16 at most against 40 digits
 _FFT_ERROR = 1e-15  # in delta, for each release that is convolved; see `accounting.loss`
 _POINTS = 50_000  # of the distribution of a release on either side of 0, or so
@@ -127,6 +128,8 @@ class _Release:
 @lru_cache(maxsize=8)
 def _release(event: EncodedStudentDpEvent, replaced: bool) -> _Release:
     nu, units = event.degrees, event.coordinates
+    if units > MOST_COORDINATES:
+        raise UnsupportedEvent("There are too many coordinates for a privacy loss distribution.")
     # In units of the noise's scale, whose variance is nu/(nu - 2).
     moved = math.sqrt(nu / (nu - 2) / units) / event.noise_multiplier
     once, pairs = (2 if replaced else 1) * moved, replaced and event.dimension > units
@@ -148,8 +151,9 @@ def _release(event: EncodedStudentDpEvent, replaced: bool) -> _Release:
     def above(epsilons: Numbers) -> Numbers:
         return _asked(total, epsilons) + allowance
 
-    most = min(units * largest, _LARGEST)
-    while reach < most and above(np.array([reach]))[0] > _NOTHING + 2 * allowance:
+    most = min(units * largest, _LARGEST, 4 * _POINTS * step)
+    lost = _NOTHING + 2 * (allowance + units * _ROUNDING)
+    while reach < most and above(np.array([reach]))[0] > lost:
         reach = min(most, 1.5 * reach)
     # A grid that is coarse for one coordinate is fine for all together.
     dots = _Dots.of(_symmetric(above), (-reach, reach), max(step, whole / 200))
@@ -272,6 +276,7 @@ class _Dots:
         places = np.arange(math.floor(losses[0] / step), math.ceil(losses[1] / step) + 1)
         grid = (places * step).astype(np.float64)
         deltas = np.clip(curve(grid) + _ROUNDING, 0.0, 1.0)
+        deltas = np.minimum.accumulate(deltas)  # no curve rises: a bound further left is one here too
         kept = _lower_hull(np.exp(grid), deltas)
         return cls(places[kept], deltas[kept], step)
 

@@ -28,7 +28,7 @@ from functools import lru_cache
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.encoded import EncodedStudentDpEvent
+from fedprivacy.accounting.encoded import MOST_COORDINATES, EncodedStudentDpEvent
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.known_batches import known_batches
@@ -162,11 +162,6 @@ ACCOUNTANTS = (
 
 # --- what to do instead ---------------------------------------------------------------------------
 
-_NOT_OF_CURVES = {
-    *(dp.SampledWithoutReplacementDpEvent, dp.SampledWithReplacementDpEvent),
-    *(dp.RepeatAndSelectDpEvent, dp.SingleEpochTreeAggregationDpEvent),
-}
-
 
 def _holds(event: dp.DpEvent, kind: type[dp.DpEvent]) -> bool:
     """Whether an event is of a kind, or what it is made of."""
@@ -181,10 +176,11 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
             f"Cohorts of fixed size have no accountant under {adjacency}: "
             "use replace-one adjacency, or Poisson sampling."
         )
-    if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts) and kinds & _NOT_OF_CURVES:
+    if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts):
         return (
             "Student t noise on encoded updates is accounted for with all clients or with Poisson sampling, "
-            "and not in private selection: use Gaussian noise."
+            "and not in private selection, where there is noise enough, at a delta that is not tiny and up to "
+            f"{MOST_COORDINATES:,} coordinates of a code: use Gaussian noise."
         )
     if dp.SampledWithReplacementDpEvent in kinds:
         if adjacency == "add-remove":
