@@ -179,7 +179,7 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
     if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts):
         return (
             "Student t noise on encoded updates is accounted for with all clients or with Poisson sampling, "
-            "and not in private selection, where there is noise enough, at a delta that is not tiny and up to "
+            "and not in private selection, where there is noise enough, at a delta that is not tiny, up to "
             f"{MOST_COORDINATES:,} coordinates of a code: use Gaussian noise."
         )
     if dp.SampledWithReplacementDpEvent in kinds:
