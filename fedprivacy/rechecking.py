@@ -43,7 +43,7 @@ def checked_document(folder: Path) -> dict[str, Any]:
     try:
         if document["kind"] == "statistics":
             _check_statistics(document, str(where))
-        for part in ("cells", "variations") if document["kind"] == "compare" else ():
+        for part in ("cells", "variations", "options") if document["kind"] == "compare" else ():
             for number, cell in enumerate(document.get(part, ())):
                 _check_training_cell(cell, folder, f"{where}: {part}[{number}]")
         for number, cell in enumerate(document["cells"] if document["kind"] == "compare-statistics" else ()):

@@ -210,6 +210,7 @@ class Comparison(Fields):
 
     cells: Annotated[list[Cell], Field(max_length=10_000)]
     variations: Annotated[list[Cell], Field(max_length=10_000)] = Field(default_factory=list)
+    options: Annotated[list[Cell], Field(max_length=10_000)] = Field(default_factory=list)
 
 
 class StatisticsCell(Fields):

@@ -14,7 +14,7 @@ from typing import Any
 from fedprivacy.accounting.statement import check_record
 from fedprivacy.blueprint import Blueprint, blueprint
 from fedprivacy.candidates import Candidate
-from fedprivacy.comparison import INTERVAL, interval, mean_curve, mean_per_class, weakest
+from fedprivacy.comparison import INTERVAL, difference, interval, mean_curve, mean_per_class, weakest
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.finding import finding
@@ -32,7 +32,7 @@ from fedprivacy.report import write as write_report
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import SCHEMA, RunDirectory, read_document
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.cells import Corner, corners
+from fedprivacy.scenario.cells import Corner, corners, options
 from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.stopping import has_ended, words_of_runs
 from fedprivacy.surroundings import peak_memory_mb, versions
@@ -44,8 +44,7 @@ from scenarios.runner import run
 from scenarios.undertaking import Undertaking, Work, undertaking
 
 OWN_OPERATOR_ONLY = (
-    "cells[].seeds",
-    "cells[].seconds",
+    *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
     "performance.clients_per_second",
     "performance.seconds",
     "error",
@@ -84,6 +83,8 @@ class Cell:
         if self.variation is not None:
             return f"{self.variation.name}-{self.variation.value}"
         corner = self.corner
+        if corner.option is not None:
+            return f"option-{corner.option}-epsilon-{self.epsilon:g}"
         kind = "-".join(part for part in (corner.trust, corner.unit, corner.mechanism) if part)
         return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
 
@@ -102,10 +103,13 @@ def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
             'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
         )
     cells = []
-    for corner in corners(settings, scenario.privacy.unit):
+    own = options(settings, scenario.privacy.trust)
+    for corner in [*corners(settings, scenario.privacy.unit), *own]:
         for epsilon in (None,) if corner.trust == "none" else settings.epsilons:
             scenarios = {
-                seed: scenario.cell(corner.trust, epsilon, seed, corner.mechanism, corner.unit)
+                seed: scenario.cell(
+                    corner.trust, epsilon, seed, corner.mechanism, corner.unit, option=corner.option
+                )
                 for seed in settings.seeds
             }
             first = scenarios[settings.seeds[0]]
@@ -233,13 +237,33 @@ def _close_broken_runs(base: Path, status: str) -> None:
 
 def results(cells: list[Cell], base: Path) -> dict[str, Any]:
     """The cells of the document and its finding, from the runs that have finished."""
-    documents = [_cell_document(cell, base) for cell in cells if cell.runs and cell.variation is None]
+    finished = [(cell, _cell_document(cell, base)) for cell in cells if cell.runs]
+    plain = [one for cell, one in finished if cell.variation is None and cell.corner.option is None]
     varied = [
-        {**_cell_document(cell, base), "varied": {"key": cell.variation.name, "value": cell.variation.value}}
-        for cell in cells
-        if cell.runs and cell.variation is not None
+        {**one, "varied": {"key": cell.variation.name, "value": cell.variation.value}}
+        for cell, one in finished
+        if cell.variation is not None
     ]
-    return {"cells": documents, **({"variations": varied} if varied else {}), "finding": finding(documents)}
+    optional = [
+        {**one, "option": cell.corner.option, "difference": _less_without(one, plain)}
+        for cell, one in finished
+        if cell.corner.option is not None
+    ]
+    return {
+        "cells": plain,
+        **({"variations": varied} if varied else {}),
+        **({"options": optional} if optional else {}),
+        "finding": finding(plain),
+    }
+
+
+def _less_without(one: dict[str, Any], plain: list[dict[str, Any]]) -> dict[str, float | None] | None:
+    """By how many points an option's cell is more accurate than the one without it, seed by seed."""
+    for cell in plain:
+        if (cell["trust"], cell["epsilon"]) == (one["trust"], one["epsilon"]):
+            gap = difference(one, cell)
+            return None if gap is None else {"points": gap.points, "low": gap.low, "high": gap.high}
+    return None
 
 
 def _stopping(cells: list[Cell]) -> list[str]:

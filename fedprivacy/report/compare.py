@@ -11,6 +11,7 @@ from fedprivacy.report import (
     common,
     curves,
     names,
+    options,
     plots,
     protection,
     public,
@@ -67,6 +68,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     sections = [
         Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
         *units.of_comparison(document),
+        *options.of_comparison(document),
         *variations.of_comparison(document),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),

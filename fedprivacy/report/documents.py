@@ -13,7 +13,17 @@ from typing import Any
 
 from pydantic import Field
 
-from fedprivacy.report.parts import Cell, Final, Guarantee, Part, Performance, Privacy, Round, Variation
+from fedprivacy.report.parts import (
+    Cell,
+    Final,
+    Guarantee,
+    Option,
+    Part,
+    Performance,
+    Privacy,
+    Round,
+    Variation,
+)
 
 TRUST_ORDER = ("none", "central", "distributed", "local")
 
@@ -78,6 +88,7 @@ class CompareDocument(Document):
 
     cells: tuple[Cell, ...] = ()
     variations: tuple[Variation, ...] = ()
+    options: tuple[Option, ...] = ()
     finding: str | None = None
     interval: str | None = None
 

@@ -183,6 +183,21 @@ class Variation(Cell):
     varied: Varied
 
 
+class Gap(Part):
+    """By how many percentage points one cell is more accurate than another, with its 95 % interval."""
+
+    points: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Option(Cell):
+    """The scenario with an option, and how it compares with the cell without it."""
+
+    option: str
+    difference: Gap | None = None
+
+
 class Round(Part):
     """One round, by its place in the record; accuracy and loss are null where nothing was evaluated."""
 

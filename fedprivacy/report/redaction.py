@@ -15,6 +15,8 @@ ALWAYS_OPERATOR_ONLY = (
     "scenario.seed",
     "scenario.compare.seeds",
     "cells[].seeds",
+    "variations[].seeds",
+    "options[].seeds",
     "error",
     "rounds[].cohort",
     "rounds[].zeroed",

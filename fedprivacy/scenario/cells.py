@@ -6,6 +6,7 @@ meet, and of the local mechanism. Trust "none" is one cell, whose unit is the sc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from fedprivacy.scenario.findings import Finding, Path, dotted
 from fedprivacy.scenario.inspection import Inspection, inspect
 from fedprivacy.scenario.kinds import OVERLAID, shared
 from fedprivacy.scenario.privacy import Unit
-from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Compare, Trust
+from fedprivacy.scenario.sections import MEETINGS, NAME, TRUSTS, Compare, Trust
 
 Place = tuple[str, ...]
 
@@ -30,12 +31,14 @@ class Corner:
         unit: "client" or "example"; None for the scenario's own, and for trust "none".
         mechanism: The local mechanism; None for the scenario's own.
         clipped: Whether trust "none" keeps the scenario's clipping norm, which a comparison does not.
+        option: The option that is compared with the scenario without it; None for a cell without one.
     """
 
     trust: Trust
     unit: Unit | None = None
     mechanism: str | None = None
     clipped: bool = False
+    option: str | None = None
 
     @property
     def places(self) -> list[Place]:
@@ -43,14 +46,16 @@ class Corner:
         found: list[Place] = [(self.trust,)]
         if self.unit is not None:
             found += [("unit", self.unit), ("unit", f"{self.trust}-{self.unit}")]
-        return found + ([("mechanism", self.mechanism)] if self.mechanism is not None else [])
+        found += [("mechanism", self.mechanism)] if self.mechanism is not None else []
+        return found + ([("option", self.option)] if self.option is not None else [])
 
     @property
     def words(self) -> str:
         """Which cell it is, for messages."""
         unit = f', unit "{self.unit}"' if self.unit else ""
         mechanism = f' with mechanism "{self.mechanism}"' if self.mechanism else ""
-        return f'trust "{self.trust}"{unit}{mechanism}'
+        option = f' with option "{self.option}"' if self.option else ""
+        return f'trust "{self.trust}"{unit}{mechanism}{option}'
 
 
 def corners(compare: Compare, own_unit: str) -> list[Corner]:
@@ -69,6 +74,11 @@ def corners(compare: Compare, own_unit: str) -> list[Corner]:
             named = compare.mechanisms if messages else ()
             found += [Corner(trust, unit, mechanism) for mechanism in named or (None,)]
     return found
+
+
+def options(compare: Compare, own_trust: Trust) -> list[Corner]:
+    """A cell for each option, under the scenario's own trust model and unit, without epsilons and seeds."""
+    return [Corner(own_trust, option=name) for name in compare.option]
 
 
 def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None = None) -> Tables:
@@ -142,13 +152,15 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     if not isinstance(tables.get("compare"), dict):
         return []
     compare, privacy = whole.parts.get("compare"), tables.get("privacy")
-    own_unit = privacy.get("unit", "client") if isinstance(privacy, dict) else "client"
-    listed = corners(compare, own_unit) if compare else []
+    own = privacy if isinstance(privacy, dict) else {}
+    listed = corners(compare, own.get("unit", "client")) if compare else []
     if compare and "local" in compare.trusts and compare.mechanisms and not any(c.mechanism for c in listed):
         what = 'has no effect without unit "client": they randomise the messages of clients'
         return [Finding(("compare", "mechanisms"), what, 'Remove it, or add "client" to compare.units.')]
-    asked = dict.fromkeys([*listed, *_given(tables)])
-    found = list(_compared(tables, asked))
+    found = list(_options_without(compare, own)) if compare else []
+    optional = options(compare, own.get("trust", "none")) if compare and not found else []
+    asked = dict.fromkeys([*listed, *optional, *_given(tables)])
+    found += _compared(tables, asked)
     known = {finding.path for finding in whole.findings}
     told: dict[tuple[Place, Finding], list[Corner]] = {}
     for corner in asked:
@@ -160,6 +172,32 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
         named = "" if everywhere else f" ({where[0].words})"
         found.append(replace(finding, what=finding.what + named))
     return found
+
+
+def _options_without(compare: Compare, privacy: Tables) -> Iterator[Finding]:
+    """Options that change nothing, or have no cell without them to be compared with."""
+    for name, keys in compare.option.items():
+        if not re.fullmatch(NAME, name):
+            yield Finding(("compare", "option", name), "must be letters, digits and hyphens, at most 64")
+        elif not any(keys.values()):
+            yield Finding(
+                ("compare", "option", name),
+                "has no key, and is what it is compared with",
+                "Add one, or remove it.",
+            )
+    if not compare.option:
+        return
+    trust = privacy.get("trust")
+    if trust not in TRUSTS or trust == "none":
+        what = "an option is compared at the scenario's own trust model and epsilons, and it has none"
+        yield Finding(("compare", "option"), what, 'Set privacy.trust = "central" or "local", or remove it.')
+    elif trust not in compare.trusts:
+        what = f"there is nothing to compare with: {trust}, the scenario's own, is not in compare.trusts"
+        yield Finding(("compare", "option"), what, f'Add "{trust}" to compare.trusts.')
+    for key in ("units", "mechanisms"):
+        if getattr(compare, key):
+            what = f"options are compared with the scenario's own {key.removesuffix('s')}, not with several"
+            yield Finding(("compare", "option"), what, f"Remove compare.{key}, or the options.")
 
 
 def _given(tables: Tables) -> Iterator[Corner]:

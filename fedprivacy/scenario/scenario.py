@@ -124,12 +124,13 @@ class Scenario(Head):
         unit: Literal["client", "example"] | None = None,
         *,
         clipped: bool = False,
+        option: str | None = None,
     ) -> Scenario:
         """One cell of a comparison, as a scenario of its own with the default `[compare]`.
 
-        Lays `[compare.<trust>]` and the overlays of the unit and mechanism over the scenario, sets trust,
-        unit, epsilon and seed, and drops what has no effect then, with trust "none" also the scenario's
-        clipping norm.
+        Lays `[compare.<trust>]` and the overlays of the unit, mechanism and option over the scenario, sets
+        trust, unit, epsilon and seed, and drops what has no effect then, with trust "none" also the
+        scenario's clipping norm.
         A `max_participations` equal to the rounds means every round: it follows the cell's rounds.
 
         Args:
@@ -139,6 +140,7 @@ class Scenario(Head):
             mechanism: The local mechanism; None for the scenario's own.
             unit: The unit of privacy; None for the scenario's own.
             clipped: Whether trust "none" keeps the scenario's clipping norm: clipping alone, a heuristic.
+            option: The `[compare.option.NAME]` that is laid over it; None for none.
 
         Raises:
             ScenarioError: The scenario lacks what this trust model needs.
@@ -146,7 +148,7 @@ class Scenario(Head):
         """
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
-        corner = cells.Corner(trust, unit, mechanism, clipped)
+        corner = cells.Corner(trust, unit, mechanism, clipped, option)
         whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
         places = Places(corner.words)
         _refuse([places.problem(finding) for finding in whole.findings])

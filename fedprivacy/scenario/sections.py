@@ -20,6 +20,7 @@ from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy, Unit
 
 Trust = Literal["none", "central", "local"]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"  # of what gives a folder its name
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
 Denoise = Literal["none", "james-stein", "student-t"]
 # The overlays of a unit of privacy, and of where it meets a trust model.
@@ -46,7 +47,7 @@ class Head(Section):
     """The keys above the first section."""
 
     name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$",
+        pattern=NAME,
         description="The run's folder carries the name.",
         examples=["my-scenario"],
     )
@@ -210,6 +211,11 @@ class Compare(Section):
     )
     mechanism: dict[LocalMechanism, Overlay] = Field(
         {}, description='Keys for one of several local mechanisms, over those for trust "local".'
+    )
+    option: dict[str, Overlay] = Field(
+        {},
+        description="Keys for an option by its name, which is played at every epsilon beside the scenario "
+        'without them, such as [compare.option.shrunk.server] denoise = "james-stein".',
     )
 
 

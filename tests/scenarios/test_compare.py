@@ -457,3 +457,56 @@ def test_a_variation_that_cannot_be_is_told_once(make_scenario, vary: str, messa
 def test_settings_are_varied_at_an_epsilon(make_scenario) -> None:
     with pytest.raises(InputError, match=r"compare.vary.*own trust model and epsilon"):
         make_scenario("compare.vary.training.learning_rate=[0.1, 1.0]")
+
+
+def test_options_are_compared_with_the_scenario_without_them_at_every_epsilon(
+    make_scenario, tmp_path: Path
+) -> None:
+    asked = make_scenario(
+        "privacy.epsilon=8.0", "compare.seeds=[1, 2]", "compare.trusts=['none', 'central']",
+        "compare.epsilons=[2.0, 8.0]", "compare.option.same.server.denoise='none'",
+        "compare.option.shrunk.server={denoise='james-stein', learning_rate=0.5}",
+    )  # fmt: skip
+    document = compare(asked, tmp_path, workers=1)
+    options = {(one["option"], one["epsilon"]): one for one in document["options"]}
+    assert list(options) == [("same", 2.0), ("same", 8.0), ("shrunk", 2.0), ("shrunk", 8.0)]
+    plain = {cell["epsilon"]: cell for cell in document["cells"]}
+    assert set(plain) == {None, 2.0, 8.0}  # an option is no cell of its own
+    for epsilon in (2.0, 8.0):
+        assert options["same", epsilon]["accuracies"] == plain[epsilon]["accuracies"]
+        assert options["same", epsilon]["difference"] == {"points": 0.0, "low": 0.0, "high": 0.0}
+        shrunk = options["shrunk", epsilon]
+        assert (shrunk["server"]["denoise"], shrunk["server"]["learning_rate"]) == ("james-stein", 0.5)
+        gaps = [a - b for a, b in zip(shrunk["accuracies"], plain[epsilon]["accuracies"], strict=True)]
+        assert shrunk["difference"]["points"] == round(100 * sum(gaps) / 2, 1)
+        assert max(g["epsilon"] for g in shrunk["guarantees"] if g["epsilon"]) <= epsilon
+    path = Path(document["path"])
+    assert checked_document(path) == document
+    assert "options[].seeds" in document["operator_only"]
+    page = (path / "report.html").read_text()
+    assert "What the options do" in page
+    assert "would have to be charged for" in page
+    assert "same: undecided at epsilon 2 and 8." in page
+    document["options"][0]["guarantees"][1]["epsilon"] = 0.1
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"options\[0\] states other epsilons"):
+        checked_document(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["compare.option.x.server.denoize='student-t'"], "Did you mean denoise?"),
+        (["compare.option.x.privacy.epsilon=2.0"], "the comparison sets it"),
+        (["compare.option.x={}"], "has no key"),
+        (["compare.option.x.server={}"], "has no key"),
+        (["compare.option.'a b'.server.rounds=2"], "must be letters, digits and hyphens"),
+        (["compare.option.x.server.rounds=2", "compare.trusts=['local']"], "nothing to compare with"),
+        (["compare.option.x.server.rounds=2", "privacy.trust=none"], "it has none"),
+        (["compare.option.x.server.rounds=2", "compare.units=['client']"], "not with several"),
+    ],
+)
+def test_an_option_that_cannot_be_is_told_once(make_scenario, settings: list[str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_scenario("privacy.epsilon=8.0", *settings)
+    assert str(caught.value).count(message) == 1, str(caught.value)

@@ -105,6 +105,25 @@ def test_a_node_puts_no_more_into_the_update_or_the_count_than_its_clients_can(
         played.federation.round(0)
 
 
+def test_what_is_denoised_has_the_noise_of_the_norm_that_clipped_in_every_round(make_scenario, trial) -> None:
+    """James-Stein shortens by the noise of its own round, which changes with the norm."""
+    played = trial(make_scenario(*ADAPTIVE, "privacy.noise_multiplier=0.05", "server.denoise=james-stein"))
+    federation = played.federation
+    for round_number in range(3):
+        norm, before = federation.clipping_norm, federation.weights.copy()
+        request = replace(asked_of(played.fleet, norm), weights=federation.model, round=round_number)
+        reply, _ = answer(played.fleet, None, request)
+        federation.round(round_number)
+        stream = Streams.noise(federation.streams, "central", round=round_number)
+        drawn = stream.standard_normal(len(before))
+        spread = (0.05**-2 - (2 * 3.0) ** -2) ** -0.5 * norm
+        noisy = (reply.updates[:-1] + spread * drawn) / 12
+        factor = 1 - (len(noisy) - 2) * (spread / 12) ** 2 / float(noisy @ noisy)
+        assert 0.9 < factor < 0.9999
+        assert np.allclose(federation.weights - before, factor * noisy, rtol=1e-6)
+        assert federation.clipping_norm != norm
+
+
 def test_the_claim_is_that_of_a_norm_that_stays(make_scenario, trial) -> None:
     fixed, adaptive = trial(make_scenario()), trial(make_scenario(*ADAPTIVE))
     for one in (fixed, adaptive):

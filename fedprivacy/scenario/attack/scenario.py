@@ -20,10 +20,11 @@ from fedprivacy.scenario.findings import Finding, Places, dotted, wrong_type
 from fedprivacy.scenario.inspection import inspect, validate
 from fedprivacy.scenario.kinds import KINDS, Kind
 from fedprivacy.scenario.scenario import Scenario
+from fedprivacy.scenario.sections import NAME
 
 _SECTIONS = {**KINDS, "game": GAME, "attacks": ATTACK, "arms": ARM}
 _OWN = ("game", "attacks", "arms")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+_NAME = re.compile(NAME)
 
 
 class AttackScenario(Scenario):

@@ -18,10 +18,10 @@ from fedprivacy.scenario.erm.sections import APPROACH, KINDS
 from fedprivacy.scenario.findings import Finding, Places, literal, wrong_type
 from fedprivacy.scenario.inspection import missing_section, validate
 from fedprivacy.scenario.kinds import HEAD
-from fedprivacy.scenario.sections import Head
+from fedprivacy.scenario.sections import NAME, Head
 
 _SECTIONS = {**KINDS, "approaches": APPROACH}
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+_NAME = re.compile(NAME)
 
 
 class ErmScenario(Head):

@@ -15,7 +15,7 @@ from fedprivacy.scenario.changes import Tables, lay
 from fedprivacy.scenario.findings import Finding, Places, literal, wrong_type
 from fedprivacy.scenario.inspection import missing_section, validate
 from fedprivacy.scenario.kinds import HEAD, Kind
-from fedprivacy.scenario.sections import Head, Trust
+from fedprivacy.scenario.sections import NAME, Head, Trust
 from fedprivacy.scenario.statistics import checks
 from fedprivacy.scenario.statistics.data import Data
 from fedprivacy.scenario.statistics.facts import columns_of, number_of_clients
@@ -25,7 +25,7 @@ from fedprivacy.scenario.statistics.sections import KINDS, Compare, Federation, 
 QUERY = Kind(QUERIES, "kind", "kind of query")
 _SECTIONS = {**KINDS, "queries": QUERY}
 NOT_LOCAL = ("add-remove", "zero-out")  # the server sees who answers
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+_NAME = re.compile(NAME)
 
 
 class Statistics(Head):

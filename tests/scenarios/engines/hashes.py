@@ -45,6 +45,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     "central": (),
     "sum of local noise": (f"{LOCAL}, noise_draw='sum'}}",),
     "local noise": (f"{LOCAL}}}", "federation.observe=each"),
+    "adaptive clipping": (
+        "privacy.clipping_quantile=0.5",
+        "privacy.clipping_count_noise=5.0",
+        "server.denoise='james-stein'",
+    ),
     "records": (
         f"{LOCAL}, unit='example', adjacency='add-remove'}}",
         "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}",
