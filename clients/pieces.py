@@ -61,7 +61,7 @@ def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
     """
     if not len(clients):
         return []
-    formed = observe == "each"
+    formed = observe == "each" or fleet.plan.encoder is not None
     most = fleet.piece_size(formed=formed)
     worthwhile = len(clients) // max(1, most // 4)
     shared = max(1, min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1)

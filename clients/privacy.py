@@ -1,4 +1,4 @@
-"""Between a client's training and its reply: clip, and under local trust randomise.
+"""Between a client's training and its reply: clip, encode, and under local trust randomise.
 
 Nothing that a client's data touched passes this file unclipped.
 """
@@ -43,11 +43,13 @@ def privatise(
     randomiser = plan.randomiser if plan.noise_draw == "client" else None
     adaptive = plan.adaptive
     bits = None if adaptive is None else adaptive.bits(updates.norms().numpy(), adaptive.clipping_norm)
-    if observe == "sum" and randomiser is None:
+    if observe == "sum" and randomiser is None and plan.encoder is None:
         total, broken = updates.clipped_total(bound)
         found = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
         return found, broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
+    if plan.encoder is not None:
+        bounded = plan.encoder.encode(bounded)
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
         for rows, ids in zip(

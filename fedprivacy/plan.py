@@ -21,7 +21,9 @@ from fedprivacy.batches import BATCHES, Batches
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
+from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.sampling import SAMPLERS, Sampler, SeparatedSampling
@@ -84,6 +86,10 @@ class Plan:
         if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
             raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
         self._check_separation()
+        if isinstance(self.mechanism, EncodedGaussian) and self.unit != "client":
+            raise InputError(f"{self.mechanism.name} is for updates of clients.")
+        if isinstance(self.mechanism, EncodedStudent) and self.trust != "central":
+            raise InputError(f"{self.mechanism.name} is the noise of a server under trust central.")
 
     def _check_separation(self) -> None:
         """Refuses answers that lie no further apart than the noise is made for."""
@@ -124,6 +130,12 @@ class Plan:
         return self.mechanism if isinstance(self.mechanism, BandedGaussian) else None
 
     @property
+    def encoder(self) -> Encoder | None:
+        """What clients encode their clipped updates by, or None where they do not."""
+        mechanism = self.mechanism
+        return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
+
+    @property
     def adaptive(self) -> AdaptiveGaussian | None:
         """The mechanism whose clipping norm changes from round to round, or None where it does not."""
         return self.mechanism if isinstance(self.mechanism, AdaptiveGaussian) else None
@@ -159,7 +171,7 @@ class Plan:
     @property
     def noise_multiplier(self) -> float | None:
         """z = noise standard deviation / C, or None where there is no noise."""
-        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else None
+        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
 
     @property
     def noise_words(self) -> str | None:
@@ -168,16 +180,17 @@ class Plan:
         return None if mechanism is None else mechanism.words
 
     @property
-    def central_noise(self) -> Gaussian | None:
+    def central_noise(self) -> Central | None:
         """The noise that the server adds, or None if it adds none."""
-        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Gaussian) else None
+        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Central) else None
 
     @property
     def randomiser(self) -> Local | None:
         """What each client does to its message, or None if it does nothing."""
-        if self.trust != "local" or self.unit != "client" or isinstance(self.mechanism, ClipOnly):
+        mechanism = self.mechanism
+        if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
             return None
-        return self.mechanism
+        return mechanism
 
     def sum_deviation(self, answered: int) -> float | None:
         """The standard deviation of the Gaussian noise in each coordinate of a round's sum.
@@ -191,7 +204,7 @@ class Plan:
         """
         if self.banded is not None:
             return None
-        if self.central_noise is not None:
+        if isinstance(self.central_noise, Gaussian):
             return self.central_noise.standard_deviation
         if isinstance(self.randomiser, Gaussian):
             return self.randomiser.standard_deviation * math.sqrt(answered)

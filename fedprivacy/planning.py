@@ -16,12 +16,13 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import flat_weights
 from fedprivacy.plan import Plan
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler, SeparatedSampling
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
-from fedprivacy.scenario.privacy import CentralPrivacy
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 
 
@@ -166,6 +167,8 @@ def _mechanism(scenario: Scenario, model: Blueprint | None) -> Mechanism | None:
             scenario.server.rounds,
             _momentum(scenario.server),
         )
+    if privacy.encoding is not None:
+        return _encoded(privacy, dimension_of(scenario, model))
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
     dimension = dimension_of(scenario, model) if privacy.mechanism == "sign-bits" else 0
@@ -177,6 +180,20 @@ def _momentum(server: Server) -> float:
     if isinstance(server, MomentumServer):
         return server.momentum
     return server.beta1 if isinstance(server, AdamServer) else 0.0
+
+
+def _encoded(privacy: CentralPrivacy | LocalPrivacy, dimension: int) -> EncodedGaussian | EncodedStudent:
+    kind, kept, levels = str(privacy.encoding), dimension, 0
+    if kind == "top-k":
+        share = 0.05 if privacy.encoding_share is None else privacy.encoding_share
+        kept = max(1, round(share * dimension))
+    if kind == "levels":
+        levels = privacy.encoding_levels or 2
+    norm, noise = privacy.clipping_norm, privacy.noise_multiplier or 0.0
+    if isinstance(privacy, CentralPrivacy) and privacy.mechanism == "student-t":
+        degrees = 9.0 if privacy.degrees is None else privacy.degrees  # of Nasr et al. 2020
+        return EncodedStudent(norm, noise, degrees, kind, kept, dimension)
+    return EncodedGaussian(norm, noise, kind, kept, dimension, levels)
 
 
 def _sampler(scenario: Scenario) -> Sampler:

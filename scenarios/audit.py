@@ -83,6 +83,11 @@ def audit(
             "privacy.clipping_quantile: the canaries of an audit have updates of one norm, and this plan's "
             "changes from round to round. Audit the same scenario without it."
         )
+    if plan.encoder is not None:
+        raise InputError(
+            "privacy.encoding: the canaries of an audit have updates that are clipped and not encoded. "
+            "Audit the same scenario without it."
+        )
     seeds = range(scenario.seed, scenario.seed + trials)
     inside = workers if trials == 1 else 1
     jobs = [

@@ -17,7 +17,7 @@ from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
-from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.catalogue import Central
 from fedprivacy.models import evaluate, unflatten
 from fedprivacy.plan import Plan
 from fedprivacy.run_streams import run_streams
@@ -133,7 +133,7 @@ class PublicSplit:
             room = self.people.partition.clients // sampler.separation
             sampler = replace(sampler, cohort=max(1, min(room, round(sampler.cohort * share))))
         mechanism = plan.mechanism
-        if isinstance(mechanism, Gaussian):
+        if isinstance(mechanism, Central):
             mechanism = mechanism.with_noise(mechanism.noise_multiplier * share)
         if isinstance(mechanism, AdaptiveGaussian):
             mechanism = replace(mechanism, count_noise=mechanism.count_noise * share)

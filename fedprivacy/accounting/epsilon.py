@@ -9,7 +9,7 @@ and that doubling happens in the accountants behind this door, never in the even
 | Gaussian releases of everybody's data, composed | exact: "analytic Gaussian" (Balle and Wang 2018) |
 | one epsilon each (randomized response), repeated | exact: "optimal composition" (Kairouz et al. 2015) |
 | what has an epsilon at delta = 0: if asked there, or where no other is smaller | "basic composition" |
-| what else has a privacy loss distribution: Poisson sampling, Laplace | "PLD" |
+| what else has a privacy loss distribution: Poisson sampling, Laplace, Student t | "PLD" |
 | private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
 | the rest: fixed-size sampling, trees, private selection | "RDP" |
 | sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
@@ -28,6 +28,7 @@ from functools import lru_cache
 
 from dp_accounting import dp_event as dp
 
+from fedprivacy.accounting.encoded import MOST_COORDINATES, EncodedStudentDpEvent
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.known_batches import known_batches
@@ -162,12 +163,24 @@ ACCOUNTANTS = (
 # --- what to do instead ---------------------------------------------------------------------------
 
 
+def _holds(event: dp.DpEvent, kind: type[dp.DpEvent]) -> bool:
+    """Whether an event is of a kind, or what it is made of."""
+    inner = [event.event] if hasattr(event, "event") else getattr(event, "events", [])
+    return isinstance(event, kind) or any(_holds(each, kind) for each in inner)
+
+
 def _advice(parts: Composition, delta: float, adjacency: str) -> str:
     kinds = {type(leaf) for leaf, _ in parts}
     if dp.SampledWithoutReplacementDpEvent in kinds and adjacency != "replace-one":
         return (
             f"Cohorts of fixed size have no accountant under {adjacency}: "
             "use replace-one adjacency, or Poisson sampling."
+        )
+    if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts):
+        return (
+            "Student t noise on encoded updates is accounted for with all clients or with Poisson sampling, "
+            "and not in private selection, where there is noise enough, at a delta that is not tiny, up to "
+            f"{MOST_COORDINATES:,} coordinates of a code: use Gaussian noise."
         )
     if dp.SampledWithReplacementDpEvent in kinds:
         if adjacency == "add-remove":

@@ -1,7 +1,8 @@
 """What happened, as a value: DpEvents to and from JSON, and as the list of their releases.
 
-A DpEvent (of dp_accounting, and our PureDpEvent) says what was released, not what it costs. Noise
-multipliers in this project are always noise standard deviation / clipping norm C, under every adjacency.
+A DpEvent (of dp_accounting, and our PureDpEvent and EncodedStudentDpEvent) says what was released, not what
+it costs. Noise multipliers in this project are always noise standard deviation / clipping norm C, under every
+adjacency.
 
 The JSON form is the class name and its fields, and nothing is imported by name:
 
@@ -25,6 +26,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as dp
 
+from fedprivacy.accounting.encoded import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 
@@ -144,6 +146,7 @@ def _release(event: dp.DpEvent) -> dp.DpEvent | None:
             dp.GaussianDpEvent(noise_multiplier=0)
             | dp.LaplaceDpEvent(noise_multiplier=0)
             | dp.DiscreteLaplaceDpEvent(noise_parameter=0)
+            | EncodedStudentDpEvent(noise_multiplier=0)
         ):
             return dp.NonPrivateDpEvent()
         case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=buckets):
@@ -205,6 +208,8 @@ def _event(data: object, where: str, depth: int) -> dp.DpEvent:
         and event.sample_size > 0
     ):
         raise InputError(f"{where}.source_dataset_size: there is nothing to draw from.")
+    if isinstance(event, EncodedStudentDpEvent) and event.coordinates > event.dimension:
+        raise InputError(f"{where}.coordinates: is larger than dimension.")
     return event
 
 
@@ -218,8 +223,8 @@ def _events(data: object, where: str, depth: int) -> list[dp.DpEvent]:
     return [_event(part, f"{where}[{i}]", depth + 1) for i, part in enumerate(data)]
 
 
-def _real(low: float, infinite: bool = False) -> Read:
-    """Reads a finite number of at least `low`; `infinite` also allows the word "infinity"."""
+def _real(low: float, infinite: bool = False, high: float = math.inf) -> Read:
+    """Reads a finite number in [low, high]; `infinite` also allows the word "infinity"."""
 
     def read(data: object, where: str, depth: int) -> float:
         if infinite and data == "infinity":
@@ -227,11 +232,12 @@ def _real(low: float, infinite: bool = False) -> Read:
         try:
             if isinstance(data, int | float) and not isinstance(data, bool):
                 value = float(data)
-                if math.isfinite(value) and low <= value:
+                if math.isfinite(value) and low <= value <= high:
                     return value
         except OverflowError:  # an integer of hundreds of digits
             pass
-        raise InputError(f"{where}: must be a finite number of at least {low:g}, not {_shown(data)}.")
+        most = f" and at most {high:g}" if high < math.inf else ""
+        raise InputError(f"{where}: must be a finite number of at least {low:g}{most}, not {_shown(data)}.")
 
     return read
 
@@ -285,6 +291,12 @@ _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
     dp.DiscreteLaplaceDpEvent: {"noise_parameter": _NOISE, "sensitivity": _whole(1, MAX_COUNT)},
     dp.RandomizedResponseDpEvent: {"noise_parameter": _RATE, "num_buckets": _whole(1)},
     PureDpEvent: {"epsilon": _zero_or(1e-12, 1e9)},
+    EncodedStudentDpEvent: {
+        "noise_multiplier": _NOISE,
+        "degrees": _real(LEAST_DEGREES, high=MOST_DEGREES),
+        "coordinates": _whole(1, MAX_COUNT),
+        "dimension": _whole(1, MAX_COUNT),
+    },
     dp.SelfComposedDpEvent: {"event": _inner, "count": _whole(0, MAX_COUNT)},
     dp.ComposedDpEvent: {"events": _events},
     dp.PoissonSampledDpEvent: {"sampling_probability": _RATE, "event": _inner},

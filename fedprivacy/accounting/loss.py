@@ -12,6 +12,7 @@ from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as dp
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+from fedprivacy.accounting.encoded import EncodedStudentDpEvent, encoded_loss, gaussian_like
 from fedprivacy.accounting.events import RELATIONS, Composition
 from fedprivacy.accounting.gaussian import root_information
 from fedprivacy.accounting.optimal import PureDpEvent
@@ -93,6 +94,10 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
             return pld.from_truncated_subsampled_gaussian_mechanism(
                 **attr.asdict(leaf), value_discretization_interval=step, neighboring_relation=relation
             )
+        case EncodedStudentDpEvent():
+            return encoded_loss(leaf, 1.0, adjacency, step)
+        case dp.PoissonSampledDpEvent(sampling_probability=q, event=EncodedStudentDpEvent() as inner):
+            return encoded_loss(inner, q, adjacency, step)
         case dp.LaplaceDpEvent(noise_multiplier=b):
             return pld.from_laplace_mechanism(
                 b, sensitivity=2 if replaced else 1, value_discretization_interval=step
@@ -133,6 +138,8 @@ def _loss_scale(leaf: dp.DpEvent, adjacency: str) -> _Scale:
     sensitivity = 2.0 if adjacency == "replace-one" else 1.0
     q = getattr(leaf, "sampling_probability", 1.0)
     inner = leaf.event if isinstance(leaf, dp.PoissonSampledDpEvent) else leaf
+    if isinstance(inner, EncodedStudentDpEvent):
+        inner = dp.GaussianDpEvent(gaussian_like(inner))
     match inner:
         case (
             dp.GaussianDpEvent(noise_multiplier=z) | dp.TruncatedSubsampledGaussianDpEvent(noise_multiplier=z)

@@ -9,6 +9,7 @@ import dp_accounting
 
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.mechanisms.signs import SignBits
@@ -28,10 +29,14 @@ class ClipOnly:
         return dp_accounting.NonPrivateDpEvent()
 
 
-# What a client may do to its own message; the server adds Gaussian noise alone.
+# What a client may do to its own message; the server adds Gaussian noise, or on encoded updates Student t.
 Local = Gaussian | PrivUnitG | SignBits | SQKR
-Mechanism = Local | ClipOnly
+Central = Gaussian | EncodedStudent
+Mechanism = Local | EncodedStudent | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
-    for kind in (Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly, AdaptiveGaussian, BandedGaussian)
+    for kind in (
+        *(Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly, AdaptiveGaussian, BandedGaussian),
+        *(EncodedGaussian, EncodedStudent),
+    )
 }

@@ -13,6 +13,7 @@ from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Local
 from fedprivacy.mechanisms.categories import ORACLES
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.generalised import GeneralisedExponential
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import NormMechanism
@@ -34,6 +35,8 @@ _KINDS: tuple[type[Mechanism], ...] = (
     *get_args(Local),  # of vectors
     AdaptiveGaussian,
     BandedGaussian,
+    EncodedGaussian,
+    EncodedStudent,
     RandomizedResponse,
     *ORACLES,
     Laplace,

@@ -71,6 +71,9 @@ def bands_go_with_the_rest(v: Values) -> Iterator[Finding]:
     elif v.given("privacy.clipping_quantile"):
         what = "needs one clipping norm for all rounds, and clipping_quantile changes it"
         remedy = "Remove one of the two."
+    elif v["privacy.encoding"] is not None or v["privacy.mechanism"] not in (None, "gaussian"):
+        what = "correlates Gaussian noise on updates that are not encoded"
+        remedy = "Remove it, or privacy.encoding and mechanism."
     elif v["server.denoise"] not in (None, "none"):
         what = f"server.denoise = {literal(v['server.denoise'])} would take out what later rounds take back"
         remedy = 'Remove it, or set server.denoise = "none".'

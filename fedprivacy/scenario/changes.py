@@ -17,6 +17,7 @@ from typing import Any
 from fedprivacy.errors import Problem
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
+from fedprivacy.scenario.encoding_checks import OPTIONS
 from fedprivacy.scenario.example_checks import OF_CLIENTS, OF_EXAMPLES
 from fedprivacy.scenario.findings import Override, Path
 from fedprivacy.scenario.kinds import KINDS
@@ -74,10 +75,19 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[Path, Any]) 
     """Takes away what neither the new trust model nor the new unit of privacy can have."""
     privacy, training = _section(tables, "privacy"), _section(tables, "training")
     trust, unit, mechanism = (("privacy", key) in changes for key in ("trust", "unit", "mechanism"))
-    of_records = privacy.get("unit") == "example"
+    of_records, local = privacy.get("unit") == "example", privacy.get("trust") == "local"
+    # What servers add, and not clients; the others randomise single messages.
+    of_server = privacy.get("mechanism") == "student-t"
     stale: set[Path] = set()
-    if ((trust and privacy.get("trust") != "local") or (unit and of_records)) and not mechanism:
-        privacy.pop("mechanism", None)  # that of single messages
+    if ((trust and local == of_server) or (unit and of_records)) and not mechanism:
+        privacy.pop("mechanism", None)
+    if ("privacy", "encoding") in changes:
+        encoding = privacy.get("encoding")
+        stale |= {("privacy", key) for key, owner in OPTIONS.items() if owner != encoding}
+    if (unit and of_records) or (mechanism and local and privacy.get("mechanism") != "gaussian"):
+        stale |= {("privacy", key) for key in ("encoding", *OPTIONS)}
+    if (trust or unit or mechanism) and privacy.get("mechanism") != "student-t":
+        stale.add(("privacy", "degrees"))
     if (trust or unit or mechanism) and not has_direction(privacy):
         stale.add(("privacy", "direction"))
     if unit and of_records and privacy.get("noise_draw") == "sum":

@@ -24,6 +24,7 @@ from fedprivacy.scenario.data_checks import (
 )
 from fedprivacy.scenario.defence_checks import DEFENCE_CHECKS
 from fedprivacy.scenario.denoise_checks import DENOISE_CHECKS
+from fedprivacy.scenario.encoding_checks import ENCODING_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
 from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
@@ -420,4 +421,5 @@ CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
     *DENOISE_CHECKS,
     *CLIPPING_CHECKS,
     *BANDED_CHECKS,
+    *ENCODING_CHECKS,
 )

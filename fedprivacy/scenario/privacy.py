@@ -35,6 +35,7 @@ class NoPrivacy(_Privacy):
     max_participations: ClassVar[None] = None
     noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
+    encoding: ClassVar[None] = None
     trust: Literal["none"]
     clipping_norm: float | None = Field(
         None,
@@ -60,6 +61,21 @@ class _Noisy(_Privacy):
         ge=1e-4,  # what the accountants can reckon with
         le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
+    )
+    encoding: Literal["signs", "top-k", "levels"] | None = Field(
+        None,
+        description="What a client encodes its clipped update to before the noise: the signs of all "
+        "coordinates, or of the largest (top-k), or multiples of a step (levels).",
+    )
+    encoding_share: float | None = Field(
+        None, gt=0, le=1, description="For top-k: which part of the coordinates; without it 0.05."
+    )
+    encoding_levels: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="For levels: in how many steps an update of norm clipping_norm that is the same in all "
+        "coordinates is told; without it 2.",
     )
 
 
@@ -92,7 +108,12 @@ class CentralPrivacy(_Noisy):
     noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
     trust: Literal["central"]
-    mechanism: Literal["gaussian"] = Field("gaussian", description="The noise that the server adds.")
+    mechanism: Literal["gaussian", "student-t"] = Field(
+        "gaussian", description="The noise that the server adds."
+    )
+    degrees: float | None = Field(
+        None, ge=3, le=1000, description="Degrees of freedom of student-t; without it 9."
+    )
     bands: int | None = Field(
         None,
         ge=1,

@@ -240,6 +240,7 @@ def test_a_changed_record_is_not_shown(tmp_path: Path, change: Any, says: str) -
             ["--set", "privacy.clipping_quantile=0.5", "--set", "privacy.clipping_count_noise=1000.0"],
             "changes from round to round",
         ),
+        (["--set", "privacy.encoding=signs"], "clipped and not encoded"),
     ],
 )
 def test_what_cannot_be_audited_is_refused_and_nothing_is_written(

@@ -65,6 +65,9 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
     if quantile is not None:
         what = "attacks know answers that were clipped to one norm, and this one changes from round to round"
         yield Finding(("privacy", "clipping_quantile"), what, "Remove it.", literal(quantile))
+    if run.privacy.encoding is not None:
+        what = "attacks know answers that were clipped, and these are encoded too"
+        yield Finding(("privacy", "encoding"), what, "Remove it.", literal(run.privacy.encoding))
     yield from _fixed_draws(run)
     for name, attack in attacks.items():
         yield from (

@@ -13,10 +13,18 @@ from dp_accounting import dp_event as dp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedprivacy.accounting.encoded import EncodedStudentDpEvent
 from fedprivacy.accounting.events import MAX_DEPTH, from_json, releases, to_json
 from fedprivacy.errors import InputError
 
 GAUSSIAN = {"type": "GaussianDpEvent", "noise_multiplier": 4.0}
+STUDENT = {
+    "type": "EncodedStudentDpEvent",
+    "noise_multiplier": 4.0,
+    "degrees": 9.0,
+    "coordinates": 3,
+    "dimension": 7,
+}
 ALL_KINDS = [
     dp.NoOpDpEvent(),
     dp.NonPrivateDpEvent(),
@@ -25,6 +33,7 @@ ALL_KINDS = [
     dp.LaplaceDpEvent(2.0),
     dp.DiscreteLaplaceDpEvent(0.5, 2),
     dp.RandomizedResponseDpEvent(0.5, 2),
+    EncodedStudentDpEvent(4.0, 9.0, 3, 7),
     dp.SelfComposedDpEvent(dp.GaussianDpEvent(4.0), 100),
     dp.ComposedDpEvent([dp.GaussianDpEvent(4.0), dp.NoOpDpEvent()]),
     dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(4.0)),
@@ -107,6 +116,9 @@ def nested(depth: int) -> dict[str, Any]:
             },
             "larger than source_dataset_size",
         ),
+        ({**STUDENT, "degrees": 2.0}, "at least 3 and at most 1000"),
+        ({**STUDENT, "coordinates": 8}, "larger than dimension"),
+        ({**STUDENT, "dimension": 10**12}, "whole number"),
         (
             {"type": "SingleEpochTreeAggregationDpEvent", "noise_multiplier": 1.0, "step_counts": []},
             "step_counts",

@@ -167,6 +167,17 @@ ONE_MISTAKE = {
             "this one changes from round to round. Remove it."
         ],
     ),
+    "updates that are encoded": (
+        [
+            ('trust = "none"', CENTRAL + '\nencoding = "signs"'),
+            ("rounds = 5", "rounds = 200"),
+            ("victim = 3", "victim = 3\nwarm_up = 1"),
+        ],
+        [
+            'my.toml:20: privacy.encoding = "signs": attacks know answers that were clipped, and these are encoded '
+            "too. Remove it."
+        ],
+    ),
     "a client that is not in every round": (
         [('[sampling]\nname = "all"', '[sampling]\nname = "fixed"\ncohort = 4')],
         ['my.toml:14: sampling.name: an attacked client must be in every round. Set sampling.name = "all".'],

@@ -222,6 +222,29 @@ seed = 3
     ]
 
 
+def test_the_noise_of_a_server_and_what_it_is_on_stay_with_those_that_have_them() -> None:
+    """A cell of the scenario's own trust model that lost them would compare something else."""
+    student = 'mechanism = "student-t"\ndegrees = 5.0\nencoding = "top-k"\nencoding_share = 0.2\n'
+    text = BASE.replace('trust = "central"\n', f'trust = "central"\n{student}')
+    text = text.replace("zero-out", "replace-one")
+    asked = scenario(text + "[compare.local]\nprivacy.max_participations = 2\n")
+    same = asked.cell("central", 3.0, 4).privacy
+    assert (same.mechanism, same.degrees, same.encoding, same.encoding_share) == (
+        "student-t",
+        5,
+        "top-k",
+        0.2,
+    )
+    local = asked.cell("local", 3.0, 4).privacy
+    assert (local.mechanism, local.encoding) == ("gaussian", "top-k")
+    assert asked.cell("local", 3.0, 4, "privunit").privacy.encoding is None
+    assert asked.cell("none", None, 4).privacy.encoding is None
+    plain = Scenario.from_text(
+        text, "my.toml", ["privacy.mechanism=gaussian", "privacy.encoding=signs"]
+    ).privacy
+    assert (plain.degrees, plain.encoding_share, plain.encoding) == (None, None, "signs")
+
+
 @pytest.mark.parametrize("mechanism", ["auto", "privunit", "sqkr"])
 def test_a_local_mechanism_stays_with_the_trust_model_that_has_it(mechanism: str) -> None:
     local = BASE.replace('"central"', f'"local"\nmechanism = "{mechanism}"').replace(

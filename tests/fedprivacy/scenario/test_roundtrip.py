@@ -82,6 +82,7 @@ privacy = st.one_of(
     kind(
         {"trust": "central", "epsilon": 2, "clipping_quantile": 0.5, **noisy}, clipping_count_noise=positive
     ),
+    kind({"trust": "central", "epsilon": 2, "encoding": "top-k", **noisy}, encoding_share=st.floats(0.01, 1)),
     kind({"trust": "local", "noise_multiplier": 0.1, **noisy}, max_participations=st.integers(1, 9)),
     kind({"trust": "local", "epsilon": 0.3, **noisy}, noise_draw=st.sampled_from(["client", "sum"])),
 )
@@ -145,6 +146,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     left_out = {"epsilon", "noise_multiplier", "clipping_norm", "direction", "columns", "without", "classes"}
     left_out |= {"projection", "client_timeout", "adversarial", "patience"}
     left_out |= {"bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
+    left_out |= {"encoding", "encoding_share", "encoding_levels", "degrees"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():

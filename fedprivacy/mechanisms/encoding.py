@@ -1,0 +1,109 @@
+"""Code books for clipped updates: few enough vectors that noise of any law can be accounted for exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import torch
+from torch import Tensor
+
+from fedprivacy.errors import InputError
+
+ENCODINGS = ("signs", "top-k", "levels")
+MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What an update is encoded to: a public, finite set of vectors of norm C at most.
+
+    - "signs": each coordinate is C/sqrt(d), -C/sqrt(d), or 0 where the update's is 0.
+    - "top-k": the k coordinates of the largest size, of equal ones the first, are C/sqrt(k) or -C/sqrt(k) and
+      all others 0; so is one of the k that is 0 in the update.
+    - "levels": each coordinate is rounded towards 0 to a multiple of C/(levels sqrt(d)), so that no norm
+      grows.
+
+    Whatever an update is, also one of zeros, what it becomes is in the book, and hangs on that update alone.
+    Signs and top-k forget the length of an update: a short one counts as much as a long one.
+
+    Source: the idea to map updates to a smaller set before the noise is that of Nasr, Shokri and Houmansadr
+    2020 (arXiv 2007.11524), whose code rounds each coordinate to the nearest of a list of levels; these
+    books, whose norms and differences are bounded by their making, are ours.
+
+    Args:
+        kind: One of `ENCODINGS`.
+        clipping_norm: C.
+        coordinates: k, how many of a code are not 0 at most; d but for "top-k".
+        dimension: d, the numbers of an update.
+        levels: Of "levels"; 0 for the others.
+
+    Raises:
+        InputError: A value is out of range.
+    """
+
+    kind: str
+    clipping_norm: float
+    coordinates: int
+    dimension: int
+    levels: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ENCODINGS:
+            raise InputError(f"encoding = {self.kind!r}: must be one of {', '.join(ENCODINGS)}.")
+        whole = self.kind != "top-k"
+        if not 1 <= self.coordinates <= self.dimension or (whole and self.coordinates != self.dimension):
+            raise InputError(
+                f"encoding {self.kind!r}: {self.coordinates} of {self.dimension} coordinates: must be "
+                f"{'all' if whole else 'from 1 to all'}."
+            )
+        least = 1 if self.kind == "levels" else 0
+        if not least <= self.levels <= least * MOST_LEVELS:
+            raise InputError(
+                f"encoding {self.kind!r}: {self.levels} levels: must be "
+                f"{f'from 1 to {MOST_LEVELS}' if least else '0'}."
+            )
+
+    @property
+    def ternary(self) -> bool:
+        """Whether each coordinate of a code is a, 0 or -a for one a."""
+        return self.kind != "levels"
+
+    @property
+    def size(self) -> float:
+        """a, the size of what is not 0 in a ternary code: C/sqrt(k), rounded down so that k a^2 <= C^2."""
+        found = self.clipping_norm / math.sqrt(self.coordinates)
+        while self.coordinates * Fraction(found) ** 2 > Fraction(self.clipping_norm) ** 2:
+            found = math.nextafter(found, 0.0)
+        return found
+
+    @property
+    def step(self) -> float:
+        """What levels are multiples of."""
+        return self.clipping_norm / (self.levels * math.sqrt(self.dimension))
+
+    def encode(self, updates: Tensor) -> Tensor:
+        """The codes of clipped updates, float64, shape (clients, dimension).
+
+        Args:
+            updates: Finite, float64, of norm C at most for "levels", shape (clients, dimension).
+        """
+        if not self.ternary:
+            sizes = updates.abs()
+            codes = torch.trunc(sizes / self.step) * self.step
+            # Where the quotient was rounded up to a whole number.
+            codes = torch.where(codes > sizes, (codes - self.step).clamp_min(0.0), codes)
+            return torch.copysign(codes, updates)
+        codes = updates.sign() * self.size
+        if self.coordinates == self.dimension:
+            return codes
+        return codes.masked_fill_(~_largest(updates.abs(), self.coordinates), 0.0)
+
+
+def _largest(sizes: Tensor, count: int) -> Tensor:
+    """Where the `count` largest of each row are, of equal ones the first; bool, shape (rows, columns)."""
+    least = torch.kthvalue(sizes, sizes.shape[1] - count + 1, dim=1, keepdim=True).values
+    above, equal = sizes > least, sizes == least
+    room = count - above.sum(dim=1, keepdim=True)
+    return above | (equal & (equal.cumsum(dim=1) <= room))

@@ -1,0 +1,250 @@
+"""What Student t noise on codes costs, against quadrature, draws and the Gaussian limit."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event as dp
+from scipy import integrate, stats
+
+from fedprivacy.accounting import encoded
+from fedprivacy.accounting.calibration import noise_multiplier
+from fedprivacy.accounting.encoded import (
+    EncodedStudentDpEvent,
+    encoded_loss,
+    gaussian_like,
+    largest_loss,
+    moved_delta,
+)
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
+from fedprivacy.errors import InputError, UnsupportedEvent
+
+DRAWS = 100_000
+
+
+def scale_of(event: EncodedStudentDpEvent) -> float:
+    """Of the Student t variable, where the norm of a code is 1."""
+    return event.noise_multiplier * math.sqrt((event.degrees - 2) / event.degrees)
+
+
+@pytest.mark.parametrize("degrees", [3.0, 9.0, 40.0])
+@pytest.mark.parametrize("moved", [0.02, 0.9, 6.0])
+def test_the_curve_of_one_coordinate_is_its_integral(degrees: float, moved: float) -> None:
+    law = stats.t(degrees)
+    largest = largest_loss(moved, degrees)
+    x = np.linspace(-50, 50, 400_001)
+    assert np.max(law.logpdf(x) - law.logpdf(x - moved)) == pytest.approx(largest, rel=1e-6)
+    for part in (0.0, 0.1, 0.5, 0.9):
+        alpha = math.exp(part * largest)
+        value, _ = integrate.quad(
+            lambda at, alpha=alpha: max(0.0, law.pdf(at) - alpha * law.pdf(at - moved)),
+            *(-200, 60),
+            points=(-5.0, 0.0, moved / 2, moved),
+            limit=2000,
+        )
+        found = moved_delta(np.array([part * largest]), moved, degrees)[0]
+        assert found == pytest.approx(value, rel=1e-5, abs=1e-8)
+    assert moved_delta(np.array([1.0001 * largest]), moved, degrees)[0] == 0.0
+
+
+def test_the_curve_grows_with_the_move() -> None:
+    """What makes a code that is zeroed, or partly the same, no worse than the worst."""
+    grid = np.linspace(0.0, 3.0, 61)
+    curves = np.array([moved_delta(grid, moved, 9.0) for moved in np.geomspace(1e-3, 10, 40)])
+    assert (np.diff(curves, axis=0) >= -1e-15).all()
+
+
+def law_of(moves: np.ndarray, event: EncodedStudentDpEvent, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Losses of draws of the noise against the noise moved, and the other way; shape (draws,)."""
+    law = stats.t(event.degrees, scale=scale_of(event))
+    noise = law.rvs(size=(DRAWS, len(moves)), random_state=seed)
+    there = (law.logpdf(noise) - law.logpdf(noise - moves)).sum(axis=1)
+    back = (law.logpdf(noise + moves) - law.logpdf(noise)).sum(axis=1)
+    return there, back
+
+
+def hockey_stick(losses: np.ndarray, at: float) -> tuple[float, float]:
+    """Delta at an epsilon, estimated, and its standard error."""
+    parts = np.maximum(0.0, -np.expm1(at - losses))
+    return float(parts.mean()), float(parts.std() / math.sqrt(len(parts)))
+
+
+def patterns(event: EncodedStudentDpEvent, adjacency: str) -> list[np.ndarray]:
+    kept, size = event.coordinates, 1 / math.sqrt(event.coordinates)
+    if adjacency != "replace-one":
+        return [np.full(kept, size)]
+    found = [np.array([2 * size] * j + [size] * 2 * (kept - j)) for j in range(kept + 1)]
+    return [moves for moves in found if len(moves) <= event.dimension]
+
+
+EVENTS = [
+    EncodedStudentDpEvent(0.3, 3.0, 1, 5),  # at large epsilons two codes that share nothing are the worst
+    EncodedStudentDpEvent(1.0, 9.0, 2, 7),
+    EncodedStudentDpEvent(0.4, 4.0, 3, 9),
+    EncodedStudentDpEvent(2.0, 9.0, 4, 4),
+]
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_no_pattern_costs_more_than_is_claimed_and_one_nearly_as_much(
+    event: EncodedStudentDpEvent, adjacency: str
+) -> None:
+    """By draws, five standard errors; of single releases."""
+    claimed = encoded_loss(event, 1.0, adjacency, 1e-3)
+    nearest = []
+    for number, moves in enumerate(patterns(event, adjacency)):
+        for losses in law_of(moves, event, number):
+            for at in (0.0, 0.5, 1.0, 2.0, 4.0, 7.5):
+                mean, error = hockey_stick(losses, at)
+                assert mean <= claimed.get_delta_for_epsilon(at) + 5 * error + 1e-12
+            mean, error = hockey_stick(losses, 0.5)
+            nearest.append(mean + 5 * error - claimed.get_delta_for_epsilon(0.5))
+    assert max(nearest) >= -0.02
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out", "add-remove"])
+@pytest.mark.parametrize("rate", [0.5, 0.1])
+def test_a_sampled_release_costs_no_more_than_is_claimed(adjacency: str, rate: float) -> None:
+    """The mixtures themselves, by draws: (1 - q) A + q B against A, and against (1 - q) A + q B'."""
+    event = EncodedStudentDpEvent(0.7, 9.0, 2, 6)
+    law, stream = stats.t(event.degrees, scale=scale_of(event)), np.random.default_rng(5)
+    size = 1 / math.sqrt(2)
+    codes = [np.array([size, size, 0, 0]), np.array([-size, -size, 0, 0]), np.array([0, 0, size, size])]
+    zero = np.zeros(4)
+    claimed = encoded_loss(event, rate, adjacency, 1e-3)
+
+    def density(x: np.ndarray, code: np.ndarray) -> np.ndarray:
+        at = [np.exp(law.logpdf(x - each).sum(axis=1)) for each in (zero, code)]
+        return (1 - rate) * at[0] + rate * at[1]
+
+    pairs = [(codes[0], code) for code in codes[1:]] if adjacency == "replace-one" else []
+    pairs += [(codes[0], zero), (zero, codes[0])]
+    closest = -math.inf
+    for one, other in pairs:
+        drawn = law.rvs(size=(DRAWS, 4), random_state=stream)
+        drawn += np.where(stream.random((DRAWS, 1)) < rate, one, zero)
+        losses = np.log(density(drawn, one)) - np.log(density(drawn, other))
+        for at in (0.0, 0.05, 0.2, 0.5, 1.0):
+            mean, error = hockey_stick(losses, at)
+            assert mean <= claimed.get_delta_for_epsilon(at) + 5 * error + 1e-12
+        mean, error = hockey_stick(losses, 0.05)
+        closest = max(closest, mean + 5 * error - claimed.get_delta_for_epsilon(0.05))
+    assert closest >= (
+        -0.05 if adjacency == "replace-one" else 0.0
+    )  # where the bound is exact, nothing is lost
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.02])
+def test_sampled_curves_are_the_integrals_of_the_mixtures(rate: float) -> None:
+    """Of one coordinate, where the curves of both directions are exact."""
+    law, moved = stats.t(5.0), 1.3
+    curve = encoded._symmetric(partial(moved_delta, moved=moved, degrees=5.0))
+
+    def absent(x: float) -> float:
+        return float(law.pdf(x))
+
+    def drawn(x: float) -> float:
+        return float((1 - rate) * law.pdf(x) + rate * law.pdf(x - moved))
+
+    grid = np.array([-0.8, -0.3, -0.005, 0.0, 0.004, 0.01, 0.2, 0.6])
+    for sampled, one, other in (
+        (encoded._removed(curve, rate), drawn, absent),
+        (encoded._added(curve, rate), absent, drawn),
+    ):
+        found = sampled(grid)
+        for at, delta in zip(grid, found, strict=True):
+            value, _ = integrate.quad(
+                lambda x, at=at, one=one, other=other: max(0.0, one(x) - math.exp(at) * other(x)),
+                *(-300, 300),
+                points=(-10.0, -2.0, 0.0, moved, 4.0, 12.0),
+                limit=3000,
+            )
+            assert delta == pytest.approx(value, rel=1e-4, abs=1e-7)
+
+
+def test_rounds_are_composed() -> None:
+    """Three rounds by draws, whose losses add up."""
+    event = EncodedStudentDpEvent(1.5, 9.0, 2, 2)
+    losses = sum(law_of(np.full(2, math.sqrt(2)), event, seed)[0] for seed in range(3))
+    stated = epsilon(dp.SelfComposedDpEvent(event, 3), 1e-2, "replace-one")
+    assert stated.accountant == "PLD"
+    for at, sign in ((stated.epsilon, 1), (stated.epsilon * 0.97, -1)):
+        mean, error = hockey_stick(losses, at)
+        assert sign * (mean - 1e-2) <= 5 * error
+    mean, error = hockey_stick(losses, stated.epsilon * 0.8)
+    assert mean > 1e-2 + 5 * error
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+@pytest.mark.parametrize(
+    ("kept", "dimension", "within"), [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**6, 10**6, 3e-2)]
+)
+def test_many_coordinates_cost_what_gaussian_noise_of_the_same_information_does(
+    adjacency: str, kept: int, dimension: int, within: float
+) -> None:
+    event = EncodedStudentDpEvent(3.0, 9.0, kept, dimension)
+    mu = (2 if adjacency == "replace-one" else 1) / gaussian_like(event)
+    found = epsilon(event, 1e-5, adjacency).epsilon
+    assert found == pytest.approx(gaussian_epsilon(1e-5, mu), rel=within)
+    sampled = epsilon(dp.PoissonSampledDpEvent(0.3, event), 1e-5, "zero-out").epsilon
+    gaussian = epsilon(
+        dp.PoissonSampledDpEvent(0.3, dp.GaussianDpEvent(gaussian_like(event))), 1e-5, "zero-out"
+    )
+    assert sampled == pytest.approx(gaussian.epsilon, rel=within)
+
+
+def test_at_the_same_epsilon_nine_degrees_need_seven_percent_more_variance() -> None:
+    """nu (nu + 1)/((nu - 2)(nu + 3)) = 90/84; Gaussian noise has the least variance for its information."""
+
+    def least(make) -> float:
+        return noise_multiplier(lambda z: dp.SelfComposedDpEvent(make(z), 10), 2.0, 1e-5, "zero-out")
+
+    student = least(lambda z: EncodedStudentDpEvent(z, 9.0, 650, 650))
+    assert (student / least(dp.GaussianDpEvent)) ** 2 == pytest.approx(90 / 84, rel=2e-3)
+
+
+def test_curves_are_taken_from_above() -> None:
+    """The hull of points that lie above a convex curve by as much as rounding does not go below it."""
+    grid = np.arange(-300, 301) * 0.01
+    true = np.array([gaussian_delta(at, 0.5) if at >= 0 else math.nan for at in grid])
+    curve = encoded._symmetric(lambda at: np.array([gaussian_delta(float(x), 0.5) for x in at]))
+    noise = np.random.default_rng(0).random(len(grid)) * 1e-6
+    shaken = lambda at: curve(at) + noise[: len(at)]  # noqa: E731
+    dots = encoded._Dots.of(shaken, (-3.0, 3.0), 0.01)
+    asked = np.linspace(0.0, 2.99, 400)
+    exact = curve(asked)
+    assert (dots.curve(asked) >= exact).all()
+    assert (dots.curve(asked) <= exact + 2e-4).all()
+    deltas = dots.distribution().get_delta_for_epsilon(asked)
+    assert np.allclose(deltas, dots.curve(asked), rtol=1e-9, atol=1e-12)
+    assert np.nanmax(np.abs(true - curve(grid))) < 1e-12
+
+
+def test_more_noise_more_people_and_more_rounds_cost_what_they_should() -> None:
+    cost = partial(epsilon, delta=1e-4, adjacency="replace-one")
+    base = cost(EncodedStudentDpEvent(2.0, 9.0, 10, 100)).epsilon
+    assert cost(EncodedStudentDpEvent(3.0, 9.0, 10, 100)).epsilon < base
+    assert cost(dp.SelfComposedDpEvent(EncodedStudentDpEvent(2.0, 9.0, 10, 100), 2)).epsilon > base
+    assert cost(dp.PoissonSampledDpEvent(0.5, EncodedStudentDpEvent(2.0, 9.0, 10, 100))).epsilon < base
+    assert cost(dp.PoissonSampledDpEvent(1.0, EncodedStudentDpEvent(2.0, 9.0, 10, 100))).epsilon == base
+    assert cost(EncodedStudentDpEvent(0.0, 9.0, 10, 100)).epsilon == math.inf
+    mixed = dp.ComposedDpEvent([EncodedStudentDpEvent(2.0, 9.0, 10, 100), dp.GaussianDpEvent(2.0)])
+    assert cost(mixed).epsilon > base
+
+
+def test_what_has_no_account_is_refused() -> None:
+    fixed = dp.SampledWithoutReplacementDpEvent(100, 10, EncodedStudentDpEvent(2.0, 9.0, 3, 3))
+    chosen = dp.RepeatAndSelectDpEvent(EncodedStudentDpEvent(2.0, 9.0, 3, 3), 10.0, 1.0)
+    for event in (fixed, chosen):
+        with pytest.raises(UnsupportedEvent, match=r"Student t noise on encoded updates.*use Gaussian noise"):
+            epsilon(event, 1e-5, "replace-one")
+    with pytest.raises(UnsupportedEvent):
+        epsilon(EncodedStudentDpEvent(0.001, 9.0, 10_000, 10_000), 1e-5, "replace-one")
+    for wrong in ((2.0, 2.0, 3, 3), (2.0, 9.0, 4, 3), (2.0, 9.0, 0, 3), (2.0, math.nan, 3, 3)):
+        with pytest.raises(InputError):
+            epsilon(EncodedStudentDpEvent(*wrong), 1e-5, "replace-one")
