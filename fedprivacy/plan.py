@@ -121,8 +121,8 @@ class Plan:
         return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
 
     def charged(self, rounds: int) -> int:
-        """How many releases so many rounds cost each client: those that it may be in, under central trust."""
-        return math.ceil(rounds / self.separation) if self.trust == "central" else rounds
+        """How many releases so many rounds cost each client: those that it may be in."""
+        return math.ceil(rounds / self.separation)
 
     @property
     def banded(self) -> BandedGaussian | None:

@@ -124,13 +124,24 @@ class PublicSplit:
         return cls(Population(data, stand_ins), np.asarray(data.x[held]), data.y[held])
 
     def plan(self, plan: Plan) -> Plan:
-        """A plan for so few clients, with the noise in the mean update that the real one has."""
+        """A plan for so few clients, with the noise in the mean update that the real one has.
+
+        Raises:
+            InputError: there are fewer clients than rounds that keep them apart.
+        """
         share = self.people.partition.clients / plan.population
         sampler = plan.sampler
         if isinstance(sampler, FixedSampling):
             sampler = FixedSampling(max(1, round(sampler.cohort * share)))
         if isinstance(sampler, SeparatedSampling):
-            room = self.people.partition.clients // sampler.separation
+            clients = self.people.partition.clients
+            room = clients // sampler.separation
+            if not room:
+                raise InputError(
+                    f"sampling.separation = {sampler.separation}: candidates are tried on {clients} clients "
+                    f"of public records, who cannot come so far apart: at most {clients}, or set a larger "
+                    "data.public_fraction."
+                )
             sampler = replace(sampler, cohort=max(1, min(room, round(sampler.cohort * share))))
         mechanism = plan.mechanism
         if isinstance(mechanism, Central):

@@ -15,8 +15,8 @@ from rich.table import Table
 Event = dict[str, Any]
 WIDE = 100  # columns of a terminal in which a cell of a comparison fits on one line
 NOISE = (
-    "z: noise multiplier, the standard deviation over the clipping norm. e: the epsilon of one message alone "
-    "(sign bits: of one bit)."
+    "z: noise multiplier, the standard deviation over the clipping norm (of bands: of what is drawn, before "
+    "rounds share it). e: the epsilon of one message alone (sign bits: of one bit)."
 )
 
 

@@ -76,7 +76,9 @@ def tune(
     for build in (chosen_ledger, naive_ledger):  # what cannot be accounted for is told before anything runs
         guarantees(build(scenario.tune, plans, 0, tested=tested))
     if not isinstance(scenario.tune, StoppingTune):
-        PublicSplit.of(people, scenario.seed)
+        split = PublicSplit.of(people, scenario.seed)
+        for plan in plans:
+            split.plan(plan)
     streams = streams_of(scenario, people, model.code)
     work = Work(
         "tune",

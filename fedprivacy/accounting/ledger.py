@@ -260,7 +260,8 @@ class Ledger:
             # Of records it is the batch that amplifies, and not the cohort.
             open_to_all = plan.sampler.name in ("all", "separated")
             secret = [] if open_to_all or plan.batches else [SECRET_COHORT]
-            secret += [SEPARATED] * (plan.sampler.name == "separated") + [NOISE_KEPT] * bool(plan.banded)
+            shared = plan.banded is not None and plan.banded.bands > 1
+            secret += [SEPARATED] * (plan.sampler.name == "separated") + [NOISE_KEPT] * shared
             return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
         if observer == "server" and self.stated.reads:
             return [_claim(observer, None, [SERVER_READS])]

@@ -9,8 +9,9 @@ from fedprivacy.report import words
 from fedprivacy.report.documents import Arm
 
 NOISE = (
-    "Noise multiplier: the standard deviation of Gaussian noise, divided by the clipping norm. An epsilon a "
-    "message, or a bit, is what one message, or one bit of it, costs alone, at delta 0."
+    "Noise multiplier: the standard deviation of the noise, divided by the clipping norm; where bands of "
+    "rounds share noise, of what is drawn. An epsilon a message, or a bit, is what one message, or one bit "
+    "of it, costs alone, at delta 0."
 )
 
 ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # what is no mechanism's name

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fedprivacy.accounting.composition import group
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Section, Table, Text, Value
 from fedprivacy.report.documents import CompareDocument, RunDocument
@@ -112,7 +113,8 @@ def _noise_of_few(cells: Sequence[Cell]) -> str:
     ratios = []
     for cell in cells:
         cohort = _cohort(cell)
-        if cell.noise_multiplier is not None and cohort and cell.trust in ("central", "local"):
+        alike = cell.mechanism != BandedGaussian.name  # else no two rounds have the same
+        if cell.noise_multiplier is not None and cohort and alike and cell.trust in ("central", "local"):
             spread = cohort if cell.trust == "central" else math.sqrt(cohort)
             ratios.append((cell.noise_multiplier / spread, cohort))
     if not ratios:
@@ -123,7 +125,7 @@ def _noise_of_few(cells: Sequence[Cell]) -> str:
     noise = " to ".join(dict.fromkeys(words.number(ratio, 3) for ratio in (least, most)))
     return (
         f"With unit client the mean update of a round of {clients} clients, which is at most one clipping "
-        f"norm long, carries Gaussian noise of standard deviation {noise} clipping norms in each of its "
+        f"norm long, carries noise of standard deviation {noise} clipping norms in each of its "
         "coordinates, as the trust model and the budget ask for."
     )
 

@@ -23,6 +23,8 @@ from fedprivacy.scenario.findings import Override, Path
 from fedprivacy.scenario.kinds import KINDS
 
 Tables = dict[str, Any]
+# What has to do with the noise on updates of clients, and not on gradients of records.
+OF_UPDATES = ("bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise")
 # Two ways to say one thing: giving one takes the other away.
 _INSTEAD = {
     ("privacy", "epsilon"): ("privacy", "noise_multiplier"),
@@ -55,8 +57,8 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
                 if ("data", key) not in changes:
                     _section(new, "data").pop(key, None)
     _drop_what_is_of_other_privacy(new, changes)
-    drawn = ("sampling", "name") in changes and _section(new, "sampling").get("name") != "separated"
-    if drawn and ("privacy", "bands") not in changes:
+    drawn = any(path[:2] in (("sampling",), ("sampling", "name")) for path in changes)
+    if drawn and _section(new, "sampling").get("name") != "separated" and ("privacy", "bands") not in changes:
         _section(new, "privacy").pop("bands", None)  # the noise of clients that come apart alone
     training = _section(new, "training")
     drawn = ("training", "batches") in changes and training.get("batches") != "shuffled"
@@ -84,6 +86,8 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[Path, Any]) 
     if ("privacy", "encoding") in changes:
         encoding = privacy.get("encoding")
         stale |= {("privacy", key) for key, owner in OPTIONS.items() if owner != encoding}
+    if unit and of_records:
+        stale |= {("privacy", key) for key in OF_UPDATES}
     if (unit and of_records) or (mechanism and local and privacy.get("mechanism") != "gaussian"):
         stale |= {("privacy", key) for key in ("encoding", *OPTIONS)}
     if (trust or unit or mechanism) and privacy.get("mechanism") != "student-t":

@@ -72,6 +72,10 @@ class GaussianQuestion(Question):
                 f"--bands {bands}: must be at most the separation, {separation}.",
             ),
             (
+                self.separation is not None and known and population < separation,
+                f"--population {population}: must be at least the separation, {separation}.",
+            ),
+            (
                 bands in BANDS and self.rounds in ROUNDS and bands * self.rounds > MOST_WORK,
                 f"--bands {bands}: with {self.rounds} rounds at most {MOST_WORK // max(1, self.rounds)}.",
             ),
@@ -112,7 +116,7 @@ class GaussianQuestion(Question):
             trust="central",
             unit="client",
             adjacency=self.adjacency,
-            population=max(self.population or 1, self.separation or 1),
+            population=self.population or self.separation or 1,
             rounds=self.rounds,
             sampler=self._sampler(),
             mechanism=self._mechanism(),
@@ -156,7 +160,7 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
         )
     else:
         words += " It holds against those who see the noisy sums, not against whoever adds the noise."
-    if plan.banded is not None and plan.rounds <= _DENSE:
+    if plan.banded is not None:
         words += _in_models(plan.banded)
     other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
     if plan.rounds == 1 and plan.sampler.name == "all":
@@ -172,19 +176,22 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
         "adjacency": plan.adjacency,
         "accountant": spent.accountant,
         "epsilon_of_one_round": once.epsilon,
+        **({} if plan.banded is None else {"bands": plan.banded.bands}),
         **other,
         "words": words,
     }
 
 
 def _in_models(mechanism: BandedGaussian) -> str:
-    """What the correlation is for, in words."""
+    """What the correlation is for, in words; of many rounds without its figures, which take long to find."""
+    shared = plural(min(mechanism.bands, mechanism.rounds), "round")
+    words = f" That is of what is drawn; over {shared} the noise is correlated (banded matrix factorisation)"
+    if mechanism.rounds > _DENSE:
+        return f"{words}."
     own, alone = (math.sqrt(one.error(1)) for one in (mechanism, replace(mechanism, bands=1)))
     return (
-        f" That is of what is drawn; over {plural(mechanism.bands, 'round')} the noise is correlated (banded "
-        "matrix factorisation), and in the sum of all rounds so far, a model under plain averaging, its "
-        f"standard deviation is {own:.4g} x C (root mean square over rounds), where independent noise leaves "
-        f"{alone:.4g} x C."
+        f"{words}, and in the sum of all rounds so far, a model under plain averaging, its standard "
+        f"deviation is {own:.4g} x C (root mean square over rounds), where independent noise leaves {alone:.4g} x C."
     )
 
 

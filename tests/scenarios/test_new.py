@@ -68,7 +68,9 @@ def test_every_key_of_every_kind_is_shown_and_given_keys_are_explained(text: str
         for key in kind.keys() if path else ():
             shown = rf"(?m)^(# |#    with |# Or )?{key}(\.\w+)? = "
             where = blocks[section] if section != "compare" else new_text
-            table = rf"(?m)^(# )?\[{re.escape(section)}\.{key}[\].]"  # what is laid over has tables of its own
+            table = (
+                rf"(?m)^(# )?\[{re.escape(section)}\.{key}[\].]"  # what is laid over has tables of its own
+            )
             assert re.search(shown, where) or re.search(table, new_text), (section, key)
     for row in new_text.splitlines():
         if re.match(r"\w+ = [^\[\"]+$", row):
