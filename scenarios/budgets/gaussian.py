@@ -191,7 +191,8 @@ def _in_models(mechanism: BandedGaussian) -> str:
     own, alone = (math.sqrt(one.error(1)) for one in (mechanism, replace(mechanism, bands=1)))
     return (
         f"{words}, and in the sum of all rounds so far, a model under plain averaging, its standard "
-        f"deviation is {own:.4g} x C (root mean square over rounds), where independent noise leaves {alone:.4g} x C."
+        f"deviation is {own:.4g} x C (root mean square over rounds), where independent noise "
+        f"leaves {alone:.4g} x C."
     )
 
 

@@ -302,6 +302,12 @@ def test_what_cannot_be_accounted_for_is_told_and_nothing_is_written(tmp_path: P
     small = scenario("tune.method=public", "data.public_fraction=0.01")
     with pytest.raises(InputError, match="public_fraction"):
         tune(small, tmp_path / "out", workers=1)
+    far = scenario(
+        "tune={method='public', grid={server={learning_rate=[0.1, 0.2]}}}", "privacy.adjacency=zero-out",
+        "sampling={name='separated', cohort=2, separation=300}",
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"sampling.separation = 300.*cannot come so far apart"):
+        tune(far, tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
 
 

@@ -186,7 +186,22 @@ def test_what_does_not_go_together_is_refused(make_scenario, changes: list[str],
 def test_another_sampler_takes_the_bands_along(make_scenario, base_text) -> None:
     text = make_scenario(*BANDED, text=base_text).to_toml()
     assert make_scenario("sampling.name=all", text=text).privacy.bands is None
+    assert make_scenario("sampling={name='all'}", text=text).privacy.bands is None
     assert make_scenario("sampling.cohort=2", text=text).privacy.bands == 4
+    records = make_scenario("privacy.unit=example", text=text)
+    assert (records.privacy.bands, records.sampling.name) == (None, "separated")
+
+
+def test_equal_epsilon_is_for_as_many_answers_under_every_trust_model(make_scenario, trial) -> None:
+    """Ten rounds in which nobody comes twice in four are three answers, whoever adds the noise."""
+    keys = (*SEPARATED, "privacy.epsilon=4.0")
+    central, local = (plan_of(make_scenario(*keys, f"privacy.trust={one}")) for one in ("central", "local"))
+    assert central.answers == local.answers == 3
+    assert central.noise_multiplier == local.noise_multiplier
+    played = trial(make_scenario(*keys, "privacy.trust=local"))
+    played.play()
+    stated = [one.epsilon for one in guarantees(played.ledger.to_json()) if one.observer == "server"]
+    assert stated == [pytest.approx(4.0, rel=1e-3)]
 
 
 def test_other_trust_models_ask_by_the_same_rule(make_scenario, trial) -> None:

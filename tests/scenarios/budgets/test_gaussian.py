@@ -70,6 +70,10 @@ def test_answers_that_lie_apart_cost_as_many_rounds_as_there_are_answers() -> No
     matrix = best_strategy(40, 8).matrix()
     left = np.linalg.norm(np.tril(np.ones((40, 40))) @ np.linalg.inv(matrix)) / math.sqrt(40)
     assert f"is {left * banded['noise_multiplier']:.4g} x C" in banded["words"]
+    assert (apart.get("bands"), banded["bands"]) == (None, 8)
+    many = GaussianQuestion(epsilon=2.0, rounds=1001, separation=8, bands=8).document()["words"]
+    assert "over 8 rounds the noise is correlated" in many
+    assert "independent noise leaves" not in many
     assert f"leaves {math.sqrt(41 / 2) * banded['noise_multiplier']:.4g} x C" in banded["words"]
 
 
@@ -80,6 +84,7 @@ def test_answers_that_lie_apart_cost_as_many_rounds_as_there_are_answers() -> No
         ({"separation": 8, "bands": 9}, "--bands 9: must be at most the separation, 8"),
         ({"separation": 8, "sampling_rate": 0.1}, "--separation: without --sampling-rate"),
         ({"separation": 8, "adjacency": "add-remove"}, "take zero-out"),
+        ({"separation": 8, "population": 4}, "--population 4: must be at least the separation, 8"),
         ({"separation": 0}, "--separation 0: must be from 1"),
         ({"separation": 9000, "bands": 5000, "rounds": 100_000}, "at most 1000"),
     ],
