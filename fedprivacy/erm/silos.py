@@ -113,6 +113,9 @@ class OneShotAverage(Federated):
         # Whether they keep the conditions each silo's own approach says.
         return [(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)) for x, y in records]
 
+    def check_point(self, theta: Vector) -> None:
+        """As `Federated` has it: no point is looked at."""
+
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
@@ -201,10 +204,15 @@ class SiloGradients(Federated):
         check_records(sum(len(y) for _, y in found), objective.records, gradient.adjacency)
         return found
 
+    def check_point(self, theta: Vector) -> None:
+        """As `Federated` has it: only within the radius, where all iterates are."""
+        self.gradient.check_iterate(theta)
+
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
         """As `Federated` has it: the sum of the gradients of the silo's batch."""
+        self.check_point(theta)
         stream = streams.noise(f"{self._purpose(silos)}/silo", round=step, member=silo)
         told = self.gradient.noiseless(theta, *records, stream)
         if self.trust == "local":
