@@ -37,10 +37,11 @@ class GradientPerturbation(Approach):
     record a step.)
 
     Args:
-        radius: R, above 0.
+        radius: R, from 1e-12 to 1e12.
         steps: T.
         rate: The probability of each record to be in a step's batch (Poisson sampling); 1 takes all records.
-        step_size: eta; None for R/(G sqrt(T)), G^2 a bound on the expected squared norm of a noisy gradient.
+        step_size: eta, from 1e-12 to 1e12; None for R/(G sqrt(T)), G^2 a bound on the expected
+            squared norm of a noisy gradient.
 
     Raises:
         InputError: delta is 0, or another value out of range.
@@ -61,8 +62,8 @@ class GradientPerturbation(Approach):
             raise InputError(f"rate = {self.rate}: must be above 0 and at most 1.")
         if self.delta == 0:
             raise InputError("delta = 0: gradients get Gaussian noise, which has no epsilon without a delta.")
-        if self.step_size is not None and not 0 < self.step_size < math.inf:
-            raise InputError(f"step_size = {self.step_size}: must be a finite number above 0.")
+        if self.step_size is not None and not 1e-12 <= self.step_size <= 1e12:
+            raise InputError(f"step_size = {self.step_size}: must be from 1e-12 to 1e12; 1 is usual.")
 
     def _event_of(self, noise_multiplier: float) -> dp.DpEvent:
         step: dp.DpEvent = dp.GaussianDpEvent(noise_multiplier)
