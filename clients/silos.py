@@ -25,8 +25,10 @@ _STEPS = 2**20  # more than a lot has
 class Silos:
     """The silos' side of a study.
 
-    Nothing here is taken from a message, so a server cannot talk a silo into less privacy. The point at which
-    gradients are taken is the server's, which no promise rests on: their length is bounded at every point.
+    Nothing here is taken from a message but the point at which gradients are taken, so a server cannot talk a
+    silo into less privacy. No promise rests on which point that is, as long as it lies within the radius of
+    the silo's own plan: each gradient's length is bounded there. Points beyond are refused, whatever the
+    records: far out sums overflow for some records alone, which no noise hides.
     """
 
     study: SiloStudy
@@ -67,7 +69,7 @@ class Silos:
         Raises:
             Refusal: if the server asks for another plan than the silos agreed to.
             InputError: if the request names silos, a lot or a step that do not exist here, or points that are
-                none; or the records of a silo break a condition.
+                none or beyond the radius; or the records of a silo break a condition.
             RunError: if a silo's minimum was not found.
         """
         lot = self._lot(request)
@@ -80,6 +82,8 @@ class Silos:
         points, expected = request.thetas, (lot.count, self.study.people.x.shape[1])
         if points.shape != expected or not np.isfinite(points).all():
             raise InputError(f"points of shape {points.shape} are asked for; they are finite, of {expected}")
+        for point in points:
+            self.study.federated(lot).check_point(point)
         place = lot.number * _STEPS + request.step
         willing = request.silos[last[request.silos] < place]
         last[willing] = place

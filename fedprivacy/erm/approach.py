@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -173,6 +172,6 @@ def project(theta: Vector, radius: float | None) -> Vector:
 
 
 def check_radius(radius: float | None) -> None:
-    """Raises InputError: The radius is not a finite number above 0."""
-    if radius is not None and not 0 < radius < math.inf:
-        raise InputError(f"radius = {radius}: must be a finite number above 0.")
+    """Raises InputError: The radius is not from 1e-12 to 1e12."""
+    if radius is not None and not 1e-12 <= radius <= 1e12:
+        raise InputError(f"radius = {radius}: must be from 1e-12 to 1e12; 1 to 10 is usual.")

@@ -84,6 +84,17 @@ class Federated(ABC):
         """
 
     @abstractmethod
+    def check_point(self, theta: Vector) -> None:
+        """Whether a silo may be asked at a point, which comes from the server: it looks at no record.
+
+        Args:
+            theta: Shape (d,), finite.
+
+        Raises:
+            InputError: No honest server asks there.
+        """
+
+    @abstractmethod
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
@@ -96,6 +107,9 @@ class Federated(ABC):
             theta: The point at which it is asked, shape (d,).
             step: The step, from 0.
             streams: Of the release; asked twice in a step a silo would draw the same noise, and must refuse.
+
+        Raises:
+            InputError: As `check_point` has it, or the records break a condition.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fedprivacy.accounting import calibration
 from fedprivacy.accounting.events import MAX_NOISE
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, project
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.ranges import check_size
 from fedprivacy.sampling import PoissonSampling
@@ -23,6 +23,7 @@ from fedprivacy.sampling import PoissonSampling
 Vector = NDArray[np.float64]
 Message = Callable[[Vector, int], Vector]
 Descent = Generator[Vector, Vector, None]
+ROUNDED = 1 + 1e-9  # by which rounding may carry a projected point beyond its radius, and more
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class GradientPerturbation(Approach):
     record a step.)
 
     Args:
-        radius: R, above 0.
+        radius: R, from 1e-12 to 1e12.
         steps: T.
         rate: The probability of each record to be in a step's batch (Poisson sampling); 1 takes all records.
-        step_size: eta; None for R/(G sqrt(T)), G^2 a bound on the expected squared norm of a noisy gradient.
+        step_size: eta, from 1e-12 to 1e12; None for R/(G sqrt(T)), G^2 a bound on the expected
+            squared norm of a noisy gradient.
 
     Raises:
         InputError: delta is 0, or another value out of range.
@@ -60,8 +62,8 @@ class GradientPerturbation(Approach):
             raise InputError(f"rate = {self.rate}: must be above 0 and at most 1.")
         if self.delta == 0:
             raise InputError("delta = 0: gradients get Gaussian noise, which has no epsilon without a delta.")
-        if self.step_size is not None and not 0 < self.step_size < math.inf:
-            raise InputError(f"step_size = {self.step_size}: must be a finite number above 0.")
+        if self.step_size is not None and not 1e-12 <= self.step_size <= 1e12:
+            raise InputError(f"step_size = {self.step_size}: must be from 1e-12 to 1e12; 1 is usual.")
 
     def _event_of(self, noise_multiplier: float) -> dp.DpEvent:
         step: dp.DpEvent = dp.GaussianDpEvent(noise_multiplier)
@@ -136,12 +138,43 @@ class GradientPerturbation(Approach):
         self.descend(message)
         return np.array(visited)
 
+    def check_iterate(self, theta: Vector) -> None:
+        """Whether theta is where an iterate can be: of finite numbers, within the radius; looks at no record.
+
+        Raises:
+            InputError: It is not.
+        """
+        with np.errstate(over="ignore"):
+            norm = float(np.linalg.norm(theta))
+        if not norm <= self.radius * ROUNDED:  # NaN too
+            raise InputError(
+                f"a point of norm {norm:.4g} is asked for, and the steps stay within the radius of "
+                f"{self.radius:g}: no sum of gradients is told there."
+            )
+
     def noiseless(self, theta: Vector, x: Vector, y: Vector, stream: np.random.Generator) -> Vector:
-        """The sum of the gradients of a step's batch, without noise: not to be released."""
+        """The sum of the gradients of a step's batch, without noise: not to be released.
+
+        Args:
+            theta: A point that `check_iterate` allows.
+            x: Features, checked, shape (n, d).
+            y: Targets, shape (n,).
+            stream: Draws the batch.
+
+        Raises:
+            RunError: The sum is not finite.
+        """
         if self.rate < 1:
             drawn = PoissonSampling(self.rate).draw(len(y), stream)
             x, y = x[drawn], y[drawn]
-        return self.objective.gradient_sum(theta, x, y)
+        total = self.objective.gradient_sum(theta, x, y)
+        # Noise does not hide NaN, and a refusal that depends on the records would tell of them as well: what
+        # keeps a guarantee true is that neither can come. With ||x|| <= 1 and theta within the radius no part
+        # of the sum x.theta is larger than the radius, and every slope is finite. Far outside, x.theta may
+        # be infinity less infinity for some records and not for others.
+        if not np.isfinite(total).all():
+            raise RunError("a sum of gradients is not finite: nothing is told of it.")
+        return total
 
     def descend(self, message: Message) -> Vector:
         """The average of the iterates theta_0 ... theta_(T-1) at which gradients were taken, shape (d,).

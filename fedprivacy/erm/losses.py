@@ -7,7 +7,6 @@ and smooth with the one that bounds phi''. Both hold for every theta, not only w
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -105,10 +104,10 @@ class HuberSVM(Loss):
     L = 1, beta = 1/(2 h).
 
     Args:
-        width: h, above 0; 0.5 is usual.
+        width: h, from 1e-12 to 1e12; 0.5 is usual.
 
     Raises:
-        InputError: The width is not a finite number above 0.
+        InputError: The width is out of range.
     """
 
     width: float = 0.5
@@ -116,8 +115,8 @@ class HuberSVM(Loss):
     title: ClassVar[str] = "Huberised support vector machine"
 
     def __post_init__(self) -> None:
-        if not 0 < self.width < math.inf:
-            raise InputError(f"width = {self.width}: must be a finite number above 0; 0.5 is usual.")
+        if not 1e-12 <= self.width <= 1e12:
+            raise InputError(f"width = {self.width}: must be from 1e-12 to 1e12; 0.5 is usual.")
 
     @property
     def lipschitz(self) -> float:
@@ -157,10 +156,10 @@ class Squared(Loss):
     private. With the regulariser it is ridge regression (one lecture calls that LASSO by mistake).
 
     Args:
-        limit: The residual from where on the loss is a line, above 0: the Lipschitz constant.
+        limit: The residual from where on the loss is a line, from 1e-12 to 1e13: the Lipschitz constant.
 
     Raises:
-        InputError: The limit is not a finite number above 0.
+        InputError: The limit is out of range.
 
     >>> Squared.within(3.0).lipschitz
     4.0
@@ -172,9 +171,9 @@ class Squared(Loss):
     signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.limit < math.inf:
+        if not 1e-12 <= self.limit <= 1e13:
             raise InputError(
-                f"limit = {self.limit}: must be a finite number above 0: the squared loss is Lipschitz only "
+                f"limit = {self.limit}: must be from 1e-12 to 1e13: the squared loss is Lipschitz only "
                 f"up "
                 "to a residual; R + 1 leaves it as it is for all theta of norm R."
             )

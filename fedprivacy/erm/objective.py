@@ -15,6 +15,7 @@ from fedprivacy.mechanisms.ranges import check_adjacency, check_size
 
 Vector = NDArray[np.float64]
 MOST_RECORDS = 10**9
+LEAST_REGULARISATION, MOST_REGULARISATION = 1e-12, 1e6  # or 0
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Objective:
 
     Args:
         loss: phi.
-        regularisation: lambda, at least 0; what needs strong convexity asks for more than 0.
+        regularisation: lambda, 0 or from 1e-12 to 1e6; what needs strong convexity asks for more than 0.
         records: m, from 1 to 1e9.
         dimension: d, the number of features.
 
@@ -41,8 +42,12 @@ class Objective:
     dimension: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.regularisation <= 1e6:
-            raise InputError(f"regularisation = {self.regularisation}: must be from 0 to 1e6; 1e-3 is usual.")
+        strength = self.regularisation
+        if strength != 0 and not LEAST_REGULARISATION <= strength <= MOST_REGULARISATION:
+            raise InputError(
+                f"regularisation = {strength}: must be 0, or from {LEAST_REGULARISATION:g} to "
+                f"{MOST_REGULARISATION:g}; 1e-3 is usual."
+            )
         check_size("records", self.records)
         check_size("dimension", self.dimension)
         if self.records > MOST_RECORDS:

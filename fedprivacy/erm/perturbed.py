@@ -21,7 +21,7 @@ from fedprivacy.accounting.epsilon import Spent
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
 from fedprivacy.erm.conditions import CROWDED, check_crowd
-from fedprivacy.erm.objective import Objective
+from fedprivacy.erm.objective import MOST_REGULARISATION, Objective
 from fedprivacy.erm.output import check_tolerance
 from fedprivacy.erm.solver import check_reachable, minimise
 from fedprivacy.erm.tilted import tilted_mu
@@ -94,7 +94,14 @@ class ObjectivePerturbation(Approach):
         """The objective whose minimum is sought: with more regularisation, where asked for and needed."""
         most = self.epsilon * (1 - self.solver_share) / 2
         if self.raise_regularisation and self.hessian_cost(self.objective) > most:
-            return replace(self.objective, regularisation=self._regularisation_for(most))
+            needed = self._regularisation_for(most)
+            if needed > MOST_REGULARISATION:
+                raise InputError(
+                    f"raise_regularisation = True: at epsilon = {self.epsilon:g} a record's Hessian asks for "
+                    f"a regularisation of {needed:.3g}, and at most {MOST_REGULARISATION:g} is possible. "
+                    "Choose a larger epsilon, or a loss of less smoothness."
+                )
+            return replace(self.objective, regularisation=needed)
         return self.objective
 
     @property

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.statement import Guarantee
 from fedprivacy.erm.approach import Approach
-from fedprivacy.erm.conditions import check_records, checked_rows
+from fedprivacy.erm.conditions import CROWDED, check_records, checked_rows
 from fedprivacy.erm.federated import (
     ONE_SILO,
     Federated,
@@ -113,6 +113,9 @@ class OneShotAverage(Federated):
         # Whether they keep the conditions each silo's own approach says.
         return [(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)) for x, y in records]
 
+    def check_point(self, theta: Vector) -> None:
+        """As `Federated` has it: no point is looked at."""
+
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
@@ -139,11 +142,24 @@ class OneShotAverage(Federated):
         sizes = f"the numbers of records of the {len(self.sizes)} silos are public, {self.records:,} in all"
         if self.approach.adjacency == "add-remove":
             sizes = f"the sizes of the {len(self.sizes)} silos that are reckoned with are public guesses"
-        assumptions = (sizes, ONE_SILO, *worst.assumptions[1:])
+        assumptions = (sizes, ONE_SILO, *self._assumptions())
         return tuple(
             replace(worst, observer=observer, trust="local", assumptions=assumptions)
             for observer in ("server", "participant", "outsider")
         )
+
+    def _assumptions(self) -> list[str]:
+        """What the silos' own guarantees rest on beside their sizes: what all share, and what is of some."""
+        own = {approach.objective.records: approach.guarantee.assumptions[1:] for approach in self.approaches}
+        found: dict[str, None] = {}
+        for size, said in own.items():
+            for one in said:
+                shared = all(one in other for other in own.values())
+                where = (
+                    "in each silo " if one == CROWDED else "" if shared else f"in silos of {size:,} records "
+                )
+                found[where + one] = None
+        return [*found]
 
     def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent | None:
         """As `Federated` has it: everybody is reckoned to see each silo's estimate."""
@@ -201,10 +217,15 @@ class SiloGradients(Federated):
         check_records(sum(len(y) for _, y in found), objective.records, gradient.adjacency)
         return found
 
+    def check_point(self, theta: Vector) -> None:
+        """As `Federated` has it: only within the radius, where all iterates are."""
+        self.gradient.check_iterate(theta)
+
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
         """As `Federated` has it: the sum of the gradients of the silo's batch."""
+        self.check_point(theta)
         stream = streams.noise(f"{self._purpose(silos)}/silo", round=step, member=silo)
         told = self.gradient.noiseless(theta, *records, stream)
         if self.trust == "local":

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from fedprivacy.erm.objective import Objective
+from fedprivacy.erm.objective import MOST_REGULARISATION, Objective
 from fedprivacy.errors import InputError, RunError
 
 Vector = NDArray[np.float64]
@@ -29,6 +29,7 @@ _STEPS = 200
 _HALVINGS = 100
 _EVERY = 20  # steps of the descent between two looks at its certificate
 _UNIT = 2.0**-53  # of rounding
+_FLAT = 1e-6  # regularisation below which minima to compare with are those of a little more
 # How far above the rounding with `records` records a tolerance has to be: CROWD times as many make rounding,
 # which has the norm of the minimum as a factor, 16 times as large, and 4 is left for the search.
 _ROOM = 64.0
@@ -247,25 +248,43 @@ def check_reachable(objective: Objective, tolerance: float, linear: float = 0.0)
 def minimise_within(objective: Objective, x: Vector, y: Vector, radius: float) -> Vector:
     """The minimum of J over ||theta|| <= radius, to compare with: not private, and no sensitivity is claimed.
 
-    By its Lagrangian: J plus just as much more regularisation as brings the norm down to the radius. Without
-    any regularisation J is found to within 1e-6 R^2.
+    By its Lagrangian: J plus just as much more regularisation as brings the norm down to the radius. With a
+    regularisation below 1e-6 J is found to within 1e-6 R^2.
+
+    Raises:
+        InputError: It cannot be found so closely, whatever the records: the loss bends too sharply, or the
+            radius is too small.
+        RunError: It was not found.
     """
+    tolerance = 1e-6 * max(1.0, radius)
+    strong = max(objective.regularisation, _FLAT)
+    if rounding(objective, radius, 0.0) > tolerance * strong:
+        raise InputError(
+            f"the minimum to compare with cannot be found to within {tolerance:.3g} with smoothness "
+            f"{objective.loss.smoothness:g} and regularisation {objective.regularisation:g}. Choose a wider "
+            "kink, or more regularisation."
+        )
 
     def solved(more: float) -> Vector:
         regularised = Objective(
             objective.loss, objective.regularisation + more, objective.records, objective.dimension
         )
-        return minimise(regularised, x, y, 1e-6 * max(1.0, radius))
+        return minimise(regularised, x, y, tolerance)
 
-    least = 0.0 if objective.regularisation > 0 else 1e-6
+    least = strong - objective.regularisation
     free = solved(least)
     if np.linalg.norm(free) <= radius:
         return free
     most = objective.loss.lipschitz * max(1.0, len(y) / objective.records) / radius
-    low = np.log(max(least, 1e-6))
+    if 2 * most + _FLAT + objective.regularisation > MOST_REGULARISATION:
+        raise InputError(
+            f"radius = {radius:g}: the minimum so near to 0 cannot be found; at least "
+            f"{4e-6 * most * radius:.2g} is needed."
+        )
+    low = np.log(_FLAT)
     if np.linalg.norm(nearly := solved(float(np.exp(low)))) <= radius:
         return nearly
     shift = brentq(
-        lambda log: float(np.linalg.norm(solved(float(np.exp(log))))) - radius, low, np.log(2 * most + 1e-6)
+        lambda log: float(np.linalg.norm(solved(float(np.exp(log))))) - radius, low, np.log(2 * most + _FLAT)
     )
     return solved(float(np.exp(shift)))

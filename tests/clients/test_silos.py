@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from clients.messages import parts_of
 from clients.respondents import Respondents
 from clients.silos import Silos
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
+from fedprivacy.erm.study.people import records
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.engines.embedded import EmbeddedGrid
@@ -144,6 +147,11 @@ def test_no_plan_is_refused(silos: Silos, plan: Any) -> None:
         ({"host": 1}, "silos of host 1"),
         ({"thetas": np.zeros((2, 2))}, "points of shape"),
         ({"thetas": np.full((3, 2), np.inf)}, "finite"),
+        (
+            {"thetas": np.full((3, 2), 2.0)},
+            "norm 2.828 is asked for, and the steps stay within the radius of 2",
+        ),
+        ({"thetas": np.array([[0, 0], [0, 0], [2.0 * (1 + 2e-9), 0]])}, "within the radius"),
     ],
 )
 def test_a_request_for_what_is_not_here_is_refused(silos: Silos, changes: dict, words: str) -> None:
@@ -151,6 +159,36 @@ def test_a_request_for_what_is_not_here_is_refused(silos: Silos, changes: dict, 
     with pytest.raises(InputError, match=words):
         silos.answer(request(silos, **changes), last, [0])
     assert (last == -1).all()
+
+
+def test_a_point_so_far_out_that_sums_overflow_tells_nothing_of_a_record(silos: Silos) -> None:
+    """At 1.79e308 x.theta is NaN for x = (1, ..., 1)/sqrt(16) and 0 for x = 0: noise hides neither."""
+    wide = made("data.features=16")
+    people = records(wide)
+    far = np.where(np.arange(16) % 2, -1.79e308, 1.79e308)
+    said = []
+    for first in (np.zeros(16), np.full(16, (1 - 1e-12) / 4)):
+        x = people.x.copy()
+        x[0] = first
+        who = Silos.of(wide, replace(people, x=x))
+        last = who.fresh()
+        for theta in (far, -far, np.full(16, 1.79e308)):
+            with pytest.raises(InputError, match="within the radius of 2") as refused:
+                who.answer(request(who, thetas=np.tile(theta, (3, 1))), last, [0])
+            said.append(str(refused.value))
+            lot = who.study.lots[1]
+            with pytest.raises(InputError, match="within the radius of 2"):  # without the node's own check
+                who.study.tell(lot, [0], 0, np.tile(theta, (3, 1)))
+        assert (last == -1).all()
+    assert len(set(said)) == 1  # of all records alike
+
+
+def test_points_on_the_edge_of_the_radius_are_answered(silos: Silos) -> None:
+    """As projections leave them, rounded."""
+    edge = np.array([[2.0 * math.cos(a), 2.0 * math.sin(a) * (1 + 1e-15)] for a in (0.1, 1.0, 4.0)])
+    told = silos.answer(request(silos, thetas=edge), silos.fresh(), [0])
+    assert told.silos.size == 5
+    assert np.isfinite(told.rows).all()
 
 
 def test_a_silo_answers_where_it_lives() -> None:

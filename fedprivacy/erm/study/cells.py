@@ -11,7 +11,7 @@ from dp_accounting import DpEvent
 from numpy.typing import NDArray
 from scipy import stats
 
-from fedprivacy.accounting.deployment import SERVER_READS, Stated
+from fedprivacy.accounting.deployment import SERVER_READS, SIMULATION, Stated
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.statement import Guarantee
 from fedprivacy.entropy import SEEDED
@@ -35,6 +35,11 @@ HANDED = (
     "whoever submits the run is honest about the plan: each silo adds its noise, and answers each step once, "
     "but by the plan that came with the run"
 )
+PLAYED_ONCE = (
+    "the observer has not seen this study played with other silos absent, which under the same seed is "
+    "another release with the same noise"
+)
+AS_PLANNED = ", of all silos as planned: some did not answer"
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def play(
     try:
         approach = approach_of(scenario, objective, cell)
         if silos == 1:
-            made = _by_curator(approach, x, y, scenario.study.repeats, cell, streams)
+            made = _by_curator(approach, x, y, scenario.study.repeats, cell, streams, stated)
         else:
             made = _by_silos(SiloStudy(scenario, people, streams), cell, ask, stated)
     except InputError as error:
@@ -105,7 +110,9 @@ def play(
         "delta": approach.delta,
         "noise": made.words,
         "excess": _mean(values),
-        "bound": _bound(asked, approach, silos, truth, scenario.objective.radius),
+        "bound": None
+        if made.absences.get("absent")
+        else _bound(asked, approach, silos, truth, scenario.objective.radius),
         "theta": [{"name": name, **_spread(own)} for name, own in zip(people.names, found, strict=True)],
         "guarantees": [guarantee.to_json() for guarantee in made.guarantees],
         "claims": [
@@ -124,7 +131,7 @@ class _Made:
         thetas: Shape (repeats, d).
         guarantees: What is promised of each.
         events: What each of those observers was shown; None where no event says it.
-        words: How much noise there is.
+        words: How much noise there is; where silos were absent, how much was planned.
         absences: Of silos: how many of their answers did not come, and why the first.
     """
 
@@ -136,13 +143,20 @@ class _Made:
 
 
 def _by_curator(
-    approach: Approach, x: Vector, y: Vector, repeats: int, cell: Cell, streams: Streams
+    approach: Approach,
+    x: Vector,
+    y: Vector,
+    repeats: int,
+    cell: Cell,
+    streams: Streams,
+    stated: Stated | None,
 ) -> _Made:
     """Estimates by one who holds all records."""
     purpose = purpose_of_cell(cell)
     found = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
     thetas = np.array([one.theta for one in found])
-    return _Made(thetas, (found[0].guarantee,), (approach.event(),), approach.words)
+    promised = by_curator(found[0].guarantee, stated)
+    return _Made(thetas, (promised,), (approach.event(),), approach.words)
 
 
 def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | None) -> _Made:
@@ -164,28 +178,51 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | Non
 
         federated = side.federated(lot)
         thetas += [*together(side.lead(lot), federated.steps, told)]
-    promised = federated.guarantees(present)
-    if stated is not None:
-        promised = tuple(far_away(one, stated) for one in promised)
+    # Under central trust too the silos draw their batches.
+    drawn = federated.trust == "local" or getattr(side.scenario.approaches[cell.name], "rate", 1.0) < 1
+    again = isinstance(federated, SiloGradients)  # other estimates of an average are seen one by one anyway
+    promised = tuple(by_silos(one, stated, nodes=drawn, again=again) for one in federated.guarantees(present))
     events = tuple(
         None if one.epsilon is None else federated.event_against(one.observer, present) for one in promised
     )
     absences = {"absent": absent, "first_absence": first}
-    return _Made(np.array(thetas), promised, events, federated.words(silos), absences)
+    words = federated.words(silos) + (AS_PLANNED if absent else "")
+    return _Made(np.array(thetas), promised, events, words, absences)
 
 
-def far_away(guarantee: Guarantee, stated: Stated) -> Guarantee:
-    """A guarantee of silos, where they are on nodes that are not our own.
+def by_curator(guarantee: Guarantee, stated: Stated | None) -> Guarantee:
+    """A curator's guarantee with what it assumes of the randomness.
+
+    Args:
+        guarantee: The approach's own.
+        stated: As `play` has it.
+    """
+    randomness = (stated or SIMULATION).randomness(server=True, nodes=False)
+    return replace(guarantee, assumptions=(*guarantee.assumptions, randomness))
+
+
+def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again: bool) -> Guarantee:
+    """A guarantee of silos with what it assumes of the randomness, and of nodes that are not our own.
 
     The server's process has made or read all records, since it knows the exact minimum: where noise is no
     longer a simulation's, nothing is promised against it.
+
+    Args:
+        guarantee: The silos' own.
+        stated: As `play` has it.
+        nodes: Whether it rests on what the silos draw.
+        again: Whether the study played again, with other silos absent, would be another release.
     """
-    local = guarantee.trust == "local"
+    local, far, stated = guarantee.trust == "local", stated is not None, stated or SIMULATION
     if guarantee.epsilon is None:
         return guarantee
     if local and guarantee.observer == "server" and stated.noise != SEEDED:
         return replace(guarantee, epsilon=None, delta=None, accountant=None, assumptions=(SERVER_READS,))
-    more = [*[HANDED] * local, stated.randomness(server=not local, nodes=local)]
+    more = [
+        *[HANDED] * (local and far),
+        stated.randomness(server=not local, nodes=nodes),
+        *[PLAYED_ONCE] * (again and stated.noise == SEEDED),
+    ]
     return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of
-from fedprivacy.erm.study.cells import Exact, exact, play
+from fedprivacy.erm.study.cells import Exact, by_curator, exact, play
 from fedprivacy.erm.study.lots import Ask
 from fedprivacy.erm.study.people import Records, study_streams
 from fedprivacy.runs import SCHEMA, RunDirectory
@@ -44,7 +44,8 @@ GUESSED = (
 )
 ABSENT = (
     "Answers of silos did not come: each counts as zero, which draws estimates towards zero, and no promise "
-    "rests on noise that was not there. How many they were is operator-only."
+    "rests on noise that was not there. Which silos answer is no secret: under local trust the epsilons tell "
+    "how many did. What the record counts of it, and why the first did not, is the operator's."
 )
 _SIDE = 41  # points of the surface along each axis
 
@@ -121,7 +122,7 @@ def study(
             directory.append_event(played[-1])
             if on_cell:
                 on_cell(played[-1])
-        surface = surface_of(scenario, people, truths, streams)
+        surface = surface_of(scenario, people, truths, streams, stated)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         write("interrupted" if interrupted else "failed", f"{type(error).__name__}: {error}")
@@ -177,7 +178,11 @@ def finding_of(cells: Sequence[dict[str, Any]]) -> str:
 
 
 def surface_of(
-    scenario: ErmScenario, people: Records, truths: dict[int, Exact], streams: Streams
+    scenario: ErmScenario,
+    people: Records,
+    truths: dict[int, Exact],
+    streams: Streams,
+    stated: Stated | None = None,
 ) -> dict[str, Any] | None:
     """The objective over the plane with the path of a descent; None without two features and a descent."""
     name = next(
@@ -195,7 +200,8 @@ def surface_of(
     cell = Cell(name, epsilon, count)
     approach = approach_of(scenario, truth.objective, cell)
     assert isinstance(approach, GradientPerturbation)
-    # The iterates of the first estimate of the cell: the same release.
+    # With seeded noise these are the iterates of the first estimate of the cell, and the same release; with
+    # the operating system's they are one estimate more.
     path = approach.path(x, y, streams.noise(f"erm/{name}/{epsilon!r}/{count}", member=0))
     reach = scenario.objective.radius
     axis = np.linspace(-reach, reach, _SIDE)
@@ -214,7 +220,7 @@ def surface_of(
         "names": list(people.names),
         "approach": name,
         "epsilon": epsilon,
-        "guarantee": approach.guarantee.to_json(),
+        "guarantee": by_curator(approach.guarantee, stated).to_json(),
         "axis": axis.tolist(),
         "values": values,
         "minimum": truth.theta.tolist(),

@@ -212,7 +212,8 @@ def _losses(document: EstimatesDocument) -> list[Block | Details]:
     caption = (
         "The mean excess of the objective, and what theory bounds it by without a look at the records (— "
         "where it "
-        f"says nothing: averages of minima and grids have a bias of their own). {SIMULATED}"
+        "says nothing: averages of minima and grids have a bias of their own, and so has a silo that did not "
+        f"answer). {SIMULATED}"
     )
     head = ("Approach", "Records", "Epsilon", "Delta", "Mean excess", "Bound", "Noise")
     return [Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4, 5}))]

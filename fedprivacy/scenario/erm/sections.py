@@ -59,15 +59,15 @@ class Objective(Section):
     loss: Literal["logistic", "huber-svm", "squared"] = Field(
         "logistic", description="The loss of a record, of its prediction x.theta."
     )
-    regularisation: float = Field(gt=0, le=1e6, description="lambda.", examples=[0.01])
+    regularisation: float = Field(ge=1e-12, le=1e6, description="lambda.", examples=[0.01])
     radius: float = Field(
         3.0,
-        gt=0,
+        ge=1e-3,
         le=1e6,
         description="Where descents and least squares stay within: a public guess, such as 3.0.",
     )
     width: float = Field(
-        0.5, gt=0, le=100, description="How wide the kink of huber-svm is rounded off, such as 0.5."
+        0.5, ge=1e-6, le=100, description="How wide the kink of huber-svm is rounded off, such as 0.5."
     )
 
 
@@ -128,7 +128,7 @@ class Gradient(_Approach):
     )
     step_size: float | None = Field(
         None,
-        gt=0,
+        ge=1e-12,
         le=1e6,
         description="eta; else the one for which theory promises most, which is small.",
         examples=[1.0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -156,10 +157,23 @@ def test_values_out_of_range() -> None:
     for share in (0.0, 1.0):
         with pytest.raises(InputError, match="solver_share"):
             ObjectivePerturbation(LOGISTIC, 1.0, solver_share=share)
-    for changes in ({"radius": 0.0}, {"steps": 0}, {"rate": 0.0}, {"rate": 1.5}, {"step_size": -1.0}):
+    for changes in (
+        {"radius": 0.0}, {"radius": 1e-320}, {"radius": 1e300}, {"steps": 0}, {"rate": 0.0}, {"rate": 1.5},
+        {"step_size": -1.0}, {"step_size": 1e-320}, {"step_size": math.inf},
+    ):  # fmt: skip
         with pytest.raises(InputError, match=next(iter(changes))):
             GradientPerturbation(LOGISTIC, 1.0, 1e-3, **changes)  # type: ignore[arg-type]
-    for changes in ({"regularisation": -1.0}, {"records": 0}, {"dimension": 0}, {"records": 10**10}):
+    with pytest.raises(InputError, match=r"raise_regularisation.*asks for a regularisation of 3.37e\+13"):
+        ObjectivePerturbation(
+            Objective(HuberSVM(1e-8), 0.1, 3, 2), 1e-6, raise_regularisation=True
+        )  # and blames no regularisation that was set
+    for changes in (
+        {"regularisation": -1.0},
+        {"regularisation": 1e-300},
+        {"records": 0},
+        {"dimension": 0},
+        {"records": 10**10},
+    ):
         with pytest.raises(InputError, match=next(iter(changes))):
             Objective(**{"loss": Logistic(), "regularisation": 0.1, "records": 3, "dimension": 2, **changes})  # type: ignore[arg-type]
     with pytest.raises(InputError, match="few dimensions"):

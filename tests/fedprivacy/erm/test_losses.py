@@ -62,7 +62,7 @@ def test_logistic_loss_of_far_predictions_is_finite() -> None:
     assert Logistic().slope(far, y).tolist() == [-1.0, -0.0]
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("bad", [0.0, -1.0, 1e-300, 1e300, math.inf, math.nan])
 def test_mistakes_are_refused(bad: float) -> None:
     with pytest.raises(InputError, match="width"):
         HuberSVM(bad)

@@ -21,6 +21,7 @@ from fedprivacy.erm import (
     SiloGradients,
     minimise,
 )
+from fedprivacy.erm.conditions import CROWDED
 from fedprivacy.erm.federated import purpose_of
 from fedprivacy.erm.federated import together as side_by_side
 from fedprivacy.errors import InputError
@@ -196,6 +197,24 @@ def test_delta_is_held_against_the_records_of_all_silos() -> None:
         OneShotAverage(OutputPerturbation(objective, 1.0, 1e-3), (100,) * 10)
     average = OneShotAverage(OutputPerturbation(objective, 1.0, 0.9e-3), (100,) * 10)
     assert all("10 silos are public, 1,000 in all" in one.words for one in average.guarantees(10))
+
+
+def test_what_is_assumed_of_some_silos_is_said_of_those() -> None:
+    """Small silos raise their regularisation further; the one of all would be true of the first alone."""
+    little = ObjectivePerturbation(replace(OBJECTIVE, regularisation=1e-6), 1.0, raise_regularisation=True)
+    average = OneShotAverage(little, (10, 90, 10))
+    raised = {a.objective.records: a.solved.regularisation for a in average.approaches}
+    assert raised[10] == pytest.approx(9 * raised[90])
+    for one in average.guarantees(3):
+        assert [said for said in one.assumptions if "raised" in said] == [
+            f"in silos of {size} records the regularisation was raised to {raised[size]:.4g}, which depends "
+            "on no record"
+            for size in (10, 90)
+        ]
+        assert len(set(one.assumptions)) == len(one.assumptions)
+    guessed = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0, adjacency="add-remove"), (100, 200))
+    assert f"in each silo {CROWDED}" in guessed.guarantees(2)[0].assumptions
+    assert CROWDED not in guessed.guarantees(2)[0].assumptions
 
 
 def test_one_that_is_absent_counts_as_zero_with_its_weight() -> None:

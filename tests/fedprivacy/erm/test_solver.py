@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -85,6 +87,26 @@ def test_a_linear_term_moves_the_minimum() -> None:
 
 def test_nobody_has_the_minimum_zero() -> None:
     assert (minimise(Objective(Logistic(), 0.1, 10, 3), np.zeros((0, 3)), np.zeros(0), 1e-9) == 0).all()
+
+
+def test_a_minimum_to_compare_with_that_cannot_be_found_is_refused_at_once() -> None:
+    x, y = people(Logistic())
+    with pytest.raises(
+        InputError, match=r"with smoothness 5e\+11 and regularisation 0.01. Choose a wider kink"
+    ):
+        minimise_within(Objective(HuberSVM(1e-12), 0.01, 300, 4), x, y, 1.0)
+    with pytest.raises(InputError, match=r"radius = 1e-07: .* at least 4e-06 is needed"):
+        minimise_within(Objective(Logistic(), 0.01, 300, 4), x, y, 1e-7)
+
+
+def test_hardly_any_regularisation_is_found_as_none() -> None:
+    """Below 1e-6 the minimum is that of a little more: within 1e-6 R^2 of the least value."""
+    x, y = people(Logistic())
+    for strength in (1e-12, 1e-9):
+        objective = Objective(Logistic(), strength, 300, 4)
+        theta = minimise_within(objective, x, y, 30.0)
+        flat = minimise_within(replace(objective, regularisation=0.0), x, y, 30.0)
+        assert objective.value(theta, x, y) == pytest.approx(objective.value(flat, x, y), abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)

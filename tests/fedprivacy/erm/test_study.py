@@ -13,9 +13,11 @@ import pytest
 from pages import HOSTILE, Page, check_whole, poisoned, safe
 
 from fedprivacy import report
+from fedprivacy.accounting.deployment import SIMULATED, Stated
 from fedprivacy.erm.study.approaches import cells_of
-from fedprivacy.erm.study.cells import exact, play
+from fedprivacy.erm.study.cells import AS_PLANNED, PLAYED_ONCE, exact, play
 from fedprivacy.erm.study.document import slopes_of
+from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError
 from fedprivacy.rechecking import checked_document
@@ -144,6 +146,62 @@ def test_each_cell_states_what_it_lost_and_what_is_promised(document: dict[str, 
             assert claims["outsider"] < claims["participant"] < claims["server"]
         assert {g["unit"] for g in cell["guarantees"]} == {"example"}
     assert "of 300 records" in document["finding"].lower()
+
+
+def test_every_guarantee_says_what_its_randomness_is(document: dict[str, Any]) -> None:
+    """Curators too. A descent of silos played again with others absent is another release: excluded."""
+    found = [(c["approach"], g) for c in document["cells"] for g in c["guarantees"]]
+    for approach, one in [*found, ("path", document["surface"]["guarantee"])]:
+        promised = one["epsilon"] is not None
+        assert (SIMULATED in one["assumptions"]) == promised
+        assert (PLAYED_ONCE in one["assumptions"]) == (promised and approach in ("silos", "served"))
+        assert not any("whoever submits the run" in said for said in one["assumptions"])  # all are ours
+    assert {approach for approach, _ in found} == {"out", "obj", "path", "grid", "average", "silos", "served"}
+
+
+def test_what_silos_draw_is_said_of_nodes_that_are_not_our_own() -> None:
+    scenario = ErmScenario.from_text(TEXT, overrides=["approaches.served.rate=0.5", "study.epsilons=[1.0]"])
+    people = records(scenario)
+    truth, streams = exact(scenario, people, 300), study_streams(scenario, people)
+    at_server, on_nodes = (
+        "come from the operating system's entropy at the server",
+        "what is drawn on the nodes",
+    )
+    expected = {
+        "out": [(True, False)],
+        "average": [None, (False, True), (False, True)],
+        "silos": [None, (False, True), (False, True)],
+        "served": [None, (True, True), (True, True)],  # the silos draw the batches
+    }
+    for cell in cells_of(scenario):
+        if cell.name in expected:
+            played = play(scenario, people, truth, cell, streams, stated=Stated(noise="system"))
+            for one, said in zip(played["guarantees"], expected[cell.name], strict=True):
+                assert (one["epsilon"] is None) == (said is None)
+                assert said is None or (at_server in one["words"], on_nodes in one["words"]) == said
+                assert SIMULATED not in one["assumptions"]
+                assert PLAYED_ONCE not in one["assumptions"]
+
+
+def test_where_silos_were_absent_no_bound_is_claimed_and_noise_is_as_planned() -> None:
+    """Here one of three answers: the estimate is worse than the bound that theory has of all three."""
+    scenario = ErmScenario.from_text(TEXT, overrides=["study.epsilons=[1.0]"])
+    people = records(scenario)
+    truth, streams = exact(scenario, people, 300), study_streams(scenario, people)
+    side = SiloStudy(scenario, people, streams)
+
+    def first_alone(lot: Lot, step: int, thetas: np.ndarray) -> Told:
+        rows = side.ask(lot, step, thetas).rows.copy()
+        rows[:, 1:] = 0
+        return Told(rows, 1, "gone")
+
+    for cell in cells_of(scenario):
+        if cell.name in ("average", "silos", "served"):
+            whole, broken = (play(scenario, people, truth, cell, streams, ask) for ask in (None, first_alone))
+            assert (whole["bound"] is None) == (cell.name == "average")
+            assert broken["bound"] is None
+            assert broken["noise"] == whole["noise"] + AS_PLANNED
+            assert (whole["absent"], broken["absent"]) == (0, 2 if cell.name == "average" else 20)
 
 
 def test_the_path_on_the_surface_is_that_of_the_first_estimate(document: dict[str, Any]) -> None:
