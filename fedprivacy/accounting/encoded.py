@@ -133,8 +133,7 @@ def _release(event: EncodedStudentDpEvent, replaced: bool) -> _Release:
     nu, units = event.degrees, event.coordinates
     if units > MOST_COORDINATES:
         raise UnsupportedEvent("There are too many coordinates for a privacy loss distribution.")
-    # In units of the noise's scale, whose variance is nu/(nu - 2).
-    moved = math.sqrt(nu / (nu - 2) / units) / event.noise_multiplier
+    moved = _moved(event)
     once, pairs = (2 if replaced else 1) * moved, replaced and event.dimension > units
     largest, alone = largest_loss(once, nu), largest_loss(moved, nu) if pairs else 0.0
     exact, largest = (largest, largest) if largest >= 2 * alone else (alone, 2 * alone)
@@ -162,13 +161,34 @@ def _release(event: EncodedStudentDpEvent, replaced: bool) -> _Release:
         return _asked(total, epsilons) + allowance
 
     most = min(units * end, _LARGEST, 4 * _POINTS * step)
-    lost = _NOTHING + 2 * (allowance + units * rounding)
+    lost = _lost(units, rounding)
     while reach < most and above(np.array([reach]))[0] > lost:
         reach = min(most, 1.5 * reach)
     # A grid that is coarse for one coordinate is fine for all together.
     step = reach / math.ceil(reach / min(max(step, whole / 200), reach / 50))
     dots = _Dots.of(_symmetric(above), (-reach, reach), step)
     return _Release(dots.curve, dots.reach)
+
+
+def lost_to_rounding(event: EncodedStudentDpEvent, adjacency: str) -> float:
+    """The delta of one release that its account may have for rounding alone.
+
+    Args:
+        event: What was released.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+    """
+    once = (2 if adjacency == "replace-one" else 1) * _moved(event)
+    return _lost(event.coordinates, _rounding(once))
+
+
+def _moved(event: EncodedStudentDpEvent) -> float:
+    """a in units of the noise's scale, whose variance is nu/(nu - 2)."""
+    nu = event.degrees
+    return math.sqrt(nu / (nu - 2) / event.coordinates) / event.noise_multiplier
+
+
+def _lost(units: int, rounding: float) -> float:
+    return _NOTHING + 2 * (_FFT_ERROR * (100 + units) + units * rounding)
 
 
 def _rounding(moved: float) -> float:

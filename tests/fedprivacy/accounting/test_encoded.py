@@ -327,13 +327,22 @@ def test_more_noise_more_people_and_more_rounds_cost_what_they_should() -> None:
 
 
 def test_what_has_no_account_is_refused() -> None:
-    fixed = dp.SampledWithoutReplacementDpEvent(100, 10, EncodedStudentDpEvent(2.0, 9.0, 3, 3))
-    chosen = dp.RepeatAndSelectDpEvent(EncodedStudentDpEvent(2.0, 9.0, 3, 3), 10.0, 1.0)
-    for event in (fixed, chosen):
-        with pytest.raises(UnsupportedEvent, match=r"Student t noise on encoded updates.*use Gaussian noise"):
-            epsilon(event, 1e-5, "replace-one")
-    with pytest.raises(UnsupportedEvent):
-        epsilon(EncodedStudentDpEvent(0.001, 9.0, 10_000, 10_000), 1e-5, "replace-one")
+    """And the cause is named, no other."""
+    some = EncodedStudentDpEvent(2.0, 9.0, 3, 3)
+    tree = dp.SingleEpochTreeAggregationDpEvent(2.0, 4)
+    laplace = dp.PoissonSampledDpEvent(0.5, dp.LaplaceDpEvent(2.0))
+    for event, delta, adjacency, cause in (
+        (dp.SampledWithoutReplacementDpEvent(100, 10, some), 1e-5, "replace-one", "use Poisson sampling"),
+        (dp.SampledWithReplacementDpEvent(100, 10, some), 1e-5, "replace-one", "use Poisson sampling"),
+        (dp.RepeatAndSelectDpEvent(some, 10.0, 1.0), 1e-5, "replace-one", "private selection"),
+        (EncodedStudentDpEvent(2.0, 9.0, 10**7 + 1, 10**8), 1e-5, "replace-one", "up to 10,000,000 coord"),
+        (dp.ComposedDpEvent([some, tree]), 1e-5, "zero-out", "for SingleEpochTreeAggregationDpEvent"),
+        (dp.ComposedDpEvent([some, laplace]), 1e-5, "replace-one", "for PoissonSampledDpEvent.*Laplace"),
+        (dp.SelfComposedDpEvent(some, 100), 1e-12, "replace-one", "delta = 1e-12, which is too small"),
+        (EncodedStudentDpEvent(0.001, 9.0, 10_000, 10_000), 1e-5, "replace-one", "too little noise"),
+    ):
+        with pytest.raises(UnsupportedEvent, match=rf"^Student t noise on encoded updates .*{cause}"):
+            epsilon(event, delta, adjacency)
     for wrong in ((2.0, 2.0, 3, 3), (2.0, 9.0, 4, 3), (2.0, 9.0, 0, 3), (2.0, math.nan, 3, 3)):
         with pytest.raises(InputError):
             epsilon(EncodedStudentDpEvent(*wrong), 1e-5, "replace-one")
