@@ -50,7 +50,10 @@ Curve = Callable[[Numbers], Numbers]  # epsilons, ascending -> upper bounds of d
 
 LEAST_DEGREES, MOST_DEGREES = 3.0, 1000.0
 MOST_COORDINATES = 10**7  # of a code; beyond, what rounding is allowed for in each takes all of delta
-_ROUNDING = 2e-15  # of a curve in closed form; 3.4e-16 at most against 40 digits
+# Of a curve in closed form: 1.2e-15 at most against 40 digits for moves up to 10 scales of the noise. Beyond,
+# what is far in a tail is a difference of large numbers: 9.5e-15 up to 100, 6.8e-14 up to 1000, 4.1e-12 up
+# to 100,000, so that `_rounding` grows with the move.
+_ROUNDING = 2e-15
 _FFT_ERROR = 1e-15  # in delta, for each release that is convolved; see `accounting.loss`
 _POINTS = 50_000  # of the distribution of a release on either side of 0, or so
 _NOTHING = 1e-14  # a delta below which a curve is not followed further
@@ -119,7 +122,7 @@ def encoded_loss(
 
 @dataclass(frozen=True)
 class _Release:
-    """The curve of a release, and a loss beyond which hardly anything is."""
+    """The curve of a release, and the loss where it ends, beyond which hardly anything is."""
 
     curve: Curve
     reach: float
@@ -130,34 +133,66 @@ def _release(event: EncodedStudentDpEvent, replaced: bool) -> _Release:
     nu, units = event.degrees, event.coordinates
     if units > MOST_COORDINATES:
         raise UnsupportedEvent("There are too many coordinates for a privacy loss distribution.")
-    # In units of the noise's scale, whose variance is nu/(nu - 2).
-    moved = math.sqrt(nu / (nu - 2) / units) / event.noise_multiplier
+    moved = _moved(event)
     once, pairs = (2 if replaced else 1) * moved, replaced and event.dimension > units
-    largest = max(largest_loss(once, nu), 2 * largest_loss(moved, nu) if pairs else 0.0)
+    largest, alone = largest_loss(once, nu), largest_loss(moved, nu) if pairs else 0.0
+    exact, largest = (largest, largest) if largest >= 2 * alone else (alone, 2 * alone)
     deviation = once * math.sqrt((nu + 1) / (nu + 3))
     whole = deviation * math.sqrt(units)
     reach = min(units * largest, whole**2 / 2 + 10 * whole)
     if not reach <= _LARGEST:
         raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
     step = max(min(deviation / 50, largest / 5), reach / _POINTS)
+    # Losses on a grid end at a multiple of its step, not below the largest loss: to stop short of that end
+    # would make what is left infinite, and to go far beyond it would cost what is not lost.
+    step, rounding = exact / math.ceil(exact / step), _rounding(once)
+    end = math.ceil(largest_loss(once, nu) / step) * step
     curve = _symmetric(partial(moved_delta, moved=once, degrees=nu))
     if pairs:
-        single = _symmetric(partial(moved_delta, moved=moved, degrees=nu))
-        two = pld.PrivacyLossDistribution(_distribution(single, (-largest, largest), step)).self_compose(2)
-        curve = _larger(curve, _symmetric(partial(_asked, two)))
-    unit = pld.PrivacyLossDistribution(_distribution(curve, (-largest, largest), step))
+        alone = math.ceil(alone / step) * step
+        curve_alone = _symmetric(partial(moved_delta, moved=moved, degrees=nu))
+        single = _Dots.of(curve_alone, (-alone, alone), step, rounding)
+        two = pld.PrivacyLossDistribution(single.distribution()).self_compose(2)
+        curve, end = _larger(curve, _symmetric(partial(_asked, two))), max(end, 2 * alone)
+    unit = pld.PrivacyLossDistribution(_Dots.of(curve, (-end, end), step, rounding).distribution())
     total, allowance = unit.self_compose(units), _FFT_ERROR * (100 + units)
 
     def above(epsilons: Numbers) -> Numbers:
         return _asked(total, epsilons) + allowance
 
-    most = min(units * largest, _LARGEST, 4 * _POINTS * step)
-    lost = _NOTHING + 2 * (allowance + units * _ROUNDING)
+    most = min(units * end, _LARGEST, 4 * _POINTS * step)
+    lost = _lost(units, rounding)
     while reach < most and above(np.array([reach]))[0] > lost:
         reach = min(most, 1.5 * reach)
     # A grid that is coarse for one coordinate is fine for all together.
-    dots = _Dots.of(_symmetric(above), (-reach, reach), max(step, whole / 200))
-    return _Release(dots.curve, reach)
+    step = reach / math.ceil(reach / min(max(step, whole / 200), reach / 50))
+    dots = _Dots.of(_symmetric(above), (-reach, reach), step)
+    return _Release(dots.curve, dots.reach)
+
+
+def lost_to_rounding(event: EncodedStudentDpEvent, adjacency: str) -> float:
+    """The delta of one release that its account may have for rounding alone.
+
+    Args:
+        event: What was released.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+    """
+    once = (2 if adjacency == "replace-one" else 1) * _moved(event)
+    return _lost(event.coordinates, _rounding(once))
+
+
+def _moved(event: EncodedStudentDpEvent) -> float:
+    """a in units of the noise's scale, whose variance is nu/(nu - 2)."""
+    nu = event.degrees
+    return math.sqrt(nu / (nu - 2) / event.coordinates) / event.noise_multiplier
+
+
+def _lost(units: int, rounding: float) -> float:
+    return _NOTHING + 2 * (_FFT_ERROR * (100 + units) + units * rounding)
+
+
+def _rounding(moved: float) -> float:
+    return _ROUNDING * max(1.0, moved / 5)
 
 
 def largest_loss(moved: float, degrees: float) -> float:
@@ -166,7 +201,7 @@ def largest_loss(moved: float, degrees: float) -> float:
 
 
 def moved_delta(epsilons: Numbers, moved: float, degrees: float) -> Numbers:
-    """The hockey-stick divergence of Student t noise of scale 1 and the same noise moved, to some 1e-15.
+    """The hockey-stick divergence of Student t noise of scale 1 and the same noise moved, to `_rounding`.
 
     f(x) > alpha f(x - t) is b x^2 - x^2 + 2 t x - t^2 + nu (b - 1) < 0, with b = alpha^(2/(nu + 1)).
 
@@ -268,17 +303,22 @@ class _Dots:
     step: float
 
     @classmethod
-    def of(cls, curve: Curve, losses: tuple[float, float], step: float) -> _Dots:
-        """Takes bounds, which are right up to `_ROUNDING`, from one loss to another.
+    def of(cls, curve: Curve, losses: tuple[float, float], step: float, rounding: float = _ROUNDING) -> _Dots:
+        """Takes bounds, which are right up to `rounding`, from one loss to another.
 
         Larger losses become infinite ones, and smaller ones rise.
         """
         places = np.arange(math.floor(losses[0] / step), math.ceil(losses[1] / step) + 1)
         grid = (places * step).astype(np.float64)
-        deltas = np.clip(curve(grid) + _ROUNDING, 0.0, 1.0)
+        deltas = np.clip(curve(grid) + rounding, 0.0, 1.0)
         deltas = np.minimum.accumulate(deltas)  # no curve rises: a bound further left is one here too
         kept = _lower_hull(np.exp(grid), deltas)
         return cls(places[kept], deltas[kept], step)
+
+    @property
+    def reach(self) -> float:
+        """The largest loss: that of the last corner. Short of it a delta lies on the line to that corner."""
+        return float(self.places[-1] * self.step)
 
     def curve(self, epsilons: Numbers) -> Numbers:
         """Its deltas; shape (points,)."""

@@ -28,7 +28,7 @@ from functools import lru_cache
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.encoded import MOST_COORDINATES, EncodedStudentDpEvent
+from fedprivacy.accounting.encoded import MOST_COORDINATES, EncodedStudentDpEvent, lost_to_rounding
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.known_batches import known_batches
@@ -177,11 +177,7 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
             "use replace-one adjacency, or Poisson sampling."
         )
     if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts):
-        return (
-            "Student t noise on encoded updates is accounted for with all clients or with Poisson sampling, "
-            "and not in private selection, where there is noise enough, at a delta that is not tiny, up to "
-            f"{MOST_COORDINATES:,} coordinates of a code: use Gaussian noise."
-        )
+        return f"Student t noise on encoded updates {_encoded_advice(parts, delta, adjacency)}"
     if dp.SampledWithReplacementDpEvent in kinds:
         if adjacency == "add-remove":
             return (
@@ -206,3 +202,33 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
         f"No accountant composes this ({names}) under {adjacency}: "
         "use one sampler and one kind of noise for the whole run, or another adjacency."
     )
+
+
+def _encoded_advice(parts: Composition, delta: float, adjacency: str) -> str:
+    """What is wrong with Student t noise on encoded updates here."""
+    rounding, most = 0.0, 0
+    for leaf, count in parts:
+        if not _holds(leaf, EncodedStudentDpEvent):
+            continue
+        release = leaf.event if isinstance(leaf, dp.PoissonSampledDpEvent) else leaf
+        if isinstance(release, dp.RepeatAndSelectDpEvent):
+            return "is not accounted for in private selection: use Gaussian noise."
+        if not isinstance(release, EncodedStudentDpEvent):
+            return (
+                "is accounted for with all clients or with Poisson sampling, and no other cohorts: "
+                "use Poisson sampling, or Gaussian noise."
+            )
+        most = max(most, release.coordinates)
+        rounding += count * lost_to_rounding(release, adjacency)
+    if most > MOST_COORDINATES:
+        return f"is accounted for up to {MOST_COORDINATES:,} coordinates of a code: use Gaussian noise."
+    if rounding + FFT_ERROR * (100 + sum(count for _, count in parts)) > delta / 2:
+        return (
+            f"is not accounted for at delta = {delta:g}, which is too small for so many coordinates and "
+            "releases, in each of which rounding is allowed for: use a larger delta, or Gaussian noise."
+        )
+    try:
+        loss_epsilon(parts, delta, adjacency)
+    except UnsupportedEvent as refused:
+        return f"is not accounted for here. {refused} Use Gaussian noise."
+    return "is not accounted for here: use Gaussian noise."

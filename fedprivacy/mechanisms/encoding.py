@@ -88,7 +88,15 @@ class Encoder:
 
         Args:
             updates: Finite, float64, of norm C at most for "levels", shape (clients, dimension).
+
+        Raises:
+            InputError: The updates have another dimension, for which the size of a code is not made.
         """
+        if updates.ndim != 2 or updates.shape[1] != self.dimension:
+            raise InputError(
+                f"updates of shape {tuple(updates.shape)}: encoding {self.kind!r} is made for "
+                f"{self.dimension} coordinates: they must have shape (clients, {self.dimension})."
+            )
         if not self.ternary:
             sizes = updates.abs()
             codes = torch.trunc(sizes / self.step) * self.step

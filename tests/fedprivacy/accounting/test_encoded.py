@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from dp_accounting import dp_event as dp
-from scipy import integrate, stats
+from scipy import integrate, optimize, signal, stats
 
 from fedprivacy.accounting import encoded
 from fedprivacy.accounting.calibration import noise_multiplier
@@ -167,6 +167,95 @@ def test_sampled_curves_are_the_integrals_of_the_mixtures(rate: float) -> None:
             assert delta == pytest.approx(value, rel=1e-4, abs=1e-7)
 
 
+GRID = 5e-4
+
+
+def losses_of(moved: float, event: EncodedStudentDpEvent) -> tuple[int, np.ndarray]:
+    """Of one coordinate, by its density alone: the first place on a grid, and the probabilities from there."""
+    x = np.sinh(np.linspace(-1, 1, 100_001) * np.arcsinh(1e5)) * scale_of(event) + moved / 2
+    law = stats.t(event.degrees, scale=scale_of(event))
+    edges = np.concatenate([[-np.inf], (x[1:] + x[:-1]) / 2, [np.inf]])
+    below, above = edges[:-1], edges[1:]
+    mass = np.where(below > 0, law.sf(below) - law.sf(above), law.cdf(above) - law.cdf(below))
+    losses = (law.logpdf(x) - law.logpdf(x - moved)) / GRID
+    places = np.floor(losses).astype(int)
+    found = np.zeros(places.max() - places.min() + 2)
+    np.add.at(found, places - places.min(), mass * (places + 1 - losses))
+    np.add.at(found, places - places.min() + 1, mass * (losses - places))
+    return int(places.min()), found
+
+
+def convolved(moves: np.ndarray, rounds: int, event: EncodedStudentDpEvent, delta: float) -> float:
+    """Epsilon of rounds in which coordinates move so."""
+    alone = {moved: losses_of(moved, event) for moved in set(moves.tolist())}
+    first, total = 0, np.ones(1)
+    for moved in moves.tolist() * rounds:
+        first += alone[moved][0]
+        total = np.maximum(signal.fftconvolve(total, alone[moved][1]), 0.0)
+    losses = (first + np.arange(len(total))) * GRID
+    return float(
+        optimize.brentq(lambda at: (total * np.maximum(0.0, -np.expm1(at - losses))).sum() - delta, 0, 60)
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "rounds", "delta", "adjacency"),
+    [
+        (EncodedStudentDpEvent(1.0, 3.0, 1, 1), 1, 1e-5, "zero-out"),
+        (EncodedStudentDpEvent(1.0, 3.0, 1, 1), 4, 1e-5, "replace-one"),
+        (EncodedStudentDpEvent(1.0, 9.0, 1, 1), 4, 1e-3, "replace-one"),
+        (EncodedStudentDpEvent(1.0, 3.0, 2, 2), 4, 1e-5, "zero-out"),
+        (EncodedStudentDpEvent(1.0, 3.0, 2, 3), 1, 1e-5, "replace-one"),
+        (EncodedStudentDpEvent(2.0, 3.0, 3, 650), 10, 1e-5, "replace-one"),
+        (EncodedStudentDpEvent(0.3, 9.0, 1, 12), 3, 1e-5, "zero-out"),
+    ],
+    ids=repr,
+)
+def test_few_coordinates_have_a_largest_loss_and_nothing_beyond(
+    event: EncodedStudentDpEvent, rounds: int, delta: float, adjacency: str
+) -> None:
+    """Against convolutions that share no code with the account."""
+    exact = max(convolved(moves, rounds, event, delta) for moves in patterns(event, adjacency))
+    stated = epsilon(dp.SelfComposedDpEvent(event, rounds), delta, adjacency).epsilon
+    assert exact * (1 - 1e-4) <= stated <= exact * 1.02
+    loss = encoded_loss(event, 1.0, adjacency, 5e-3)
+    assert loss.get_delta_for_epsilon(700.0) < 1e-12
+
+
+def test_the_least_budgets_of_one_coordinate_have_noise() -> None:
+    for target in (4.0, 8.0, 16.0):
+        least = noise_multiplier(
+            lambda z: dp.SelfComposedDpEvent(EncodedStudentDpEvent(z, 9.0, 1, 12), 3),
+            target,
+            1e-5,
+            "zero-out",
+        )
+        assert (
+            0.95 * target
+            < convolved(np.array([1.0]), 3, EncodedStudentDpEvent(least, 9.0, 1, 12), 1e-5)
+            <= target * (1 + 1e-4)
+        )
+
+
+def test_rounding_is_allowed_for() -> None:
+    """Against 40 digits: what is far in both tails, where it is the most."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        for degrees, moved, at in ((3.0, 9.9688, 7.045), (3.0, 79.0, 11.0), (3.7, 897.0, 28.59)):
+            nu, t, alpha = mpmath.mpf(degrees), mpmath.mpf(moved), mpmath.exp(mpmath.mpf(at))
+            excess = alpha ** (2 / (nu + 1)) - 1
+            root = mpmath.sqrt((1 + excess) * t**2 - nu * excess**2)
+            high, low = (t**2 - nu * excess) / (t + root), -(t + root) / excess
+
+            def below(x, nu=nu):
+                tail = mpmath.betainc(nu / 2, 0.5, 0, nu / (nu + x * x), regularized=True) / 2
+                return tail if x < 0 else 1 - tail
+
+            exact = below(high) - below(low) - alpha * (below(high - t) - below(low - t))
+            found = moved_delta(np.array([at]), moved, degrees)[0]
+            assert abs(mpmath.mpf(float(found)) - exact) <= encoded._rounding(moved)
+
+
 def test_rounds_are_composed() -> None:
     """Three rounds by draws, whose losses add up."""
     event = EncodedStudentDpEvent(1.5, 9.0, 2, 2)
@@ -238,13 +327,22 @@ def test_more_noise_more_people_and_more_rounds_cost_what_they_should() -> None:
 
 
 def test_what_has_no_account_is_refused() -> None:
-    fixed = dp.SampledWithoutReplacementDpEvent(100, 10, EncodedStudentDpEvent(2.0, 9.0, 3, 3))
-    chosen = dp.RepeatAndSelectDpEvent(EncodedStudentDpEvent(2.0, 9.0, 3, 3), 10.0, 1.0)
-    for event in (fixed, chosen):
-        with pytest.raises(UnsupportedEvent, match=r"Student t noise on encoded updates.*use Gaussian noise"):
-            epsilon(event, 1e-5, "replace-one")
-    with pytest.raises(UnsupportedEvent):
-        epsilon(EncodedStudentDpEvent(0.001, 9.0, 10_000, 10_000), 1e-5, "replace-one")
+    """And the cause is named, no other."""
+    some = EncodedStudentDpEvent(2.0, 9.0, 3, 3)
+    tree = dp.SingleEpochTreeAggregationDpEvent(2.0, 4)
+    laplace = dp.PoissonSampledDpEvent(0.5, dp.LaplaceDpEvent(2.0))
+    for event, delta, adjacency, cause in (
+        (dp.SampledWithoutReplacementDpEvent(100, 10, some), 1e-5, "replace-one", "use Poisson sampling"),
+        (dp.SampledWithReplacementDpEvent(100, 10, some), 1e-5, "replace-one", "use Poisson sampling"),
+        (dp.RepeatAndSelectDpEvent(some, 10.0, 1.0), 1e-5, "replace-one", "private selection"),
+        (EncodedStudentDpEvent(2.0, 9.0, 10**7 + 1, 10**8), 1e-5, "replace-one", "up to 10,000,000 coord"),
+        (dp.ComposedDpEvent([some, tree]), 1e-5, "zero-out", "for SingleEpochTreeAggregationDpEvent"),
+        (dp.ComposedDpEvent([some, laplace]), 1e-5, "replace-one", "for PoissonSampledDpEvent.*Laplace"),
+        (dp.SelfComposedDpEvent(some, 100), 1e-12, "replace-one", "delta = 1e-12, which is too small"),
+        (EncodedStudentDpEvent(0.001, 9.0, 10_000, 10_000), 1e-5, "replace-one", "too little noise"),
+    ):
+        with pytest.raises(UnsupportedEvent, match=rf"^Student t noise on encoded updates .*{cause}"):
+            epsilon(event, delta, adjacency)
     for wrong in ((2.0, 2.0, 3, 3), (2.0, 9.0, 4, 3), (2.0, 9.0, 0, 3), (2.0, math.nan, 3, 3)):
         with pytest.raises(InputError):
             epsilon(EncodedStudentDpEvent(*wrong), 1e-5, "replace-one")

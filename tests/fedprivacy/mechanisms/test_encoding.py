@@ -100,6 +100,13 @@ def test_what_a_code_is() -> None:
 
 
 @pytest.mark.parametrize("kind", ["signs", "top-k", "levels"])
+@pytest.mark.parametrize("shape", [(3, 4), (3, 6), (5,)])
+def test_updates_of_another_dimension_have_no_code(kind: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"must have shape \(clients, 5\)"):
+        encoder(kind, 5).encode(torch.ones(shape, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", ["signs", "top-k", "levels"])
 def test_a_code_hangs_on_its_own_update_alone(kind: str) -> None:
     made, several = encoder(kind, 6), updates(6, 50)
     alone = torch.cat([made.encode(row[None]) for row in several])
