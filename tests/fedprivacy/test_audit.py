@@ -19,32 +19,10 @@ from fedprivacy.audit import gaussian_bound, threshold_bound
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.sampling import PoissonSampling
 from fedprivacy.seeds import Streams
+from tests.canary import CANARY
 
 CONFIDENCE = 0.999
 TRIALS = 400
-
-CANARY = """
-name = "canary"
-[data]
-name = "synthetic"
-records = 6
-features = 1
-partition = "one-per-example"
-[model]
-name = "logistic"
-[training]
-learning_rate = 1.0
-[server]
-rounds = 2
-learning_rate = 1e-6
-[sampling]
-name = "all"
-[privacy]
-trust = "central"
-clipping_norm = 1.0
-epsilon = 3.0
-delta = 1e-2
-"""
 
 
 def scores(make_scenario, trial, make_people, *overrides: str, text: str = CANARY, trials: int = TRIALS):

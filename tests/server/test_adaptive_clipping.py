@@ -28,6 +28,7 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.seeds import Streams
 from scenarios.launch import Engine
 from scenarios.runner import resume, run
+from tests.canary import CANARY
 
 ADAPTIVE = ("privacy.clipping_quantile=0.5", "privacy.clipping_count_noise=3.0")
 QUIET = (*ADAPTIVE, "privacy.noise_multiplier=0.0001", "privacy.clipping_count_noise=0.0002")
@@ -214,31 +215,9 @@ def test_a_count_noise_that_nobody_chose_has_room_at_any_epsilon(make_scenario, 
     assert plan_of(make_scenario(*given)).adaptive == plan.adaptive
 
 
-CANARY = """
-name = "canary"
-[data]
-name = "synthetic"
-records = 6
-features = 1
-partition = "one-per-example"
-[model]
-name = "logistic"
-[training]
-learning_rate = 1.0
-[server]
-rounds = 2
-learning_rate = 1e-6
-[sampling]
-name = "all"
-[privacy]
-trust = "central"
-clipping_norm = 1.0
-epsilon = 3.0
-delta = 1e-2
-clipping_quantile = 0.5
-clipping_count_noise = 4.0
-clipping_learning_rate = 0.5
-"""
+ADAPTIVE_CANARY = (
+    "privacy.clipping_quantile=0.5", "privacy.clipping_count_noise=4.0", "privacy.clipping_learning_rate=0.5",
+)  # fmt: skip
 
 
 def scores(make_scenario, trial, make_people, trials: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -247,7 +226,7 @@ def scores(make_scenario, trial, make_people, trials: int) -> tuple[np.ndarray, 
     The canary's update is far too long, one way or the other, so that its bit is the same in both worlds; update
     and bit together are audited with the mechanism.
     """
-    base = make_scenario(text=CANARY)
+    base = make_scenario(*ADAPTIVE_CANARY, text=CANARY)
     worlds = []
     for label in (0, 1):
         x, y = np.zeros((base.population, 1)), np.zeros(base.population)

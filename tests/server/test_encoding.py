@@ -27,6 +27,7 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.seeds import Streams
 from scenarios.launch import Engine
 from scenarios.runner import run
+from tests.canary import CANARY
 
 SIGNS, STUDENT = ("privacy.encoding=signs",), ("privacy.encoding=signs", "privacy.mechanism=student-t")
 TOP = ("privacy.encoding=top-k", "privacy.encoding_share=0.3")
@@ -159,31 +160,9 @@ def test_a_plan_for_records_or_local_student_noise_is_refused(make_scenario) -> 
         replace(plan, mechanism=EncodedGaussian(1.0, 2.0, "signs", 10, 10))
 
 
-CANARY = """
-name = "canary"
-[data]
-name = "synthetic"
-records = 6
-features = 1
-partition = "one-per-example"
-[model]
-name = "logistic"
-[training]
-learning_rate = 1.0
-[server]
-rounds = 1
-learning_rate = 1e-6
-[sampling]
-name = "all"
-[privacy]
-trust = "central"
-clipping_norm = 1.0
-epsilon = 1.5
-delta = 1e-2
-encoding = "signs"
-mechanism = "student-t"
-degrees = 5.0
-"""
+ENCODED = (
+    "server.rounds=1", "privacy.encoding=signs", "privacy.mechanism=student-t", "privacy.degrees=5.0",
+)  # fmt: skip
 
 
 def scores(
@@ -194,7 +173,7 @@ def scores(
     The canary's record is far out, of one class or the other; the other clients are the same in both worlds.
     Each round begins with the same model, and is a trial of its own: its noise is keyed by its number.
     """
-    base = make_scenario(f"privacy.epsilon={epsilon}", text=CANARY)
+    base = make_scenario(*ENCODED, f"privacy.epsilon={epsilon}", text=CANARY)
     worlds, codes = [], []
     for label in (0, 1):
         x, y = np.zeros((base.population, 1)), np.zeros(base.population)

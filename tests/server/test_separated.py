@@ -30,6 +30,7 @@ from fedprivacy.seeds import Streams
 from scenarios.launch import Engine
 from scenarios.runner import resume, run
 from server.sampling import draw_cohort
+from tests.canary import CANARY
 
 SEPARATED = ("sampling={name='separated', cohort=3, separation=4}", "server.rounds=10")
 BANDED = (*SEPARATED, "privacy.bands=4")
@@ -267,31 +268,9 @@ def test_clients_that_fail_add_nothing_and_wait_as_long(make_scenario, trial, ma
     assert (np.diff(failed) >= 4).all()
 
 
-CANARY = """
-name = "canary"
-[data]
-name = "synthetic"
-records = 6
-features = 1
-partition = "one-per-example"
-[model]
-name = "logistic"
-[training]
-learning_rate = 1.0
-[server]
-rounds = 5
-learning_rate = 1e-6
-[sampling]
-name = "separated"
-cohort = 2
-separation = 3
-[privacy]
-trust = "central"
-clipping_norm = 1.0
-epsilon = 3.0
-delta = 1e-2
-bands = 3
-"""
+APART = (
+    "server.rounds=5", "sampling={name='separated', cohort=2, separation=3}", "privacy.bands=3",
+)  # fmt: skip
 
 
 def scores(
@@ -302,7 +281,7 @@ def scores(
     The canary's update is +C u or -C u for a known u, and the others' are nearly zero. Whoever attacks knows in
     which rounds it was asked, and the strategy.
     """
-    base = make_scenario(text=CANARY)
+    base = make_scenario(*APART, text=CANARY)
     worlds = []
     for label in (0, 1):
         x, y = np.zeros((base.population, 1)), np.zeros(base.population)
