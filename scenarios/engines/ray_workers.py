@@ -39,12 +39,14 @@ class Ticket:
         answer: Its answer, once there is one.
         error: Or why there is none.
         deaths: How many workers have died on it.
+        alone: Whether a worker that has it gets no other: it was lost with a worker that died.
     """
 
     call: Call
     answer: Answer | None = None
     error: str | None = None
     deaths: int = 0
+    alone: bool = False
 
     @property
     def done(self) -> bool:
@@ -58,6 +60,12 @@ class _Actor:
     handle: Any
     beginning: Any
     calls: list[tuple[Any, Ticket]] = field(default_factory=list)
+
+    def takes(self, ticket: Ticket, most: int) -> bool:
+        """Whether it can be given one more call, of at most so many."""
+        if ticket.alone or any(its.alone for _, its in self.calls):
+            return not self.calls
+        return len(self.calls) < most
 
 
 class Workers:
@@ -151,10 +159,12 @@ class Workers:
         """
         most = 1 if any(actor.beginning is not None for actor in self._actors) else _AT_ONCE
         while self._waiting:
-            able = [a for a in self._actors if a.beginning is None and len(a.calls) < most]
+            ticket = self._waiting[0]
+            able = [a for a in self._actors if a.beginning is None and a.takes(ticket, most)]
             if not able:
                 return
-            actor, ticket = min(able, key=lambda one: len(one.calls)), self._waiting.popleft()
+            actor = min(able, key=lambda one: len(one.calls))
+            self._waiting.popleft()
             actor.calls.append((actor.handle.answer.remote(ticket.call), ticket))
 
     def _take(self, reference: Any) -> None:
@@ -194,13 +204,19 @@ class Workers:
         actor.beginning, self._began_in_vain = None, 0
 
     def _died(self, actor: _Actor) -> None:
-        """Replaces a worker. Its first call without an answer is the one that it died on."""
+        """Replaces a worker. Its first call without an answer counts as the one that it died on.
+
+        That may be wrong: an answer that was still on its way dies with it. So all that were lost are tried
+        alone from now on, and none is given up for what another has done.
+        """
         lost = []
         for reference, ticket in actor.calls:
             try:
                 ticket.answer = _get(reference, timeout=0)
             except (_Dead, GetTimeoutError):
                 lost.append(ticket)
+        for ticket in lost:
+            ticket.alone = True
         if lost:
             lost[0].deaths += 1
             if lost[0].deaths == _TRIES:

