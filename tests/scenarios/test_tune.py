@@ -16,6 +16,7 @@ from clients.fleet import Fleet
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.statement import printed
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError, ScenarioError
 from fedprivacy.planning import plan_of
@@ -25,7 +26,9 @@ from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.tune import TuneScenario
+from fedprivacy.scenario.tune.sections import StoppingTune
 from fedprivacy.tuning.ledgers import FAILS_LAST, law_of
+from fedprivacy.tuning.scores import NoisyScore
 from scenarios.candidates import PublicSplit, by_clients
 from scenarios.cli import app
 from scenarios.ready import ready
@@ -369,3 +372,23 @@ def test_the_ready_one_saves_something() -> None:
     assert isinstance(found, TuneScenario)
     assert len(found.settings) == 12
     assert loads(found.to_toml()) == found
+
+
+def test_the_docs_say_what_each_law_costs_and_finds() -> None:
+    asked = load(ready()["tuned"])
+    assert isinstance(asked, TuneScenario)
+    assert isinstance(asked.tune, StoppingTune)
+    plan = plan_of(asked.candidate(0))
+    page = " ".join((Path(__file__).parents[2] / "docs" / "tuning.md").read_text().split())
+    for law, words in (
+        (
+            "logarithmic",
+            "a logarithmic number costs epsilon {} and tries a given candidate with probability {}",
+        ),
+        ("geometric", "a geometric one {} and {}"),
+        ("poisson", "a Poisson number {} and {}"),
+    ):
+        of = law_of(asked.tune.model_copy(update={"law": law}))
+        once = dp.ComposedDpEvent([plan.event(), NoisyScore(asked.tune.score_noise).event()])
+        spent = epsilon(of.event(once), 1e-5, "add-remove").epsilon
+        assert words.format(printed(spent, 3), f"{of.chance_of_the_best(len(asked.settings)):.2f}") in page
