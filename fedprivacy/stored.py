@@ -308,7 +308,7 @@ class Audit(Fields):
 class Choice(Fields):
     """Which candidate was chosen."""
 
-    candidate: Annotated[int, Field(ge=0)]
+    candidate: Annotated[int, Field(ge=0)] | None
 
 
 class Naive(Fields):

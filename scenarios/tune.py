@@ -125,10 +125,12 @@ def _work(
             ]
             tries = _played(task, scenario, by_clients, jobs, [int(n) for n in drawn], workers, on_run)
             at = best([-math.inf if one["score"] is None else one["score"] for one in tries])
-            assert at is not None  # both laws begin at 1
-            if tries[at]["score"] is None:
+            if at is None:
+                chosen, seed, score = None, scenario.seed, None
+            elif tries[at]["score"] is None:
                 raise RunError("every try failed: there is no best one. Why is in the folder cells beside.")
-            chosen, seed, score = int(drawn[at]), seeds[at], tries[at]["score"]
+            else:
+                chosen, seed, score = int(drawn[at]), seeds[at], tries[at]["score"]
         else:
             jobs = [
                 (f"candidate {number}", (scenario, number, plan, allow_code))
@@ -142,10 +144,12 @@ def _work(
                 chosen = int(mechanism.draw(private, streams.noise(f"tune/choice/{scenario.tune.epsilon}")))
             else:
                 chosen = int(np.argmax([one["accuracy"] for one in tries]))
-        trained = train(scenario.candidate(chosen, seed), plans[chosen], people, allow_code=allow_code)
-        kept = Checkpoint(plans[chosen].rounds, {"weights": trained.weights}, {})
-        task.directory.save_checkpoint(kept)
-        accuracy = trained.accuracy(*people.held_out("test")) if len(people.dataset.y_test) else None
+        accuracy = None
+        if chosen is not None:
+            trained = train(scenario.candidate(chosen, seed), plans[chosen], people, allow_code=allow_code)
+            kept = Checkpoint(plans[chosen].rounds, {"weights": trained.weights}, {})
+            task.directory.save_checkpoint(kept)
+            accuracy = trained.accuracy(*people.held_out("test")) if len(people.dataset.y_test) else None
         told = {"candidate": chosen, "accuracy": accuracy, "score": score}
         document = _document(task, scenario, plans, people, told, tries)
         task.directory.write_document(document)
@@ -164,7 +168,7 @@ def _played(
 ) -> list[dict[str, Any]]:
     """What each job gave, in their order."""
     found: dict[int, dict[str, Any]] = {}
-    for at, result in task.cells.play(work, _read, jobs, min(workers, len(jobs))):
+    for at, result in task.cells.play(work, _read, jobs, max(1, min(workers, len(jobs)))):
         found[at] = result
         if on_run:
             on_run(words_of(scenario.settings[numbers[at]]), len(found), len(jobs))
@@ -197,6 +201,7 @@ def _document(
     chosen, tested = told["candidate"], people.tests_clients("test")
     ledger = chosen_ledger(scenario.tune, plans, chosen, tested=tested)
     naive = naive_ledger(scenario.tune, plans, chosen, tested=tested)
+    settings = {} if chosen is None else scenario.settings[chosen]
     public = scenario.tune.method != "random-stopping"
     accuracies = {one["candidate"]: one["accuracy"] for one in tries} if public else {}
     return {
@@ -211,7 +216,7 @@ def _document(
         "started": task.started,
         "versions": versions(scenario.training.trainer),
         "scenario": scenario.tables(),
-        "choice": {**told, "settings": scenario.settings[chosen], "clients": people.partition.clients},
+        "choice": {**told, "settings": settings, "clients": people.partition.clients},
         "candidates": [
             {"settings": one, "public_accuracy": accuracies.get(number)}
             for number, one in enumerate(scenario.settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.epsilon import Spent, epsilon
 from fedprivacy.accounting.statement import Guarantee
-from fedprivacy.erm.conditions import CLIPPED, size_is_public
+from fedprivacy.erm.conditions import CLIPPED, DRAWN, size_is_public
 from fedprivacy.erm.objective import Objective
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -131,7 +131,7 @@ class Approach(ABC):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What is promised against whoever sees the estimate."""
+        """What is promised against whoever sees the estimate, if the noise is `DRAWN`."""
         spent = self.spent()
         return Guarantee(
             observer="outsider",
@@ -153,7 +153,8 @@ class Approach(ABC):
         """The standard deviation of the noise; see `Estimate`."""
 
     def _estimate(self, theta: Vector) -> Estimate:
-        return Estimate(theta, self.name, self.guarantee, self.noise, self.words, self.event())
+        promised = replace(self.guarantee, assumptions=(*self.guarantee.assumptions, DRAWN))
+        return Estimate(theta, self.name, promised, self.noise, self.words, self.event())
 
 
 def gaussian_for(sensitivity: float, epsilon: float, delta: float, adjacency: str) -> Gaussian:

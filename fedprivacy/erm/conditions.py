@@ -13,6 +13,10 @@ ROUNDING = 1e-12  # of a norm: rows that are longer by this part are not meant t
 CROWD = 4  # how many times the public guess of their number there may be, where a minimum is sought
 CROWDED = f"there are at most {CROWD} times as many records as the public guess of their number says"
 CLIPPED = "rows longer than 1 were scaled to norm 1, and targets cut to [-1, 1], each by itself"
+DRAWN = (
+    "the noise comes from a random stream that nobody knows who sees the estimate, and its floating-point "
+    "numbers count as real ones"
+)
 
 
 def checked_rows(

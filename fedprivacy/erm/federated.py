@@ -14,7 +14,7 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, MutableSequence, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import dp_accounting
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.statement import Guarantee
+from fedprivacy.erm.conditions import DRAWN
 from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
@@ -127,7 +128,7 @@ class Federated(ABC):
 
     @abstractmethod
     def guarantees(self, silos: int) -> tuple[Guarantee, ...]:
-        """What is promised against the server, another participant and an outsider.
+        """What is promised against the server, another participant and an outsider, if the noise is `DRAWN`.
 
         Args:
             silos: How many there are; where some did not answer, the fewest that did so in any step.
@@ -168,9 +169,8 @@ class Federated(ABC):
             return received[None]
 
         [theta] = together([self.lead(len(held), streams)], self.steps, told)
-        return FederatedEstimate(
-            theta, self.name, self.trust, self.guarantees(len(held)), self.noise(len(held))
-        )
+        promised = [replace(g, assumptions=(*g.assumptions, DRAWN)) for g in self.guarantees(len(held))]
+        return FederatedEstimate(theta, self.name, self.trust, tuple(promised), self.noise(len(held)))
 
 
 def together(leads: Sequence[Leading], steps: int, told: Asking) -> Vector:

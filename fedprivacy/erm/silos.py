@@ -167,7 +167,11 @@ class OneShotAverage(Federated):
 
     def words(self, silos: int) -> str:
         """As `Federated` has it."""
-        return f"in each of {silos} silos {self.approaches[0].words}"
+        of_size = dict(sorted(zip(self.sizes, self.approaches, strict=True), key=lambda pair: pair[0]))
+        if len(of_size) == 1:
+            return f"in each of {silos} silos {self.approaches[0].words}"
+        ends = [(size, of_size[size].words) for size in (min(of_size), max(of_size))]
+        return f"in each of {silos} silos its own: " + "; ".join(f"of {n:,} records {w}" for n, w in ends)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ HOW = {
     "exponential": "Each candidate was trained on one half of the public split; the clients' records that it "
     "names rightly chose one by the exponential mechanism, which was then trained on the clients.",
     "random-stopping": "Candidates drawn at random were trained on the clients and scored there, with noise, "
-    "until a coin said stop; only the best is told, and which others were run, or how many, is not.",
+    "a number of times that was drawn too; only the best is told, and which others were run, or how many, is "
+    "not.",
 }
 NAIVE = {
     "public": "naive: each candidate trained on the clients once and told.",
@@ -29,12 +30,16 @@ NAIVE = {
     "trained on the clients once and told.",
     "random-stopping": "naive: each candidate trained on the clients once, and told with its score.",
 }
+NO_TRY = (
+    ": the Poisson number of tries was 0, whatever anybody's records are. To choose with another seed would "
+    "be another choice, charged on top of this one."
+)
 
 
 class Choice(Part):
     """What was chosen."""
 
-    candidate: int = Field(ge=0)
+    candidate: int | None = Field(ge=0)
     settings: dict[str, Any]
     accuracy: float | None = None
     score: float | None = None
@@ -71,6 +76,8 @@ class TuneDocument(Document):
     def said(self) -> str:
         """What was chosen, and how good it is, in a sentence."""
         choice = self.choice
+        if choice.candidate is None:
+            return f"Nothing was chosen{NO_TRY}"
         among = f"one of {len(self.candidates):,} candidates"
         text = f"Chosen, {among}: {words_of(choice.settings)}."
         if choice.accuracy is not None:

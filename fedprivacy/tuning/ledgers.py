@@ -40,19 +40,21 @@ def law_of(tune: StoppingTune) -> Repetitions:
     return Repetitions(tune.tries, SHAPES[tune.law])
 
 
-def chosen_ledger(tune: Tune, plans: Sequence[Plan], chosen: int, *, tested: bool = False) -> dict[str, Any]:
+def chosen_ledger(
+    tune: Tune, plans: Sequence[Plan], chosen: int | None, *, tested: bool = False
+) -> dict[str, Any]:
     """The ledger of the choice as it is made, its training included.
 
     Args:
         tune: How it is made.
         plans: Of each candidate.
-        chosen: Which is trained on the clients.
+        chosen: Which is trained on the clients; None where no try was drawn: all cost the same.
         tested: Whether held-out records belong to clients.
 
     Raises:
         InputError: where clients' records choose, the candidates do not cost the same.
     """
-    base = Ledger(plans[chosen], tested=tested).in_advance().to_json()
+    base = Ledger(plans[chosen or 0], tested=tested).in_advance().to_json()
     selection = PrivateSelection(len(plans), law_of(tune) if isinstance(tune, StoppingTune) else _ONCE)
     if isinstance(tune, StoppingTune):
         event = selection.event([_scored(plan, tune) for plan in plans], base["adjacency"])
@@ -70,16 +72,18 @@ def chosen_ledger(tune: Tune, plans: Sequence[Plan], chosen: int, *, tested: boo
     return _changed(base, lambda event: event, [PUBLIC_SPLIT])
 
 
-def naive_ledger(tune: Tune, plans: Sequence[Plan], chosen: int, *, tested: bool = False) -> dict[str, Any]:
+def naive_ledger(
+    tune: Tune, plans: Sequence[Plan], chosen: int | None, *, tested: bool = False
+) -> dict[str, Any]:
     """The ledger of the naive way: all candidates run on the clients, and told.
 
     Args:
         tune: How the choice is made instead.
         plans: Of each candidate.
-        chosen: Which is trained on the clients.
+        chosen: Which is trained on the clients; None where no try was drawn: all cost the same.
         tested: Whether held-out records belong to clients.
     """
-    base = Ledger(plans[chosen], tested=tested).in_advance().to_json()
+    base = Ledger(plans[chosen or 0], tested=tested).in_advance().to_json()
     if isinstance(tune, ExponentialTune):
         score = by_clients(tune.epsilon, base["adjacency"]).event()
         each = [dp.ComposedDpEvent([score, plan.event()]) for plan in plans]
@@ -98,7 +102,8 @@ def check_ledgers(document: Mapping[str, Any], tune: Tune, where: str) -> None:
     """
     plans = [Plan.from_json(plan) for plan in document["plans"]]
     chosen, tested = document["choice"]["candidate"], bool(document["tested"])
-    if not 0 <= chosen < len(plans):
+    drawn = isinstance(tune, StoppingTune) and law_of(tune).least == 0
+    if not (drawn if chosen is None else 0 <= chosen < len(plans)):
         raise InputError(f"{where}: damaged: there is no candidate {chosen}. Tune again.")
     for key, build in (("ledger", chosen_ledger), ("naive", naive_ledger)):
         stored = document[key] if key == "ledger" else document[key]["ledger"]

@@ -11,12 +11,12 @@ from dp_accounting import dp_event as dp
 from fedprivacy.accounting.epsilon import Spent, epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.accounting.statement import printed
+from fedprivacy.scenario.tune.sections import SHAPES
 from fedprivacy.tuning.repetitions import MOST_MEAN, Repetitions
 from fedprivacy.tuning.selection import PrivateSelection, cost
 from scenarios.budgets.compose import EPSILON, NOISE
 from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range, plural, promise
 
-SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 MOST_CANDIDATES = 10_000
 
 

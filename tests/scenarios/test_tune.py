@@ -14,7 +14,9 @@ from dp_accounting import dp_event as dp
 
 from clients.fleet import Fleet
 from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.statement import printed
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError, ScenarioError
 from fedprivacy.planning import plan_of
@@ -24,7 +26,9 @@ from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.tune import TuneScenario
-from fedprivacy.tuning.ledgers import FAILS_LAST
+from fedprivacy.scenario.tune.sections import StoppingTune
+from fedprivacy.tuning.ledgers import FAILS_LAST, law_of
+from fedprivacy.tuning.scores import NoisyScore
 from scenarios.candidates import PublicSplit, by_clients
 from scenarios.cli import app
 from scenarios.ready import ready
@@ -181,6 +185,37 @@ def test_a_try_that_fails_is_the_worst_and_breaks_off_nothing(
     assert checked_document(Path(found["path"]))["choice"] == found["choice"]
 
 
+def test_a_poisson_number_of_tries_may_be_none_and_then_nothing_is_told(tmp_path: Path) -> None:
+    def drawn(seed: int) -> TuneScenario:
+        return scenario("tune.law=poisson", "tune.tries=1.0", f"seed={seed}")
+
+    people = population(drawn(1).data)
+    law = law_of(drawn(1).tune)  # type: ignore[arg-type]
+    numbers = {
+        seed: int(law.draw(streams_of(drawn(seed), people, "").noise("tune/repetitions")))
+        for seed in range(9)
+    }
+    none = next(seed for seed, number in numbers.items() if number == 0)
+    some = next(seed for seed, number in numbers.items() if number > 0)
+    empty, full = (tune(drawn(seed), tmp_path, workers=2) for seed in (none, some))
+    assert (empty["tries"], empty["choice"]["candidate"], empty["choice"]["score"]) == ([], None, None)
+    assert not (Path(empty["path"]) / "checkpoint").exists()
+    assert "Nothing was chosen: the Poisson number of tries was 0" in render(empty)
+    assert "Poisson" in render(full)
+    for found in (empty, full):
+        assert checked_document(Path(found["path"]))["choice"] == found["choice"]
+    assert empty["privacy"]["guarantees"][0]["epsilon"] == full["privacy"]["guarantees"][0]["epsilon"]
+    claim = next(one for one in full["ledger"]["claims"] if one["event"] is not None)
+    once = claim["event"]["event"]
+    oracle = dp.RepeatAndSelectDpEvent(from_json(once), 1.0, np.inf)
+    told = next(one for one in full["privacy"]["guarantees"] if one["observer"] == claim["observer"])
+    assert told["epsilon"] == pytest.approx(epsilon(oracle, 1e-5, "add-remove").epsilon)
+
+
+def nobody_chosen(document: dict[str, Any]) -> None:
+    document["choice"]["candidate"] = None
+
+
 def test_where_every_try_fails_there_is_no_best_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleet, "x", property(lambda fleet: full(fleet, lambda other: True)))
     with pytest.raises(RunError, match="every try failed: there is no best one") as told:
@@ -264,7 +299,9 @@ def no_candidate(document: dict[str, Any]) -> None:
     document["choice"]["candidate"] = 99
 
 
-@pytest.mark.parametrize("change", [lower_mean, lower_epsilon, another_tune, naive_higher, no_candidate])
+@pytest.mark.parametrize(
+    "change", [lower_mean, lower_epsilon, another_tune, naive_higher, no_candidate, nobody_chosen]
+)
 def test_a_record_that_was_changed_is_not_shown(
     played, tmp_path: Path, change: Callable[[Any], None]
 ) -> None:
@@ -335,3 +372,23 @@ def test_the_ready_one_saves_something() -> None:
     assert isinstance(found, TuneScenario)
     assert len(found.settings) == 12
     assert loads(found.to_toml()) == found
+
+
+def test_the_docs_say_what_each_law_costs_and_finds() -> None:
+    asked = load(ready()["tuned"])
+    assert isinstance(asked, TuneScenario)
+    assert isinstance(asked.tune, StoppingTune)
+    plan = plan_of(asked.candidate(0))
+    page = " ".join((Path(__file__).parents[2] / "docs" / "tuning.md").read_text().split())
+    for law, words in (
+        (
+            "logarithmic",
+            "a logarithmic number costs epsilon {} and tries a given candidate with probability {}",
+        ),
+        ("geometric", "a geometric one {} and {}"),
+        ("poisson", "a Poisson number {} and {}"),
+    ):
+        of = law_of(asked.tune.model_copy(update={"law": law}))
+        once = dp.ComposedDpEvent([plan.event(), NoisyScore(asked.tune.score_noise).event()])
+        spent = epsilon(of.event(once), 1e-5, "add-remove").epsilon
+        assert words.format(printed(spent, 3), f"{of.chance_of_the_best(len(asked.settings)):.2f}") in page

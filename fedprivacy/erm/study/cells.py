@@ -155,7 +155,7 @@ def _by_curator(
     purpose = purpose_of_cell(cell)
     found = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
     thetas = np.array([one.theta for one in found])
-    promised = by_curator(found[0].guarantee, stated)
+    promised = by_curator(approach.guarantee, stated)
     return _Made(thetas, (promised,), (approach.event(),), approach.words)
 
 

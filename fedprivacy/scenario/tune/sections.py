@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,7 +12,7 @@ from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.sections import Settings
 
 Grid = dict[Literal["model", "training", "server", "sampling", "privacy"], dict[str, Settings]]
-SHAPES = {"logarithmic": 0.0, "geometric": 1.0}
+SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 
 
 class _Tune(Section):
@@ -43,8 +44,10 @@ class StoppingTune(_Tune):
 
     method: Literal["random-stopping"]
     tries: float = Field(ge=1, le=1000, description="How many are run on average.", examples=[6.0])
-    law: Literal["geometric", "logarithmic"] = Field(
-        "geometric", description="Of the number of tries: a coin after each, or more often few."
+    law: Literal["geometric", "logarithmic", "poisson"] = Field(
+        "geometric",
+        description="Of the number of tries: a coin after each, more often few, or seldom far from the mean "
+        "(and then, with probability e^-tries, none at all).",
     )
     score_noise: float = Field(
         20.0,

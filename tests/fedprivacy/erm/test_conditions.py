@@ -15,12 +15,13 @@ from fedprivacy.erm import (
     Logistic,
     Objective,
     ObjectivePerturbation,
+    OneShotAverage,
     OutputPerturbation,
     Squared,
     SufficientStatistics,
     regular_grid,
 )
-from fedprivacy.erm.conditions import CLIPPED, checked_rows
+from fedprivacy.erm.conditions import CLIPPED, DRAWN, checked_rows
 from fedprivacy.errors import InputError
 from fedprivacy.seeds import Streams
 
@@ -72,6 +73,14 @@ def test_the_result_says_that_rows_were_scaled() -> None:
     assert CLIPPED not in plain.guarantee.assumptions
     assert CLIPPED in clipped.guarantee.assumptions
     assert "scaled to norm 1" in clipped.guarantee.words
+
+
+def test_what_is_promised_of_an_estimate_names_the_randomness() -> None:
+    approach = OutputPerturbation(LOGISTIC, 1.0)
+    assert DRAWN not in approach.guarantee.assumptions
+    assert DRAWN in approach.fit(X, Y, STREAM).guarantee.assumptions
+    told = OneShotAverage(approach, (len(X),)).fit([(X, Y)], Streams(1)).guarantees
+    assert [one.assumptions.count(DRAWN) for one in told] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

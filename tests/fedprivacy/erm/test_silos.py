@@ -217,6 +217,15 @@ def test_what_is_assumed_of_some_silos_is_said_of_those() -> None:
     assert CROWDED not in guessed.guarantees(2)[0].assumptions
 
 
+def test_the_noise_of_silos_of_other_sizes_is_said_of_the_least_and_the_largest() -> None:
+    average = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0), (100, 300, 50))
+    small, _, large = (average.approaches[silo].words for silo in (2, 0, 1))
+    assert small != large
+    assert average.words(3) == f"in each of 3 silos its own: of 50 records {small}; of 300 records {large}"
+    alike = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0), (100, 100))
+    assert alike.words(2) == f"in each of 2 silos {alike.approaches[0].words}"
+
+
 def test_one_that_is_absent_counts_as_zero_with_its_weight() -> None:
     average = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0), (100, 300, 100))
     lead = average.lead(3, Streams(4))
