@@ -24,6 +24,9 @@ from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
 
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
+os.environ.setdefault(
+    "RAY_worker_niceness", "0"
+)  # else Ray's workers starve beside the tests of the other core
 torch.set_num_threads(1)
 
 BASE = """
@@ -52,6 +55,11 @@ delta = 1e-3
 [federation]
 chunk_size = 5
 """
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts whole federations comes first: begun last it would keep one core busy and the other idle."""
+    items.sort(key=lambda item: "tests/scenarios/engines/" not in item.nodeid)
 
 
 def scenario(*overrides: str, text: str = BASE) -> Scenario:

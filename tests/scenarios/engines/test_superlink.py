@@ -335,7 +335,7 @@ hosts = 2
 """
 
 
-# Three steps, of two messages each.
+# Two steps, of two messages each: each starts a process.
 SILOS = """
 name = "silos"
 seed = 3
@@ -345,9 +345,6 @@ records = 200
 features = 2
 [objective]
 regularisation = 0.05
-[approaches.average]
-kind = "objective-perturbation"
-silos = 4
 [approaches.local]
 kind = "gradient-perturbation"
 steps = 2
@@ -360,7 +357,7 @@ repeats = 3
 """
 
 
-# In two messages a round: each starts a process.
+# In two messages a round.
 CENTRAL = SCENARIO.replace("hosts = 3\nchunk_size = 16", "hosts = 2\nchunk_size = 400").replace(
     "rounds = 3", "rounds = 2"
 )
