@@ -168,7 +168,7 @@ def _played(
 ) -> list[dict[str, Any]]:
     """What each job gave, in their order."""
     found: dict[int, dict[str, Any]] = {}
-    for at, result in task.cells.play(work, _read, jobs, max(1, min(workers, len(jobs)))):
+    for at, result in task.cells.play(work, _read, jobs, workers):
         found[at] = result
         if on_run:
             on_run(words_of(scenario.settings[numbers[at]]), len(found), len(jobs))

@@ -14,8 +14,8 @@ CROWD = 4  # how many times the public guess of their number there may be, where
 CROWDED = f"there are at most {CROWD} times as many records as the public guess of their number says"
 CLIPPED = "rows longer than 1 were scaled to norm 1, and targets cut to [-1, 1], each by itself"
 DRAWN = (
-    "the noise comes from a random stream that nobody knows who sees the estimate, and its floating-point "
-    "numbers count as real ones"
+    "noise, and which records a step takes, come from random streams of which the observer knows no more "
+    "than it drew itself, and floating-point numbers count as real ones"
 )
 
 

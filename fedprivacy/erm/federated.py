@@ -169,8 +169,11 @@ class Federated(ABC):
             return received[None]
 
         [theta] = together([self.lead(len(held), streams)], self.steps, told)
-        promised = [replace(g, assumptions=(*g.assumptions, DRAWN)) for g in self.guarantees(len(held))]
-        return FederatedEstimate(theta, self.name, self.trust, tuple(promised), self.noise(len(held)))
+        promised = tuple(
+            one if one.epsilon is None else replace(one, assumptions=(*one.assumptions, DRAWN))
+            for one in self.guarantees(len(held))
+        )
+        return FederatedEstimate(theta, self.name, self.trust, promised, self.noise(len(held)))
 
 
 def together(leads: Sequence[Leading], steps: int, told: Asking) -> Vector:

@@ -22,8 +22,8 @@ SENT_ALL = (
     "no bound on what it sees"
 )
 BEST_ALONE = (
-    "only the best try is shown, with its score: neither another one nor how many there were, which how long "
-    "it took gives away too"
+    "only the best try is shown, with its score: neither another one nor how many there were (but that there "
+    "was none, where none was), which how long it took gives away too"
 )
 FAILS_LAST = (
     "a try in which all clients failed in some round is the worst of all, and whether all do tells nothing"
@@ -102,9 +102,12 @@ def check_ledgers(document: Mapping[str, Any], tune: Tune, where: str) -> None:
     """
     plans = [Plan.from_json(plan) for plan in document["plans"]]
     chosen, tested = document["choice"]["candidate"], bool(document["tested"])
-    drawn = isinstance(tune, StoppingTune) and law_of(tune).least == 0
-    if not (drawn if chosen is None else 0 <= chosen < len(plans)):
-        raise InputError(f"{where}: damaged: there is no candidate {chosen}. Tune again.")
+    settings = _settings_of(document, tune, chosen)
+    if document["choice"]["settings"] != settings:
+        raise InputError(
+            f"{where}: choice says {document['choice']['settings']}, candidate {chosen} has {settings}. The "
+            "record was changed: tune again."
+        )
     for key, build in (("ledger", chosen_ledger), ("naive", naive_ledger)):
         stored = document[key] if key == "ledger" else document[key]["ledger"]
         if stored != build(tune, plans, chosen, tested=tested):
@@ -112,6 +115,16 @@ def check_ledgers(document: Mapping[str, Any], tune: Tune, where: str) -> None:
                 f"{where}: {key} says other releases than its plans and its [tune] imply. The record was "
                 "changed, or made by another version: tune again."
             )
+
+
+def _settings_of(document: Mapping[str, Any], tune: Tune, chosen: int | None) -> Any:
+    """The settings of the chosen candidate; none where nothing was chosen, and nothing may be said of it."""
+    candidates, choice = document["candidates"], document["choice"]
+    if chosen is not None:
+        return candidates[chosen]["settings"] if chosen < len(candidates) else None
+    nothing = choice["accuracy"] is None and choice["score"] is None and not document.get("tries")
+    possible = isinstance(tune, StoppingTune) and law_of(tune).least == 0
+    return {} if nothing and possible else None
 
 
 def _scored(plan: Plan, tune: StoppingTune) -> dp.DpEvent:

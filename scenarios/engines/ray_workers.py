@@ -144,9 +144,16 @@ class Workers:
         return ticket
 
     def forget(self, ticket: Ticket) -> None:
-        """Nobody waits for this call any more; if it has begun it is finished, for nothing."""
+        """Nobody waits for this call any more; if it has begun it is finished, for nothing.
+
+        But for one that has a worker for itself: nothing else would begin there while it hangs.
+        """
         if ticket in self._waiting:
             self._waiting.remove(ticket)
+        for actor in self._actors:
+            if ticket.alone and ticket in [its for _, its in actor.calls]:
+                self._replace(actor)
+                return
 
     def _start(self) -> _Actor:
         handle = self._kind.remote()
@@ -207,7 +214,7 @@ class Workers:
         """Replaces a worker. Its first call without an answer counts as the one that it died on.
 
         That may be wrong: an answer that was still on its way dies with it. So all that were lost are tried
-        alone from now on, and none is given up for what another has done.
+        alone from now on, and none is given up before a worker has died that had nothing else.
         """
         lost = []
         for reference, ticket in actor.calls:

@@ -213,7 +213,16 @@ def test_a_poisson_number_of_tries_may_be_none_and_then_nothing_is_told(tmp_path
 
 
 def nobody_chosen(document: dict[str, Any]) -> None:
-    document["choice"]["candidate"] = None
+    document["choice"] |= {"candidate": None, "settings": {}}
+
+
+def nobody_tried(document: dict[str, Any]) -> None:
+    document["choice"] |= {"candidate": None, "settings": {}, "accuracy": None, "score": None}
+    document["tries"] = []
+
+
+def another_chosen(document: dict[str, Any]) -> None:
+    document["choice"]["candidate"] = (document["choice"]["candidate"] + 1) % 4
 
 
 def test_where_every_try_fails_there_is_no_best_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +309,17 @@ def no_candidate(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [lower_mean, lower_epsilon, another_tune, naive_higher, no_candidate, nobody_chosen]
+    "change",
+    [
+        lower_mean,
+        lower_epsilon,
+        another_tune,
+        naive_higher,
+        no_candidate,
+        nobody_chosen,
+        nobody_tried,
+        another_chosen,
+    ],
 )
 def test_a_record_that_was_changed_is_not_shown(
     played, tmp_path: Path, change: Callable[[Any], None]
@@ -379,16 +398,12 @@ def test_the_docs_say_what_each_law_costs_and_finds() -> None:
     assert isinstance(asked, TuneScenario)
     assert isinstance(asked.tune, StoppingTune)
     plan = plan_of(asked.candidate(0))
-    page = " ".join((Path(__file__).parents[2] / "docs" / "tuning.md").read_text().split())
-    for law, words in (
-        (
-            "logarithmic",
-            "a logarithmic number costs epsilon {} and tries a given candidate with probability {}",
-        ),
-        ("geometric", "a geometric one {} and {}"),
-        ("poisson", "a Poisson number {} and {}"),
-    ):
-        of = law_of(asked.tune.model_copy(update={"law": law}))
-        once = dp.ComposedDpEvent([plan.event(), NoisyScore(asked.tune.score_noise).event()])
-        spent = epsilon(of.event(once), 1e-5, "add-remove").epsilon
-        assert words.format(printed(spent, 3), f"{of.chance_of_the_best(len(asked.settings)):.2f}") in page
+    page = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
+    once = dp.ComposedDpEvent([plan.event(), NoisyScore(asked.tune.score_noise).event()])
+    for tries in (3.0, asked.tune.tries):
+        cells = []
+        for law in ("logarithmic", "geometric", "poisson"):
+            of = law_of(asked.tune.model_copy(update={"law": law, "tries": tries}))
+            spent = printed(epsilon(of.event(once), 1e-5, "add-remove").epsilon, 3)
+            cells.append(f"{spent}, {of.chance_of_the_best(len(asked.settings)):.2f}")
+        assert f"| {tries:g} | {' | '.join(cells)} |" in page

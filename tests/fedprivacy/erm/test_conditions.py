@@ -17,6 +17,7 @@ from fedprivacy.erm import (
     ObjectivePerturbation,
     OneShotAverage,
     OutputPerturbation,
+    SiloGradients,
     Squared,
     SufficientStatistics,
     regular_grid,
@@ -81,6 +82,10 @@ def test_what_is_promised_of_an_estimate_names_the_randomness() -> None:
     assert DRAWN in approach.fit(X, Y, STREAM).guarantee.assumptions
     told = OneShotAverage(approach, (len(X),)).fit([(X, Y)], Streams(1)).guarantees
     assert [one.assumptions.count(DRAWN) for one in told] == [1, 1, 1]
+    gradients = SiloGradients(GradientPerturbation(LOGISTIC, 1.0, 1e-5, steps=2), trust="central")
+    told = gradients.fit([(X, Y)], Streams(1)).guarantees
+    assert [one.assumptions.count(DRAWN) for one in told] == [one.epsilon is not None for one in told]
+    assert {one.epsilon is None for one in told} == {True, False}
 
 
 @pytest.mark.parametrize(

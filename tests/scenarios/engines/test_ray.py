@@ -29,7 +29,7 @@ from scenarios.engines.contract import RAY_PROMISES, Promise
 from scenarios.engines.flower_internals import NODE_UNAVAILABLE
 from scenarios.engines.ray_cluster import Cluster, _slots
 from scenarios.engines.ray_grid import RayGrid
-from scenarios.engines.ray_workers import LATE, Ticket, Workers, _Actor
+from scenarios.engines.ray_workers import LATE, Workers
 from scenarios.fitting import fit
 from scenarios.launch import Engine, engine_of
 from scenarios.runner import run
@@ -147,17 +147,6 @@ def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_
     assert grid.retried == 2
     assert [bool(state) for state in grid.states.values()] == [True, False, False, True]
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_call_that_was_lost_with_its_worker_has_one_for_itself() -> None:
-    """An answer that had not left the process is lost with it: in company the wrong one may be blamed, twice."""
-    lost, other = Ticket(None, alone=True), Ticket(None)  # type: ignore[arg-type]
-    idle, busy, trying = _Actor(None, None), _Actor(None, None), _Actor(None, None)
-    busy.calls.append((None, Ticket(None)))  # type: ignore[arg-type]
-    trying.calls.append((None, lost))
-    assert [actor.takes(other, 2) for actor in (idle, busy, trying)] == [True, True, False]
-    assert [actor.takes(lost, 2) for actor in (idle, busy, trying)] == [True, False, False]
-    assert [actor.takes(other, 1) for actor in (idle, busy, trying)] == [True, False, False]
 
 
 def hanging_app() -> ClientApp:
