@@ -25,9 +25,10 @@ lint: install
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# One thread for each worker: two that share two cores would otherwise wait for each other.
+# One thread for each worker: two that share two cores would otherwise wait for each other. Bytecode is kept, also
+# where the environment says otherwise: tests start hundreds of processes, each of which would compile all modules.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
