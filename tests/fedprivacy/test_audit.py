@@ -90,7 +90,7 @@ SAMPLED = SAMPLED.replace("delta = 1e-2", "delta = 0.1").replace("records = 6", 
 
 @pytest.mark.slow
 def test_poisson_sampled_noise_keeps_its_amplified_claim(make_scenario, trial, make_people) -> None:
-    present, absent, claimed = scores(make_scenario, trial, make_people, text=SAMPLED, trials=1800)
+    present, absent, claimed = scores(make_scenario, trial, make_people, text=SAMPLED, trials=1200)
     proved = threshold_bound(present, absent, 0.1, 0.95).epsilon
     assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
 
