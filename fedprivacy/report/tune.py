@@ -21,8 +21,8 @@ HOW = {
     "exponential": "Each candidate was trained on one half of the public split; the clients' records that it "
     "names rightly chose one by the exponential mechanism, which was then trained on the clients.",
     "random-stopping": "Candidates drawn at random were trained on the clients and scored there, with noise, "
-    "a number of times that was drawn too; only the best is told (or that there was "
-    "none), and which others were run, or how many, is not.",
+    "a number of times that was drawn too; only the best is told (or that there was none), "
+    "and which others were run, or how many, is not.",
 }
 NAIVE = {
     "public": "naive: each candidate trained on the clients once and told.",
