@@ -23,13 +23,19 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.seeds import Streams
-from fedprivacy.training.cohort import numbers_held, way_of
-from fedprivacy.training.dp_sgd import train_examples
-from fedprivacy.training.task import Adversarial, LocalTraining
+from fedprivacy.training.calls import shape_of_calls
+from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
+from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_class
 from fedprivacy.training.trainers import Trainer, trainer_of
+from fedprivacy.training.updates import Stack, Updates
 
 Ids = NDArray[np.int64]
 
+_SHARED = 4  # a message of few clients takes several calls too, as many as that, so that workers have some
+_PLACES = (
+    256  # clients in a call at most: a message of ragged clients has an unfilled one for each size class
+)
 _CACHE = 16 * 2**20  # bytes of what a core works on at once; measured: a quarter or four times are slower
 
 
@@ -42,7 +48,8 @@ class Fleet:
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
     the noise is in an update by then. So a server cannot set a time either that tells it who is slow
     (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last
-    clients are `canaries`, which train on nothing.
+    clients are `canaries`, which answer what was planted. `message` is the mean number of clients that a
+    message names, by the scenario.
     """
 
     plan: Plan
@@ -60,6 +67,7 @@ class Fleet:
     timeout: float = math.inf
     dropout: float = 0.0
     canaries: Canaries | None = None
+    message: int = 1024
 
     @classmethod
     def of(
@@ -121,6 +129,7 @@ class Fleet:
             client_timeout=scenario.federation.client_timeout,
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
+            message=_message(scenario, plan),
         )
 
     @cached_property
@@ -141,13 +150,13 @@ class Fleet:
     @property
     def way(self) -> str:
         """How clients are trained, in words."""
-        size = self.piece_size()
-        pieces = f"pieces of {size} client{'' if size == 1 else 's'} at most"
+        size = self._places(self._records, formed=False)
+        calls = f"calls of {size} client{'' if size == 1 else 's'} of mean size"
         if self.plan.unit == "example":
-            return f"DP-SGD on single records, {pieces}"
+            return f"DP-SGD on single records, {calls}"
         if self.training.adversarial is not None:
-            return f"by adversarial regularisation, vectorised over clients, {pieces}, on {self.device}"
-        return f"{way_of(self.module, self.training.batches, self._records)}, {pieces}, on {self.device}"
+            return f"by adversarial regularisation, vectorised over clients, {calls}, on {self.device}"
+        return f"{way_of(self.module, self.training.batches, self._records)}, {calls}, on {self.device}"
 
     def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
         """How many clients are computed at once, so that what they hold stays in a processor's cache.
@@ -163,6 +172,71 @@ class Fleet:
         if self.training.adversarial is not None:  # its weights, where they began, and their gradients
             held += 3 * self.parameters
         return int(np.clip(_CACHE // (4 * held), 1, 1024))
+
+    def classes(self, clients: Ids) -> Ids:
+        """The size class of each client by the records that it is agreed to have, or has, shape (clients,).
+
+        Where records are what is protected one more fits in, which so moves nobody to another class.
+        """
+        room, owners = int(self.plan.unit == "example"), self.people.partition.clients
+        agreed = self.sizes[clients] + room
+        most = np.where(clients < owners, self._counts[np.minimum(clients, owners - 1)], 0)
+        return np.array([size_class(records) for records in np.maximum(agreed, most).tolist()], np.int64)
+
+    @cached_property
+    def _counts(self) -> Ids:
+        return self.people.partition.sizes
+
+    def shape(self, records: int, *, formed: bool = False) -> Shape:
+        """The shape of the calls that train a size class, by the plan alone.
+
+        Args:
+            records: The bound of the class.
+            formed: As `piece_size` has it.
+        """
+        if (records, formed) not in self._shapes:
+            shape = shape_of_calls(
+                self.module,
+                self.people.features,
+                self.people.dataset.classes,
+                self.training,
+                records,
+                self._places(records, formed),
+                self.train,
+                kind=f"{self.plan.unit}, {self.plan.trust}, {self.trainer.__module__}",
+                device=self.device,
+            )
+            self._shapes[records, formed] = shape
+        return self._shapes[records, formed]
+
+    def _places(self, records: int, formed: bool) -> int:
+        """How many clients of a size class may share a call."""
+        if self.plan.unit == "example" and self.trainer is not train_examples:
+            return 1  # Opacus takes clients one after the other
+        most = self.piece_size(records, formed=formed)
+        worthwhile = self.message // max(1, most // 4)
+        calls = min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1
+        return -(-self.message // max(-(-self.message // min(most, _PLACES)), calls))
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[int, bool], Shape]:
+        return {}
+
+    def train(self, task: Task) -> tuple[Updates, Ids]:
+        """What the training of a call's clients makes of the model.
+
+        Returns:
+            Updates, which with unit "example" under local trust are private already; and how many gradients
+            of records counted as zero, shape (clients,).
+        """
+        plan = self.plan
+        if plan.unit == "client":
+            return train_cohort(task), np.zeros(len(task.clients), np.int64)
+        if plan.trust == "central":
+            sums, zeroed = clipped_gradients(task, plan.clipping_norm)
+            return Stack(sums), zeroed
+        updates, zeroed = self.trainer(task, plan.clipping_norm, plan.step_noise)
+        return Stack(updates), zeroed
 
     @property
     def _records(self) -> int:
@@ -184,6 +258,13 @@ class Fleet:
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""
         return hosts_here(self.hosts, node_config)
+
+
+def _message(scenario: Scenario, plan: Plan) -> int:
+    """How many clients a message names in the mean."""
+    federation = scenario.federation
+    cohort = min(plan.population, plan.sampler.expected_cohort(plan.population))
+    return max(1, min(federation.chunk_size, math.ceil(cohort / federation.hosts)))
 
 
 def _adversarial(options: Training) -> Adversarial | None:

@@ -25,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.fleet import Budgets, Ids
+from fedprivacy import json_text
 from fedprivacy.errors import Refusal
+from fedprivacy.io.folder import open_append
 from fedprivacy.scenario.loading import AnyScenario
 
 SCHEMA = 1
@@ -78,14 +80,14 @@ class Account:
             Refusal: if another process holds it for too long.
         """
         deadline = time.monotonic() + LOCK_SECONDS
-        with (self.home / "lock").open("a") as lock:
+        with open_append(self.home / "lock") as lock:
             while True:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        what = f"another process has held {lock.name} for {LOCK_SECONDS:.0f} s"
+                        what = f"another process has held {self.home / 'lock'} for {LOCK_SECONDS:.0f} s"
                         raise Refusal(f"home {self.home}: {what}. End it.", "home") from None
                     time.sleep(0.02)
             yield
@@ -97,13 +99,15 @@ class Account:
             Refusal: if the file is damaged, or of another scenario.
         """
         try:
-            text = self.file.read_bytes()
+            text: bytes | None = json_text.read_bytes(self.file)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise Refusal(f"{self.file}: cannot be read: {error.strerror}.", "home") from error
+        except ValueError:  # too large for an account
+            text = None
         try:
-            content = json.loads(text)
+            content = json_text.loads(text or b"")
             digest = content.pop("digest")
             answers: Answers = {
                 str(int(client)): [int(one) for one in own] for client, own in content["answers"].items()

@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from clients.fleet import Fleet
 from clients.privacy import privatise
-from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.faults import Failure, Faults
 from fedprivacy.protocol import TrainRequest
-from fedprivacy.training.cohort import train_cohort
-from fedprivacy.training.dp_sgd import clipped_gradients
-from fedprivacy.training.task import Task
-from fedprivacy.training.updates import Stack, Updates
+from fedprivacy.training.calls import train_in_calls
+from fedprivacy.training.task import Shape, Task
+from fedprivacy.training.updates import Joined, Stack, Updates
 
 Ids = NDArray[np.int64]
-
-_SHARED = 4  # a message of few clients is cut too, as often as that, so that several workers have some
 
 
 @dataclass(frozen=True)
@@ -52,32 +48,26 @@ class Part:
 
 
 def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
-    """Cuts a message's clients: as model and data have it, never as workers do, which would change bits.
+    """Cuts a message's clients into those of each size class, and these into calls.
+
+    Neither workers nor other clients decide what a call looks like, which would change bits: the last one of
+    a class is trained as if it were full (`fedprivacy.training.calls`).
 
     Args:
         fleet: Whose clients they are.
         clients: Their ids, sorted, shape (clients,).
         observe: "sum" or "each": whether each update is formed.
     """
-    if not len(clients):
-        return []
-    formed = observe == "each" or fleet.plan.encoder is not None
-    most = fleet.piece_size(formed=formed)
-    worthwhile = len(clients) // max(1, most // 4)
-    shared = max(1, min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1)
-    cap = -(-len(clients) // max(-(-len(clients) // most), shared))
-    # All of a piece are padded to its largest client, so that one of those stands with few others. By agreed
-    # sizes: a record that comes or goes moves nobody.
-    fits: dict[int, int] = {}
-    cuts, begin, largest = [], 0, 0
-    for place, records in enumerate(fleet.sizes[clients].tolist()):
-        largest = max(largest, records)
-        if largest not in fits:
-            fits[largest] = min(cap, fleet.piece_size(largest, formed=formed))
-        if place - begin >= fits[largest]:
-            cuts.append(place)
-            begin, largest = place, records
-    return np.split(clients, cuts)
+    classes, cut = fleet.classes(clients), []
+    for records in np.unique(classes).tolist():
+        alike = clients[classes == records]
+        places = _shape(fleet, records, observe).places
+        cut += np.split(alike, range(places, len(alike), places))
+    return cut
+
+
+def _shape(fleet: Fleet, records: int, observe: str) -> Shape:
+    return fleet.shape(records, formed=observe == "each" or fleet.plan.encoder is not None)
 
 
 def train_piece(fleet: Fleet, request: TrainRequest, clients: Ids) -> Part:
@@ -116,7 +106,7 @@ def _part(fleet: Fleet, request: TrainRequest, clients: Ids, trained: _Trained) 
     # Under local trust a client that failed answers like any other.
     if trained.failures and fleet.plan.trust != "local":
         answering = ~np.isin(clients, list(trained.failures))
-        updates = Stack(updates.stack()[torch.from_numpy(answering)])
+        updates = updates.only(np.flatnonzero(answering))
     private, broken = privatise(
         updates,
         clients[answering],
@@ -145,7 +135,10 @@ class _Trained:
 
 
 def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
-    """Trains the clients at once; if that fails, one by one, so that one client's fault is its own."""
+    """Trains the clients at once; if that fails, each half of them, so that one client's fault is its own.
+
+    Each time in a call of the same shape: what fails changes no bit of the others.
+    """
     try:
         return _Trained(*_updates(fleet, request, clients), {})
     except Exception as error:
@@ -153,11 +146,11 @@ def _train(fleet: Fleet, request: TrainRequest, clients: Ids) -> _Trained:
             client = int(clients[0])
             reason = f"client {client}: {type(error).__name__}: {error}"
             return _failed(fleet, request, client, Failure("raised", reason))
-    done = [_train(fleet, request, clients[i : i + 1]) for i in range(len(clients))]
+    halves = [_train(fleet, request, half) for half in np.array_split(clients, 2)]
     return _Trained(
-        Stack(torch.cat([one.updates.stack() for one in done])),
-        np.concatenate([one.zeroed for one in done]),
-        {client: reason for one in done for client, reason in one.failures.items()},
+        Joined([half.updates for half in halves], [len(half.zeroed) for half in halves]),
+        np.concatenate([half.zeroed for half in halves]),
+        {client: reason for half in halves for client, reason in half.failures.items()},
     )
 
 
@@ -166,34 +159,30 @@ def _failed(fleet: Fleet, request: TrainRequest, client: int, failure: Failure) 
 
 
 def _updates(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
-    """What the clients' training makes of the model.
+    """What the clients' training makes of the model, where some may be an auditor's.
 
     Returns:
         Updates, which with unit "example" are private already; and how many gradients of records counted as
         zero, shape (clients,).
     """
-    if fleet.canaries is not None:
-        return _with_canaries(fleet, fleet.canaries, request, clients), np.zeros(len(clients), np.int64)
+    updates, zeroed = _made_by_training(fleet, request, clients)
+    if fleet.canaries is None or not (planted := clients >= fleet.canaries.first).any():
+        return updates, zeroed
+    # Canaries train like the others, so that calls are those of real data; then they answer what was planted.
+    given = Stack(fleet.canaries.updates(fleet.canaries.of(clients)))
+    trained = updates.only(np.flatnonzero(~planted))
+    return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed
+
+
+def _made_by_training(fleet: Fleet, request: TrainRequest, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
     plan, records = fleet.plan, [fleet.people.partition.records(int(client)) for client in clients]
     task = _task(fleet, request, clients, fleet.x, fleet.y, records)
-    if plan.unit == "client":
-        return train_cohort(task, alone=len(request.clients) == 1), np.zeros(len(clients), np.int64)
-    if plan.trust == "central":
-        sums, zeroed = clipped_gradients(task, plan.clipping_norm)
-        return Stack(sums), zeroed
-    updates, zeroed = fleet.trainer(task, plan.clipping_norm, plan.step_noise)
-    return Stack(updates * fleet.weights(clients)), zeroed
-
-
-def _with_canaries(fleet: Fleet, canaries: Canaries, request: TrainRequest, clients: Ids) -> Updates:
-    """As `_updates`, where some of the clients are an auditor's and answer what it gave them."""
-    planted = clients >= canaries.first
-    rows = torch.zeros((len(clients), len(request.weights)))
-    rows[torch.from_numpy(planted)] = canaries.updates(canaries.of(clients))
-    if not planted.all():
-        trained, _ = _updates(replace(fleet, canaries=None), request, clients[~planted])
-        rows[torch.from_numpy(~planted)] = trained.stack().to(rows.dtype)
-    return Stack(rows)
+    shape = _shape(fleet, int(fleet.classes(clients).max()), request.observe)
+    secret = plan.unit == "example"
+    updates, zeroed = train_in_calls(replace(task, shape=shape), fleet.train, secret=secret)
+    if secret and plan.trust == "local":
+        updates = Stack(updates.stack() * fleet.weights(clients))
+    return updates, zeroed
 
 
 def _without_data(fleet: Fleet, request: TrainRequest, client: int) -> Updates:

@@ -5,12 +5,15 @@ Nothing that a client's data touched passes this file unclipped.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedprivacy.mechanisms.clipping import add_in_order, clip
+from fedprivacy.mechanisms.clipping import bounds_of_a_sum, clip
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.summation import sum_of_rows
 from fedprivacy.plan import Plan
 from fedprivacy.seeds import Streams
 from fedprivacy.training.updates import Updates
@@ -39,12 +42,14 @@ def privatise(
         finite. A zeroed client's noise is drawn all the same.
     """
     # Of records, gradients were clipped, and under local trust noised, before they were summed.
-    bound = plan.clipping_norm if plan.unit == "client" else None
+    bound, error = plan.clipping_norm if plan.unit == "client" else None, math.inf
     randomiser = plan.randomiser if plan.noise_draw == "client" else None
+    if randomiser is None and plan.encoder is None:  # a sum of floating-point numbers
+        bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum)
     adaptive = plan.adaptive
     bits = None if adaptive is None else adaptive.bits(updates.norms().numpy(), adaptive.clipping_norm)
     if observe == "sum" and randomiser is None and plan.encoder is None:
-        total, broken = updates.clipped_total(bound)
+        total, broken = updates.clipped_total(bound, error)
         found = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
         return found, broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
@@ -59,7 +64,7 @@ def privatise(
             rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), own))
     if bits is not None:
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
-    added = bounded if observe == "each" else add_in_order(bounded)
+    added = bounded if observe == "each" else sum_of_rows(bounded)
     return added.numpy(), broken.numpy()
 
 

@@ -18,6 +18,7 @@ from clients.pieces import pieces, train_piece
 from clients.privacy import sum_noise
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.faults import Faults
+from fedprivacy.mechanisms.summation import RunningSum
 from fedprivacy.protocol import TrainReply, TrainRequest, check_clients
 
 Ids = NDArray[np.int64]
@@ -62,23 +63,25 @@ def answer(
     # Who drops out does not answer, and its budget is not spent; nothing is claimed from that.
     willing = present if budgets is None else budgets.spend(present, request.round)
     parameters, each = fleet.plan.answer_length(len(request.weights)), request.observe == "each"
-    private, row = np.zeros((len(willing), parameters) if each else parameters), 0
+    rows, row, total = np.zeros((len(willing), parameters) if each else 0), 0, RunningSum(parameters)
     answered: list[Ids] = []
     dropped = Faults({"dropped": len(clients) - len(present)})
     faults, cut = dropped, pieces(fleet, willing, request.observe)
     here = (train_piece(fleet, request, piece) for piece in cut)
     for part in here if crew is None else crew.train(fleet, request, cut):
         if each:
-            private[row : row + len(part.clients)] = part.private
+            rows[row : row + len(part.clients)] = part.private
         else:
-            private += part.private
+            total.add(part.private)
         row += len(part.clients)
         answered.append(part.clients)
         faults += part.faults
     ids = np.concatenate([np.zeros(0, np.int64), *answered])
+    order = np.argsort(ids)
+    ids = ids[order]
     if each:
-        private = private[:row]
+        private = rows[order]
     else:
-        private += sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
+        private = total.total + sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
     told = dropped if fleet.plan.trust == "local" else faults
     return TrainReply(private, ids, len(present) - len(willing), told), faults - told

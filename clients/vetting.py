@@ -39,8 +39,7 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
         plan.following(request.clipping_norm)
     if request.observe == "each" and observe == "sum":
         raise Refusal('single messages are asked for, but the scenario says observe = "sum"', "messages")
-    with kind("clients"):
-        check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
+    check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
     if not 0 <= request.round < plan.rounds:
         raise Refusal(f"round {request.round} is asked for, of rounds 0 to {plan.rounds - 1}", "round")
     parameters = sum(parameter.numel() for parameter in fleet.module.parameters())
@@ -60,7 +59,6 @@ def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int
     reason = plan.refusal(request.plan)
     if reason:
         raise Refusal(reason, "plan")
-    with kind("clients"):
-        check_clients(request.clients, request.host, hosts, respondents.hosts, plan.population)
+    check_clients(request.clients, request.host, hosts, respondents.hosts, plan.population)
     if not 0 <= request.query < len(plan.asks):
         raise Refusal(f"query {request.query} is asked for, of {len(plan.asks)}", "round")

@@ -199,7 +199,13 @@ Batches = PoissonBatches | ShuffledBatches | ReplacementBatches
 
 
 def padded(
-    batches: Batches, records: Positions, agreed: Positions, streams: Iterator[np.random.Generator]
+    batches: Batches,
+    records: Positions,
+    agreed: Positions,
+    streams: Iterator[np.random.Generator],
+    *,
+    most: int | None = None,
+    width: int = 1,
 ) -> tuple[Positions, NDArray[np.bool_], Positions]:
     """The batches of many clients, padded to a common shape with position 0.
 
@@ -208,17 +214,23 @@ def padded(
         records: How many records each client has, shape (clients,).
         agreed: How many it is agreed to have, by which rates are reckoned, shape (clients,).
         streams: The stream of each client in turn.
+        most: The records of a client of as many steps as all are padded to; None: of the largest one here.
+        width: The least size that batches are padded to.
 
     Returns:
         Positions from 0 within a client's records, and which of them count, both of shape (clients, steps,
         batch); and how many steps each client has, shape (clients,).
     """
     if isinstance(batches, ShuffledBatches):
-        return _shuffled(batches, records, streams)
+        positions, used, steps = _shuffled(batches, records, streams, most or int(records.max()))
+        if positions.shape[2] < width:
+            wider = ((0, 0), (0, 0), (0, width - positions.shape[2]))
+            positions, used = np.pad(positions, wider), np.pad(used, wider)
+        return positions, used, steps
     pairs = zip(records.tolist(), agreed.tolist(), streams, strict=True)
     drawn = [batches.at(size).draw(own, stream) for own, size, stream in pairs]
     steps = np.array([len(parts) for parts in drawn])
-    width = max(1, max(len(part) for parts in drawn for part in parts))
+    width = max(width, max(len(part) for parts in drawn for part in parts))
     positions = np.zeros((len(drawn), steps.max(), width), dtype=np.int64)
     used = np.zeros(positions.shape, dtype=np.bool_)
     for row, parts in enumerate(drawn):
@@ -229,10 +241,9 @@ def padded(
 
 
 def _shuffled(
-    batches: ShuffledBatches, records: Positions, streams: Iterator[np.random.Generator]
+    batches: ShuffledBatches, records: Positions, streams: Iterator[np.random.Generator], longest: int
 ) -> tuple[Positions, NDArray[np.bool_], Positions]:
-    """What `draw` gives for each client, without a list for each batch."""
-    longest = int(records.max())
+    """What `draw` gives for each client, without a list for each batch; as many steps as `longest` makes."""
     size = min(batches.batch_size or longest, longest)
     orders = np.tile(np.arange(longest), (len(records), batches.epochs, 1))
     alike = bool((records == longest).all())
@@ -252,7 +263,7 @@ def _shuffled(
         return orders.reshape(shape), used.reshape(shape), np.full(len(records), shape[1])
     in_epoch = -(-records // size)[:, None]
     steps = (in_epoch * batches.epochs)[:, 0]
-    step = np.arange(steps.max())
+    step = np.arange(batches.epochs * -(-longest // size))
     places = (step % in_epoch * size)[:, :, None] + np.arange(size)
     used = (places < records[:, None, None]) & (step < steps[:, None])[:, :, None]
     epoch = np.minimum(step // in_epoch, batches.epochs - 1)[:, :, None]

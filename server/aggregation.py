@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedprivacy.faults import NO_FAULTS, Faults
-from fedprivacy.mechanisms.clipping import add_in_order
+from fedprivacy.mechanisms.summation import RunningSum, sum_of_rows
 from server.replies import Rejected, accepted
 from server.sampling import Chunk
+
+NO_ANSWER = ("no_answer", "the node did not answer")
 
 
 @dataclass
@@ -78,6 +80,7 @@ def aggregate(
     longest: float | None = None,
     dropout: bool = True,
     counted: bool = False,
+    fault_of: Callable[[int], tuple[str, str] | None] = lambda host: None,
 ) -> RoundTotal:
     """The sum over a round's replies, added in (host, chunk) order whatever the order of arrival.
 
@@ -91,16 +94,19 @@ def aggregate(
         longest: The norm that one client's part has at most (`server.replies.longest`), or None.
         dropout: Whether clients may drop out.
         counted: Whether the last number counts clients (`server.replies.accepted`).
+        fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
     """
-    total = RoundTotal(np.zeros(parameters))
+    total, updates = RoundTotal(np.zeros(parameters)), RunningSum(parameters)
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is not None and reply[0] == number:
-            _add(total, chunk, reply[1], parameters, observe, longest, dropout, counted)
+            _add(total, updates, chunk, reply[1], parameters, observe, longest, dropout, counted)
             reply = next(in_order, None)
         else:
-            total.fail("no_answer", len(chunk.clients), "the node did not answer")
+            kind, reason = fault_of(chunk.host) or NO_ANSWER
+            total.fail(kind, len(chunk.clients), reason)
+    total.updates = updates.total
     return total
 
 
@@ -156,6 +162,7 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
 
 def _add(
     total: RoundTotal,
+    updates: RunningSum,
     chunk: Chunk,
     message: Message,
     parameters: int,
@@ -170,8 +177,8 @@ def _add(
     except Rejected as error:
         total.fail(error.kind, asked, str(error))
         return
-    updates = reply.updates if observe == "sum" else add_in_order(torch.from_numpy(reply.updates)).numpy()
-    total.updates += updates
+    summed = observe == "sum"
+    updates.add(reply.updates if summed else sum_of_rows(torch.from_numpy(reply.updates)).numpy())
     total.answered += len(reply.clients)
     total.refused += reply.refused
     total.faults += reply.faults

@@ -35,12 +35,11 @@ BATCH = 64  # members, and as many references, in a step of the inference networ
 BLOCK = 16  # steps whose records are drawn at once
 
 
-def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
+def train_adversarially(task: Task) -> Stack:
     """The updates of a chunk of clients, each of which regularises by an inference network of its own.
 
     Args:
         task: What they train on and how; `options.adversarial` and `references` are given.
-        alone: Whether the only client is its whole chunk, as `train_cohort` has it.
     """
     module, options, x, y = task.module, task.options, task.x, task.y
     how, references = options.adversarial, task.references
@@ -60,7 +59,7 @@ def train_adversarially(task: Task, *, alone: bool = False) -> Stack:
     start, velocity = {name: value.detach().clone() for name, value in current.items()}, Weights()
 
     def outputs(numbers: Tensor) -> Tensor:
-        if alone:
+        if task.alone:
             return functional_call(module, {k: v[0] for k, v in current.items()}, x[numbers[0]])[None]
         return vmap(lambda weights, inputs: functional_call(module, weights, inputs))(current, x[numbers])
 

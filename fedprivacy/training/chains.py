@@ -54,7 +54,7 @@ def chain_sums(
     Arguments and results as in `fedprivacy.training.examples.clipped_sums`.
     """
     clients, records = y.shape
-    sums = torch.zeros(clients, weights.shape[-1])
+    sums = torch.zeros(clients, weights.shape[-1], dtype=torch.float64)
     zeroed = torch.zeros(clients, dtype=torch.int64)
     # Clients with weights of their own are passed one by one: grouped convolutions take as long at 10 records
     # each, and a quarter longer at 64.

@@ -33,20 +33,18 @@ from fedprivacy.training.updates import Stack, Updates
 Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
 
 
-def train_cohort(task: Task, *, alone: bool = False) -> Updates:
+def train_cohort(task: Task) -> Updates:
     """The updates of a chunk of clients, each of which is protected as a whole, or not at all.
 
     Args:
         task: What they train on and how.
-        alone: Whether the only client is its whole chunk, so that it may be trained without `vmap`. One that
-            is trained by itself since another of its chunk failed may not: its rounding would tell of that.
 
     Returns:
         Weights after local training minus those that were sent, for each client.
     """
     if task.options.adversarial is not None:
-        return train_adversarially(task, alone=alone)
-    return train_layerwise(task) if is_layerwise(task.module) else _train_any(task, alone)
+        return train_adversarially(task)
+    return train_layerwise(task) if is_layerwise(task.module) else _train_any(task)
 
 
 def way_of(module: nn.Module, batches: Batches, records: int) -> str:
@@ -91,7 +89,7 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
     return own + 3 * weights + math.ceil(2 * batch * made)  # forward and back
 
 
-def _train_any(task: Task, alone: bool) -> Stack:
+def _train_any(task: Task) -> Stack:
     module, options, x, y = task.module, task.options, task.x, task.y
     device = x.device
     index, used, _ = task.batches(secret=False)
@@ -103,7 +101,7 @@ def _train_any(task: Task, alone: bool) -> Stack:
         losses = nn.functional.cross_entropy(logits, labels, reduction="none")
         return (losses * weight).sum()
 
-    shared, own = _alone(mean_loss) if alone else _together(mean_loss)
+    shared, own = _alone(mean_loss) if task.alone else _together(mean_loss)
     velocity: Weights = {}
     rows, rows_used = torch.from_numpy(index).to(device), torch.from_numpy(used).to(device)
     mask = rows_used.to(torch.float32)

@@ -66,7 +66,7 @@ def train_examples(
                 clipping_norm,
             )
             zeroed[at] += found.zeroed.numpy()
-            gradients = found.sums.numpy().astype(np.float64)
+            gradients = found.sums.numpy()
         if noise is not None:
             for gradient, client in zip(gradients, rows, strict=True):
                 gradient += noise.draw(len(weights), own_noise[client])
@@ -106,7 +106,7 @@ def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, 
     batch, weights = torch.from_numpy(index[:, 0]), torch.from_numpy(task.weights)
     counted = torch.from_numpy(used[:, 0])
     found = clipped_sums(task.module, weights, task.x[batch], task.y[batch], counted, clipping_norm)
-    return -found.sums.to(torch.float64), found.zeroed.numpy()
+    return -found.sums, found.zeroed.numpy()
 
 
 def _projected(way: NDArray[np.float64], start: NDArray[np.float32], radius: float) -> NDArray[np.float64]:

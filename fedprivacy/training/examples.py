@@ -39,7 +39,7 @@ class ClippedSums:
     """The sum of each client's clipped gradients.
 
     Args:
-        sums: float32, shape (clients, parameters), in the order of `fedprivacy.models.flat_weights`.
+        sums: float64, shape (clients, parameters), in the order of `fedprivacy.models.flat_weights`.
         zeroed: How many used records count as zero, since their gradient was not finite, or longer than
             1e18, or made the module raise; int64, shape (clients,). It depends on the data: operator-only.
     """
@@ -53,8 +53,9 @@ def clipped_sums(
 ) -> ClippedSums:
     """For each client the sum over its used records of gradient * min(1, C/|gradient|).
 
-    One norm over all parameters together (flat clipping). What one record changes in a sum is at most C, but
-    for the rounding of the sum itself, about 1e-7 of it.
+    One norm over all parameters together (flat clipping). What one record adds to a sum is at most
+    C (1 - 8e-7), which leaves room for the rounding of float64 sums of up to 40,000 records. What it changes
+    in the rounding of other records' gradients is not bounded.
 
     Args:
         module: To (batch, classes) logits, each record by itself; its own weights are not read.
@@ -68,7 +69,10 @@ def clipped_sums(
     if np.count_nonzero(used.numpy()) < used.numel():
         x, y = _blank(x, ~used), y.masked_fill(~used, 0)
     if not y.numel():
-        return ClippedSums(torch.zeros(len(y), weights.shape[-1]), torch.zeros(len(y), dtype=torch.int64))
+        return ClippedSums(
+            torch.zeros(len(y), weights.shape[-1], dtype=torch.float64),
+            torch.zeros(len(y), dtype=torch.int64),
+        )
     try:
         return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm))
     except Exception:
@@ -118,7 +122,8 @@ def _formed(
     own = weights.ndim == 2
     each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if own else None, 0, 0))
     clients, parameters = len(y), weights.shape[-1]
-    sums, zeroed = torch.zeros(clients, parameters), torch.zeros(clients, dtype=torch.int64)
+    sums = torch.zeros(clients, parameters, dtype=torch.float64)
+    zeroed = torch.zeros(clients, dtype=torch.int64)
     for some, part in blocks(clients, y.shape[1], _NUMBERS // parameters):
         gradients = each(weights[some] if own else weights, x[some, part], y[some, part])
         norms = torch.linalg.vector_norm(gradients, dim=-1, dtype=torch.float64)
@@ -151,7 +156,7 @@ def _without_raising(
         zeroed[client] += broken
         if share.item() > 0:
             alone[client] += share * gradient
-    found = ClippedSums(alone.to(torch.float32), zeroed)
+    found = ClippedSums(alone, zeroed)
     if raising.any():
         rest = used & ~raising
         try:

@@ -20,6 +20,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from fedprivacy.mechanisms.clipping import ROUNDING
+
 
 @dataclass(frozen=True)
 class Step:
@@ -76,7 +78,6 @@ class Scale:
 
 
 Place = slice | Tensor
-_UNIT = 2.0**-53  # of rounding in float64
 
 
 def rows_at(values: Tensor, place: Place) -> Tensor:
@@ -107,12 +108,18 @@ class Layer(Protocol):
     def squares(self) -> Tensor:
         """The squared norm of each client's update, or a little more than it; float64, shape (clients,)."""
 
+    def errors(self) -> Tensor:
+        """How far rounding may move each client's update in `total`, as a norm; float64, shape (clients,)."""
+
     def total(self, shares: Tensor) -> list[Tensor]:
         """The sum of all updates times shares, float64, by parameter.
 
         Args:
             shares: Float64, shape (clients,). One of 0 leaves out an update that is not finite.
         """
+
+    def parts(self) -> list[Tensor]:
+        """What the sum is made of, each with a row for each client."""
 
     def stack(self) -> list[Tensor]:
         """Each client's update, shape (clients, *shape of the parameter), by parameter."""
@@ -189,17 +196,19 @@ class FactoredLinear:
         """
         factors = self._factors.double()
         found = (self._gram * torch.bmm(factors, factors.mT)).sum(dim=(1, 2))
-        norms = self._gram.diagonal(dim1=1, dim2=2).sqrt() * torch.linalg.vector_norm(factors, dim=2)
-        length = norms.sum(dim=1)
+        rows, (outputs, inputs) = self._rows.shape[1], self._weight.shape
+        terms = inputs + outputs + rows**2
         if self._scale.weight is not None:
             way = self._scale.weight.double().flatten() - 1.0
             weight, bias = self._weight.double(), None if self._bias is None else self._bias.double()
             sent = nn.functional.linear(self._exact, weight, bias)
-            squares = weight.square().sum() + (0.0 if bias is None else bias.square().sum())
-            found = found - 2.0 * way * (sent * factors).sum(dim=(1, 2)) + way.square() * squares
-            length = length + way.abs() * squares.sqrt()
-        terms = sum(self._weight.shape) + self._rows.shape[1] ** 2
-        return found.clamp_min(0.0) + terms * _UNIT * length.square()  # NaN stays
+            found = found - 2.0 * way * (sent * factors).sum(dim=(1, 2)) + way.square() * self._sent_square
+            terms += rows * outputs + inputs * outputs
+        return found.clamp_min(0.0) + 2.0 * (terms + 8) * ROUNDING * self._reach.square()  # NaN stays
+
+    def errors(self) -> Tensor:
+        """As `Layer` has it: a sum of all clients' rows rounds by as many units as it has terms."""
+        return 2.0 * (self._rows.shape[0] * (self._rows.shape[1] + 1) + 8) * ROUNDING * self._reach
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it: one product of all factors with all rows."""
@@ -218,6 +227,11 @@ class FactoredLinear:
             if self._bias is not None:
                 found[1] += way * self._bias.double()
         return found
+
+    def parts(self) -> list[Tensor]:
+        """As `Layer` has it."""
+        scales = [] if self._scale.weight is None else [self._scale.weight]
+        return [self._rows, self._factors, *scales]
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
@@ -249,6 +263,21 @@ class FactoredLinear:
     def _met(self) -> Tensor:
         """The product of each row with each of its client's, shape (clients, rows, rows)."""
         return self._gram.to(self._rows.dtype)
+
+    @cached_property
+    def _reach(self) -> Tensor:
+        """The norms of all products that make up an update, added up, shape (clients,)."""
+        lengths = self._gram.diagonal(dim1=1, dim2=2).sqrt()
+        found = (lengths * torch.linalg.vector_norm(self._factors, dim=2, dtype=torch.float64)).sum(dim=1)
+        if self._scale.weight is None:
+            return found
+        return found + (self._scale.weight.double().flatten() - 1.0).abs() * self._sent_square.sqrt()
+
+    @cached_property
+    def _sent_square(self) -> Tensor:
+        """The squared norm of what was sent."""
+        parts = [part for part in (self._weight, self._bias) if part is not None]
+        return torch.stack([part.double().square().sum() for part in parts]).sum()
 
     @cached_property
     def _exact(self) -> Tensor:
@@ -314,7 +343,12 @@ class FormedLayer:
     def squares(self) -> Tensor:
         """As `Layer` has it."""
         parts = [torch.linalg.vector_norm(way.flatten(1), dim=1, dtype=torch.float64) for way in self._ways]
-        return torch.stack(parts).square().sum(dim=0)
+        terms = max(way[0].numel() for way in self._ways)
+        return torch.stack(parts).square().sum(dim=0) * (1.0 + 2.0 * (terms + 8) * ROUNDING)
+
+    def errors(self) -> Tensor:
+        """As `Layer` has it: a sum of as many terms as there are clients."""
+        return 2.0 * (len(self._ways[0]) + 8) * ROUNDING * self.squares().sqrt()
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """As `Layer` has it."""
@@ -322,6 +356,10 @@ class FormedLayer:
         if out.any():  # 0 * NaN would be NaN
             ways = [way.masked_fill(out.view(-1, *(1,) * (way.ndim - 1)), 0.0) for way in ways]
         return [(shares @ way.flatten(1).double()).view(way.shape[1:]) for way in ways]
+
+    def parts(self) -> list[Tensor]:
+        """As `Layer` has it."""
+        return self._ways
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""

@@ -38,24 +38,31 @@ class LayerwiseUpdates:
 
     Args:
         layers: In the order of the model's parameters.
+        places: Which of the clients that were trained count, in order, on the CPU; None: all of them.
     """
 
     layers: Sequence[Layer]
+    places: Tensor | None = None
 
-    def clipped_total(self, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
+    def clipped_total(self, clipping_norm: float | None, error: float = math.inf) -> tuple[Tensor, Tensor]:
         """As `fedprivacy.training.updates.Updates` has it.
 
         Norms and sums are reckoned in float64: what a client trained to is float32, and in float32 much of
         what cancels in its norm would not cancel in the sum.
         """
-        shares, broken = shares_of_norms(self._lengths(), clipping_norm)
+        errors = torch.stack([layer.errors() for layer in self.layers]).sum(dim=0)
+        shares, broken = shares_of_norms(self._lengths(), clipping_norm, errors, error)
+        if self.places is not None:
+            counted = torch.zeros_like(broken)
+            counted[self.places.to(broken.device)] = True
+            shares = shares.masked_fill(~counted, 0.0)
         parts = [part for layer in self.layers for part in layer.total(shares)]
-        return torch.cat([part.flatten() for part in parts]).cpu(), broken.cpu()
+        return torch.cat([part.flatten() for part in parts]).cpu(), self._counted(broken.cpu())
 
     def norms(self) -> Tensor:
         """As `fedprivacy.training.updates.Updates` has it."""
         norms = self._lengths()
-        return norms.masked_fill(~torch.isfinite(norms), 0.0).cpu()
+        return self._counted(norms.masked_fill(~torch.isfinite(norms), 0.0).cpu())
 
     def _lengths(self) -> Tensor:
         return torch.stack([layer.squares() for layer in self.layers]).sum(dim=0).sqrt()
@@ -63,7 +70,20 @@ class LayerwiseUpdates:
     def stack(self) -> Tensor:
         """As `fedprivacy.training.updates.Updates` has it."""
         parts = [part for layer in self.layers for part in layer.stack()]
-        return torch.cat([part.flatten(1) for part in parts], dim=1).cpu()
+        return self._counted(torch.cat([part.flatten(1) for part in parts], dim=1).cpu())
+
+    def only(self, clients: Index) -> LayerwiseUpdates:
+        """As `fedprivacy.training.updates.Updates` has it: the others stay in the products, times zero."""
+        places = torch.from_numpy(clients)
+        return LayerwiseUpdates(self.layers, places if self.places is None else self.places[places])
+
+    def parts(self) -> list[Tensor]:
+        """What each client's part in a sum is made of, a row a client."""
+        every = [part for layer in self.layers for part in (*layer.parts(), layer.errors())]
+        return [self._counted(part.cpu()) for part in every]
+
+    def _counted(self, values: Tensor) -> Tensor:
+        return values if self.places is None else values[self.places]
 
 
 def is_layerwise(module: nn.Module) -> TypeGuard[nn.Sequential]:
@@ -84,7 +104,7 @@ def kinds_of(module: nn.Sequential, batches: Batches, records: int) -> dict[str,
     Args:
         module: A model that can be trained so.
         batches: Draws the batches of a client.
-        records: Of the largest client, as agreed: one more or less changes nobody's rounding.
+        records: How many a client has; all clients of a call are taken for as large (`calls.Shape`).
     """
     _, layers, _ = _parts(module)
     steps, batch = batches.steps_in(records), max(1, math.ceil(batches.mean_size(records)))
@@ -156,11 +176,11 @@ class _Chunk:
         """The clients as they begin."""
         device = task.x.device
         positions, used, _ = task.positions(secret=False)
-        numbers, places = _rows(task.rows, positions)
+        numbers, places = _rows(task.rows, positions, task.whole_batches)
         counted = torch.from_numpy(used).to(device)
         shares = counted.to(torch.float32)
         shares /= shares.sum(dim=2, keepdim=True).clamp_min(1.0)
-        idle = not used.any(axis=2).all()
+        idle = not used.any(axis=2).all()  # the way of a client that is not idle times 1.0 has the same bits
         scale = Scale(shares if task.options.weight_decay else None)
         before, weighted, between = _parts(task.module)
         rows = torch.from_numpy(numbers).to(device)
@@ -170,7 +190,7 @@ class _Chunk:
         x = x.unflatten(0, rows.shape)
         sent = unflatten(task.module, torch.from_numpy(task.weights).to(device))
         assert isinstance(task.module, nn.Sequential)
-        kinds = kinds_of(task.module, task.options.batches, int(task.agreed.max()))
+        kinds = kinds_of(task.module, task.options.batches, task.most)
         layers: list[Layer] = []
         for name, layer in weighted.items():
             own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
@@ -242,21 +262,22 @@ def _loss_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:
     return found.T.contiguous()
 
 
-def _rows(records: Index, positions: Index) -> tuple[Index, list[slice | Index]]:
+def _rows(records: Index, positions: Index, whole: bool) -> tuple[Index, list[slice | Index]]:
     """The records as the first layer is to have them, and where among them the batch of each step stands.
 
     Where each record is used once, they stand in the order of the batches, so that a batch is a slice; so it
-    is where it holds all of them.
+    is where it holds all of them. Which it is goes by shapes alone, and not by what somebody drew.
 
     Args:
         records: Numbers, padded, shape (clients, records).
         positions: Among them, shape (clients, steps, batch).
+        whole: Whether each batch holds all records.
 
     Returns:
         Numbers, shape (clients, rows); and for each step columns of them, or places in all of it.
     """
     clients, steps, batch = positions.shape
-    if batch == records.shape[1] and (positions == positions[:, :1]).all():
+    if whole:
         return np.take_along_axis(records, positions[:, 0], axis=1), [slice(0, batch)] * steps
     if steps * batch < records.shape[1] + batch:
         ordered = np.take_along_axis(records, positions.reshape(clients, -1), axis=1)

@@ -82,13 +82,13 @@ class LinearGradients:
         return LinearGradients(self.module, inputs, backs)
 
     def total(self) -> dict[str, Tensor]:
-        """The sum of all gradients over the records, by parameter, shape (..., *shape of the parameter)."""
+        """The sum of all gradients over the records, float64, by parameter, shape (..., *shape of it)."""
         found = {}
         for name, back in self.backs.items():
             multiply = torch.bmm if back.ndim == 3 else torch.matmul  # the latter takes a while to choose
-            found[f"{name}.weight"] = multiply(back.mT, self.inputs[name])
+            found[f"{name}.weight"] = multiply(back.mT.double(), self.inputs[name].double())
             if self._has_bias(name):
-                found[f"{name}.bias"] = back.sum(dim=-2)
+                found[f"{name}.bias"] = back.sum(dim=-2, dtype=torch.float64)
         return found
 
     def products(self, vectors: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ def logistic_sums(
         np.copyto(backs, 0.0, where=each[:, None] == 0)
         if zeroed.numpy().any():
             inputs = np.where(each[..., None] == 0, np.float32(0), inputs)
-    sums = torch.bmm(back, torch.from_numpy(inputs)).numpy().reshape(len(y), size)
+    sums = torch.bmm(back.double(), torch.from_numpy(inputs).double()).numpy().reshape(len(y), size)
     if has_bias:
-        sums = np.concatenate((sums, np.add.reduce(backs, axis=2)), axis=1)
+        sums = np.concatenate((sums, np.add.reduce(backs, axis=2, dtype=np.float64)), axis=1)
     return torch.from_numpy(sums), zeroed

@@ -39,7 +39,7 @@ def shares_of(norms: Tensor, used: Tensor, clipping_norm: float | None) -> tuple
 
 
 def weighted_total(gradients: Tensor, shares: Tensor) -> Tensor:
-    """The sum of gradients times their shares, shape (clients, parameters).
+    """The sum of gradients times their shares, float64, shape (clients, parameters).
 
     Args:
         gradients: Shape (clients, records, parameters); written to.
@@ -48,7 +48,7 @@ def weighted_total(gradients: Tensor, shares: Tensor) -> Tensor:
     left_out = shares == 0
     if left_out.any():  # 0 * NaN would be NaN
         gradients[left_out] = 0.0
-    return torch.bmm(shares[:, None], gradients)[:, 0]
+    return torch.bmm(shares[:, None].double(), gradients.double())[:, 0]
 
 
 def blocks(clients: int, records: int, rows: int) -> Iterator[tuple[slice, slice]]:

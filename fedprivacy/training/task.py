@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.batches import Batches, padded
+from fedprivacy.batches import Batches, PoissonBatches, ShuffledBatches, padded
 from fedprivacy.seeds import Streams
 
 Index = NDArray[np.int64]
+Drawn = tuple[Index, NDArray[np.bool_], Index]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,59 @@ class LocalTraining:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """The shape of a call that trains clients: by the plan and a client's own size, whoever else is there.
+
+    Kernels choose how they add by the shapes that they are given, so that a client's rounding would tell of
+    others whose number or sizes went into them.
+
+    Args:
+        places: How many clients a call trains; where fewer come, copies of the first fill it up.
+        records: What each client is taken to have: the bound of its size class (`size_class`).
+        rows: So many of its records, padded, stand in the call.
+        width: So many records, padded, stand in a batch.
+    """
+
+    places: int
+    records: int
+    rows: int
+    width: int
+
+    @classmethod
+    def of(cls, batches: Batches, records: int, places: int = 1, lot: int = 1) -> Shape:
+        """The shape for a size class.
+
+        Args:
+            batches: Draws the clients' batches.
+            records: The bound of the class.
+            places: How many clients.
+            lot: Rows and batches come in multiples of it.
+        """
+        rows, width = (-(-most // lot) * lot for most in (records, _width(batches, records)))
+        return cls(places, records, rows, width)
+
+
+def size_class(records: int) -> int:
+    """The bound of a client's size class: four classes between a power of two and the next.
+
+    >>> [size_class(records) for records in (1, 7, 9, 20, 21, 33, 1000)]
+    [1, 7, 10, 20, 24, 40, 1024]
+    """
+    step = max(1, 2 ** ((records - 1).bit_length() - 3))
+    return -(-records // step) * step
+
+
+def _width(batches: Batches, records: int) -> int:
+    """The places of a batch: of a Poisson batch so many that one overflows once in a billion times."""
+    if isinstance(batches, PoissonBatches):
+        mean = batches.mean_size(records)
+        return min(records, size_class(int(np.ceil(mean + 6.0 * np.sqrt(mean) + 6.0))))
+    if isinstance(batches, ShuffledBatches):
+        return min(records, batches.batch_size or records)
+    return batches.batch_size
+
+
+@dataclass(frozen=True)
 class Task:
     """One round of a chunk of clients.
 
@@ -75,6 +129,8 @@ class Task:
             reckoned with it, so that they do not tell of a record that came or went. None: as many as it has.
         references: The numbers of records that nobody trains on, which adversarial regularisation compares
             with, shape (references,).
+        shape: What clients are padded to; None: to the largest here, whose size their rounding may tell.
+        drawn: Their batches, as `positions` has them, where they are drawn already.
     """
 
     module: nn.Module
@@ -88,6 +144,8 @@ class Task:
     round: int
     sizes: Index | None = None
     references: Index | None = None
+    shape: Shape | None = None
+    drawn: Drawn | None = None
 
     @cached_property
     def counts(self) -> Index:
@@ -100,15 +158,35 @@ class Task:
         return self.counts if self.sizes is None else self.sizes
 
     @property
+    def most(self) -> int:
+        """How many records each client is taken to have, by which ways of training are chosen."""
+        return int(self.agreed.max()) if self.shape is None else self.shape.records
+
+    @property
+    def alone(self) -> bool:
+        """Whether a call trains one client, so that nothing needs to be vectorised over clients."""
+        return self.shape is not None and self.shape.places == 1
+
+    @property
+    def whole_batches(self) -> bool:
+        """Whether each batch of a client holds all its records, in their order."""
+        batches = self.options.batches
+        if not isinstance(batches, ShuffledBatches):
+            return False
+        most = int(self.counts.max()) if self.shape is None else self.shape.records
+        return batches.batch_size is None or batches.batch_size >= most
+
+    @property
     def rows(self) -> Index:
-        """The numbers of each client's records, padded with its own first, shape (clients, most records).
+        """The numbers of each client's records, padded with its own first, shape (clients, rows).
 
         Another client's broken record can never reach it.
         """
         counts = self.counts
-        if (counts == counts[0]).all():
+        rows = int(counts.max()) if self.shape is None else self.shape.rows
+        if (counts == rows).all():
             return np.stack(self.records)
-        found = np.repeat(np.array([own[0] for own in self.records])[:, None], counts.max(), axis=1)
+        found = np.repeat(np.array([own[0] for own in self.records])[:, None], rows, axis=1)
         for row, own in zip(found, self.records, strict=True):
             row[: len(own)] = own
         return found
@@ -124,9 +202,31 @@ class Task:
             Positions among the client's own records (columns of `rows`), int64, and which of them count,
             bool, both of shape (clients, steps, batch); and how many steps each client has, shape (clients,).
         """
+        if self.drawn is not None:
+            return self.drawn
         streams_of = self.streams.noises if secret else self.streams.streams
         streams = streams_of("batches", self.clients.tolist(), round=self.round)
-        return padded(self.options.batches, self.counts, self.agreed, streams)
+        shape = self.shape
+        most, width = (None, 1) if shape is None else (shape.records, shape.width)
+        return padded(self.options.batches, self.counts, self.agreed, streams, most=most, width=width)
+
+    def at(self, places: Index, shape: Shape, drawn: Drawn) -> Task:
+        """The same for the clients at some places, a place maybe twice.
+
+        Args:
+            places: Theirs among those of this task.
+            shape: Of the call that they are for.
+            drawn: The batches of all clients of this task, of which none of these is wider than the shape.
+        """
+        positions, used, steps = drawn
+        return replace(
+            self,
+            records=[self.records[place] for place in places],
+            clients=self.clients[places],
+            sizes=None if self.sizes is None else self.sizes[places],
+            shape=shape,
+            drawn=(positions[places, :, : shape.width], used[places, :, : shape.width], steps[places]),
+        )
 
     def batches(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:
         """As `positions`, with the numbers of the records."""

@@ -110,23 +110,21 @@ def test_answers_come_in_the_order_of_the_pieces(make_scenario) -> None:
         assert np.array_equal(total, train_piece(fleet, asked, piece).private)
 
 
-def test_how_clients_are_cut_depends_on_them_alone(make_scenario) -> None:
+def test_clients_of_a_size_class_are_cut_into_calls_of_one_shape(make_scenario) -> None:
+    """However many of them come, and whoever else does."""
     fleet = Fleet.of(make_scenario(text=SCENARIO))
-    assert [len(pieces(fleet, np.arange(size), "sum")) for size in (0, 1, 3, 4, 8, 44, 300)] == [
-        0, 1, 1, 2, 4, 4, 28,
-    ]  # fmt: skip
+    places = fleet.shape(3).places
+    for size in (0, 1, 3, 44, 300):
+        assert len(pieces(fleet, np.arange(size), "sum")) == -(-size // places)
 
 
-def test_a_large_client_stands_with_few_others(make_scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of a piece are padded to it."""
-    fleet = Fleet.of(make_scenario(text=SCENARIO))
+def test_clients_of_other_size_classes_stand_in_other_calls(make_scenario) -> None:
+    fleet = Fleet.of(make_scenario("data.records=1000", text=SCENARIO))
     sizes = fleet.people.partition.sizes
-    monkeypatch.setattr(
-        Fleet, "piece_size", lambda self, records=None, *, formed=False: 50 if records == 3 else 40
-    )
-    for piece in pieces(fleet, np.arange(300), "sum"):
-        assert len(piece) <= (50 if sizes[piece].max() == 3 else 40)
-    assert np.array_equal(np.concatenate(pieces(fleet, np.arange(300), "sum")), np.arange(300))
+    cut = pieces(fleet, np.arange(300), "sum")
+    assert {len(set(sizes[piece].tolist())) for piece in cut} == {1}
+    assert {tuple(sizes[piece][:1]) for piece in cut} == {(3,), (4,)}
+    assert np.array_equal(np.sort(np.concatenate(cut)), np.arange(300))
 
 
 def test_larger_clients_come_in_smaller_pieces(make_scenario, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,8 +132,6 @@ def test_another_plan_is_refused(respondents: Respondents, make_statistics) -> N
 @pytest.mark.parametrize(
     ("clients", "host", "query", "words"),
     [
-        (EVEN, 0, 3, "queries 0 to 2"),
-        (EVEN, 0, -1, "queries 0 to 2"),
         (ODD, 0, 0, "host 0"),
         (EVEN, 1, 0, "host 1"),
         (ODD, 1, 0, "here live hosts"),
@@ -141,13 +139,23 @@ def test_another_plan_is_refused(respondents: Respondents, make_statistics) -> N
         ([2, 0], 0, 0, "sorted"),
         ([38, 40], 0, 0, "clients 0 to 39"),
         ([-2, 0], 0, 0, "clients 0 to 39"),
-        ([0, 38, 40, 2], 0, 0, "sorted"),
+        ([0, 38, 40, 2], 0, 0, "clients 0 to 39"),
+        ([0, 2, 2**62, -(2**62), 2], 0, 0, "clients 0 to 39"),
     ],
 )
 def test_a_request_that_names_others_is_refused(respondents, clients, host, query, words: str) -> None:
     answered = respondents.fresh()
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(Refusal, match=words) as refused:
         respondents.answer(request(respondents, clients, query, host), answered, [0])
+    assert refused.value.kind == "clients"
+    assert not answered.any()
+
+
+@pytest.mark.parametrize("query", [3, -1])
+def test_a_query_that_there_is_not_is_refused(respondents, query: int) -> None:
+    answered = respondents.fresh()
+    with pytest.raises(InputError, match="queries 0 to 2"):
+        respondents.answer(request(respondents, EVEN, query, 0), answered, [0])
     assert not answered.any()
 
 

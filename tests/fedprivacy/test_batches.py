@@ -119,7 +119,7 @@ def test_shuffling_amplifies_nothing_and_needs_a_fixed_number_of_records() -> No
         event = ShuffledBatches(3, 10).event(RELEASE, records)
         for adjacency in ("replace-one", "zero-out"):
             assert releases(event, adjacency) == ((RELEASE, 3),)
-        with pytest.raises(UnsupportedEvent, match="replace-one adjacency, or Poisson"):
+        with pytest.raises(UnsupportedEvent, match="replace-one or zero-out adjacency, or Poisson"):
             epsilon(event, DELTA, "add-remove")
     whole = ShuffledBatches(3)
     assert releases(whole.event(RELEASE, 7), "add-remove") == ((RELEASE, 3),)
@@ -253,15 +253,16 @@ def test_shuffled_batches_cost_what_unsampled_gaussian_noise_costs(adjacency: st
 @pytest.mark.parametrize(
     ("noise", "records", "steps"), [(1.0, 100, 1000), (3.0, 20, 400), (5.0, 1000, 100_000)]
 )
-def test_one_drawn_record_a_step_costs_what_dp_accounting_says_of_a_sample_of_one(
+def test_one_drawn_record_a_step_costs_less_than_dp_accounting_says_of_a_sample_of_one(
     noise: float, records: int, steps: int
 ) -> None:
     event = ReplacementBatches(steps, 1).event(dp_accounting.GaussianDpEvent(noise), records)
     # RdpAccountant takes the noise over what is changed, 2C.
     changed = ReplacementBatches(steps, 1).event(dp_accounting.GaussianDpEvent(noise / 2), records)
     theirs = RdpAccountant(neighboring_relation=RELATIONS["replace-one"]).compose(changed).get_epsilon(DELTA)
-    assert epsilon_rdp(event, DELTA, "replace-one") == pytest.approx(theirs, rel=0.01)
-    assert epsilon(event, DELTA, "replace-one").epsilon <= theirs * 1.001
+    ours = epsilon(event, DELTA, "replace-one")
+    assert ours.accountant == "PLD"
+    assert 0.3 * theirs < ours.epsilon < epsilon_rdp(event, DELTA, "replace-one") < theirs
 
 
 @pytest.mark.parametrize("sizes", [[5, 5, 5], [7, 1, 4, 12, 5], [3], [10, 10, 9]])

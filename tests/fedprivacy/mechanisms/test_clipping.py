@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fedprivacy.mechanisms.clipping import add_in_order, clip
+from fedprivacy.mechanisms.clipping import clip
 
 ANY_FLOAT32 = hnp.arrays(
     np.float32,
@@ -42,7 +42,3 @@ def test_without_a_norm_only_broken_updates_change() -> None:
     clipped, broken = clip(updates, None)
     assert clipped.tolist() == [[100.0, 0.0], [0.0, 0.0]]
     assert broken.tolist() == [False, True]
-
-
-def test_add_in_order_is_the_sum() -> None:
-    assert add_in_order(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist() == [4.0, 6.0]

@@ -108,7 +108,7 @@ def plain(task: Task, at: int) -> np.ndarray:
 @pytest.mark.parametrize("sizes", [[11], [5, 5, 5], [1, 13, 4]])
 def test_equal_to_a_plain_loop(options: LocalTraining, sizes: list[int]) -> None:
     task = make_task(options, sizes)
-    updates = train_cohort(task, alone=len(sizes) == 1).stack()
+    updates = train_cohort(task).stack()
     bare = train_cohort(replace(task, options=replace(options, adversarial=None))).stack()
     for at, update in enumerate(updates):
         expected = plain(task, at)
@@ -130,7 +130,7 @@ def test_an_update_depends_on_the_seed_the_round_and_the_client_and_on_nobody_el
     for at in range(3):
         single = replace(task, records=task.records[at : at + 1], clients=task.clients[at : at + 1])
         assert torch.allclose(train_cohort(single).stack()[0], together[at], atol=1e-6)
-        assert torch.equal(train_cohort(single, alone=True).stack(), train_cohort(single, alone=True).stack())
+        assert torch.equal(train_cohort(single).stack(), train_cohort(single).stack())
         for other in (replace(single, round=3), replace(single, streams=Streams(12))):
             assert not torch.allclose(train_cohort(other).stack()[0], together[at], atol=1e-5)
 
@@ -172,7 +172,7 @@ def test_it_takes_from_an_attack_on_a_model_that_knows_its_records_by_heart() ->
     for how in (None, Adversarial(3.0)):
         options, sent = LocalTraining(ShuffledBatches(60, 20), 0.4, adversarial=how), flat_weights(module)
         task = Task(module, sent, data, y, [own], np.arange(1), options, STREAMS, 0, references=references)
-        weights = torch.from_numpy(sent) + train_cohort(task, alone=True).stack()
+        weights = torch.from_numpy(sent) + train_cohort(task).stack()
         sure = confidences(module, weights, data, y)[0]
         found.append(auc(sure[own], sure[others]).value)
     assert found[0] > 0.85

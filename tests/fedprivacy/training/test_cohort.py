@@ -51,7 +51,7 @@ def test_equal_to_a_plain_loop(plain_loop, model: str, options: LocalTraining, s
     records = np.split(rng.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
     clients = np.arange(10, 10 + len(sizes))
     task = Task(module, weights, x, y, records, clients, options, STREAMS, 2)
-    updates = train_cohort(task, alone=len(sizes) == 1).stack()
+    updates = train_cohort(task).stack()
     for update, expected in zip(updates, plain_loop(task), strict=True):
         assert np.abs(update.numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
 

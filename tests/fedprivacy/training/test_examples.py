@@ -96,7 +96,7 @@ def drawn(
 def close(found: ClippedSums, expected: Tensor) -> None:
     distance = (found.sums.double() - expected).norm(dim=1)
     assert (distance <= 1e-5 * expected.norm(dim=1)).all(), distance / expected.norm(dim=1)
-    assert found.sums.dtype == torch.float32
+    assert found.sums.dtype == torch.float64
     assert found.zeroed.dtype == torch.int64
 
 

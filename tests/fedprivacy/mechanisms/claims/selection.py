@@ -146,14 +146,14 @@ class GeneralisedClaim(SelectionClaim):
 
     def distribution(self, claimed: Any, drawn: Any) -> None:
         for scores in self.sets(claimed):
-            counts = np.bincount(self.chosen(drawn, scores, 100_000, "chosen"), minlength=len(scores))
+            counts = np.bincount(self.chosen(drawn, scores, 20_000, "chosen"), minlength=len(scores))
             checks.fits(counts, claimed.probabilities(scores))
 
     def moments(self, claimed: Any, drawn: Any) -> None:
         for scores in self.sets(claimed)[1:]:
             chances = claimed.probabilities(scores)
             mean = float(chances @ scores)
-            told = scores[self.chosen(drawn, scores, 60_000, "moments")]
+            told = scores[self.chosen(drawn, scores, 20_000, "moments")]
             checks.moments(told, mean, float(chances @ (scores - mean) ** 2))
 
     def worst(self, mechanism: Any) -> tuple[np.ndarray, np.ndarray]:
