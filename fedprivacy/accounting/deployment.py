@@ -6,7 +6,9 @@ somebody's statement where somebody made one, and never as a fact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from fedprivacy.entropy import SEEDED, SYSTEM
@@ -89,3 +91,16 @@ class Stated:
 
 
 SIMULATION = Stated()
+
+
+def possible(randomness: Mapping[str, Any], *, held: bool) -> Iterator[Stated]:
+    """The statements that a record with this `randomness` (`Stated.to_json`) may rest on.
+
+    Args:
+        randomness: What the record says.
+        held: As `Stated.to_json` has it.
+    """
+    for pinned, noise, reads in product((False, True), _NAMES, (False, True)):
+        stated = Stated(pinned, noise, reads)
+        if stated.to_json(held=held) == randomness:
+            yield stated

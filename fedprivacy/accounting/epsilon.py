@@ -9,10 +9,10 @@ and that doubling happens in the accountants behind this door, never in the even
 | Gaussian releases of everybody's data, composed | exact: "analytic Gaussian" (Balle and Wang 2018) |
 | one epsilon each (randomized response), repeated | exact: "optimal composition" (Kairouz et al. 2015) |
 | what has an epsilon at delta = 0: if asked there, or where no other is smaller | "basic composition" |
-| what else has a privacy loss distribution: Poisson sampling, Laplace, Student t | "PLD" |
+| what else has a privacy loss distribution: Poisson or fixed-size sampling, Laplace, Student t | "PLD" |
 | private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
-| the rest: fixed-size sampling, trees, private selection | "RDP" |
-| sampled Gaussian releases of which RDP proves less, or nothing | exact, as if unsampled |
+| the rest: trees, private selection, what is out of range of "PLD" | "RDP" |
+| sampled Gaussian releases of which both of these prove less, or nothing | exact, as if unsampled |
 | Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 
 Each answer is an upper bound: the exact ones up to floating point, the others with an allowance for
@@ -116,13 +116,15 @@ def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
         raise UnsupportedEvent(_advice(parts, delta, adjacency))
     if delta == 0:
         return Spent(basic_composition(parts, delta, adjacency), "basic composition")
-    for group in ACCOUNTANTS:
-        answers = [_ask(name, parts, delta, adjacency) for name in group]
-        proved = [answer for answer in answers if answer is not None]
-        if proved:
-            # The grid of a privacy loss distribution may round the loss of a few releases above their sum.
-            answers = [*proved, _ask("basic composition", parts, delta, adjacency)]
-            return min((answer for answer in answers if answer), key=lambda spent: spent.epsilon)
+    for name in EXACT:
+        if (exact := _ask(name, parts, delta, adjacency)) is not None:
+            return exact
+    losses = _ask("PLD", parts, delta, adjacency) or _ask("RDP", parts, delta, adjacency)
+    proved = [losses, *(_ask(name, parts, delta, adjacency) for name in SAMPLING_KNOWN)]
+    if any(proved):
+        # The grid of a privacy loss distribution may round the loss of a few releases above their sum.
+        answers = [*proved, _ask("basic composition", parts, delta, adjacency)]
+        return min((answer for answer in answers if answer), key=lambda spent: spent.epsilon)
     if any(isinstance(leaf, dp.RepeatAndSelectDpEvent) for leaf, _ in parts):  # from pure candidates
         alone = _ask("basic composition", parts, delta, adjacency)
         if alone is not None:
@@ -150,14 +152,10 @@ ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "known batches": known_batches,
     "analytic Gaussian, sampling not counted": as_if_unsampled,
 }
-# In the order in which they are asked; of the last three the best answer counts. Where much noise makes
-# epsilon small, Renyi orders end and RDP cannot fall any more, but the noise alone does.
-ACCOUNTANTS = (
-    ("analytic Gaussian",),
-    ("optimal composition",),
-    ("PLD",),
-    ("RDP", "known batches", "analytic Gaussian, sampling not counted"),
-)
+EXACT = ("analytic Gaussian", "optimal composition")
+# Computed beside "PLD" or "RDP"; the least counts. Both lose a little, on a grid or at the last order, which
+# may be more than sampling gains where a sample is nearly everybody or epsilon is small.
+SAMPLING_KNOWN = ("known batches", "analytic Gaussian, sampling not counted")
 
 
 # --- what to do instead ---------------------------------------------------------------------------
@@ -171,10 +169,10 @@ def _holds(event: dp.DpEvent, kind: type[dp.DpEvent]) -> bool:
 
 def _advice(parts: Composition, delta: float, adjacency: str) -> str:
     kinds = {type(leaf) for leaf, _ in parts}
-    if dp.SampledWithoutReplacementDpEvent in kinds and adjacency != "replace-one":
+    if dp.SampledWithoutReplacementDpEvent in kinds and adjacency == "add-remove":
         return (
             f"Cohorts of fixed size have no accountant under {adjacency}: "
-            "use replace-one adjacency, or Poisson sampling."
+            "use replace-one or zero-out adjacency, or Poisson sampling."
         )
     if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts):
         return f"Student t noise on encoded updates {_encoded_advice(parts, delta, adjacency)}"

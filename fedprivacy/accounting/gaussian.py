@@ -27,18 +27,22 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return math.exp(_log_gaussian_delta(epsilon, mu))
 
 
-def gaussian_deltas(epsilon: float, mu: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`gaussian_delta` of many mu at once, to some 1e-15 of Phi(-s)."""
-    found = np.zeros(len(mu))
-    some = mu > epsilon * 1e-150
-    s, t = epsilon / mu[some] - mu[some] / 2, epsilon / mu[some] + mu[some] / 2
+def gaussian_deltas(
+    epsilon: float | NDArray[np.float64], mu: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """`gaussian_delta` at many epsilons or of many mu at once, to some 1e-15 of Phi(-s)."""
+    epsilons, mus = np.broadcast_arrays(np.asarray(epsilon, np.float64), np.asarray(mu, np.float64))
+    deltas = np.zeros(mus.shape)
+    some = mus > epsilons * 1e-150
+    ratio, half = epsilons[some] / mus[some], mus[some] / 2
+    s, t = ratio - half, ratio + half
     root2 = math.sqrt(2)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # where the other form is taken
         bell = np.exp(-s * s / 2) / 2
         right = bell * (erfcx(s / root2) - erfcx(t / root2))
         left = ndtr(-s) - bell * erfcx(t / root2)
-    found[some] = np.maximum(np.where(s > 0, right, left), 0.0)
-    return found
+    deltas[some] = np.maximum(np.where(s > 0, right, left), 0.0)
+    return deltas
 
 
 def _log_gaussian_delta(epsilon: float, mu: float) -> float:
@@ -90,6 +94,12 @@ def applications(event: dp.DpEvent) -> Composition:
     )
 
 
+def joint_noise(event: dp.DpEvent) -> float | None:
+    """The noise multiplier of the Gaussian release that tells as much; None if not all of it is Gaussian."""
+    parts = applications(event)
+    return 1 / root_information(parts) if all_gaussian(parts) else None
+
+
 def all_gaussian(parts: Composition) -> bool:
     return all(isinstance(leaf, dp.GaussianDpEvent) for leaf, _ in parts)
 
@@ -101,13 +111,13 @@ def composed_mu(parts: Composition, adjacency: str) -> float:
 def as_if_unsampled(parts: Composition, delta: float, adjacency: str) -> float:
     """The exact epsilon if every sample had been everybody, which costs more (joint convexity).
 
-    Not for a cohort of fixed size when a client is added: it takes another's place in the cohort.
+    Not for a cohort of fixed size under add-remove, where a client takes another's place in the cohort.
     """
 
     def inner(leaf: dp.DpEvent) -> dp.DpEvent:
         if isinstance(leaf, dp.PoissonSampledDpEvent):
             return leaf.event
-        if isinstance(leaf, dp.SampledWithoutReplacementDpEvent) and adjacency == "replace-one":
+        if isinstance(leaf, dp.SampledWithoutReplacementDpEvent) and adjacency != "add-remove":
             return leaf.event
         return leaf
 

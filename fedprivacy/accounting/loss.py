@@ -14,7 +14,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from fedprivacy.accounting.encoded import EncodedStudentDpEvent, encoded_loss, gaussian_like
 from fedprivacy.accounting.events import RELATIONS, Composition
-from fedprivacy.accounting.gaussian import root_information
+from fedprivacy.accounting.fixed_size import fixed_size_loss, largest_loss
+from fedprivacy.accounting.gaussian import joint_noise, root_information
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import UnsupportedEvent
 
@@ -90,6 +91,8 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
             return pld.from_gaussian_mechanism(
                 z, value_discretization_interval=step, sampling_prob=q, neighboring_relation=relation
             )
+        case dp.SampledWithoutReplacementDpEvent() if (scheme := _fixed_size(leaf, adjacency)) is not None:
+            return fixed_size_loss(*scheme, adjacency, step)
         case dp.TruncatedSubsampledGaussianDpEvent():
             return pld.from_truncated_subsampled_gaussian_mechanism(
                 **attr.asdict(leaf), value_discretization_interval=step, neighboring_relation=relation
@@ -125,6 +128,14 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
     raise UnsupportedEvent(f"No privacy loss distribution for {leaf} under {adjacency}.")
 
 
+def _fixed_size(leaf: dp.SampledWithoutReplacementDpEvent, adjacency: str) -> tuple[float, float] | None:
+    """Rate and noise of Gaussian releases about a cohort of fixed size; None where those have no curve."""
+    noise = joint_noise(leaf.event)
+    if noise is None or adjacency == "add-remove":
+        return None
+    return leaf.sample_size / leaf.source_dataset_size, noise
+
+
 @dataclass(frozen=True)
 class _Scale:
     """Of the privacy loss of one release, roughly: the largest that matters, its deviation, a good grid."""
@@ -151,6 +162,13 @@ def _loss_scale(leaf: dp.DpEvent, adjacency: str) -> _Scale:
             deviation = mu if q == 1 else min(largest, math.sqrt(chi2))
             # A 50th of the deviation raises epsilon by some 3e-5 of itself (a fifth: 4e-3), however often
             # the release is repeated.
+            return _Scale(largest, deviation, deviation / 50)
+        case dp.SampledWithoutReplacementDpEvent() if (scheme := _fixed_size(inner, adjacency)) is not None:
+            rate, noise = scheme
+            largest, mu = largest_loss(rate, noise), sensitivity / noise
+            # The chi-squared distance of the dominating pair is at most that of its branch above 1, twice.
+            chi2 = 2 * rate**2 * math.expm1(min(mu * mu, 100.0))
+            deviation = min(largest, mu, math.sqrt(chi2))
             return _Scale(largest, deviation, deviation / 50)
         case dp.LaplaceDpEvent(noise_multiplier=b):
             largest = sensitivity / b

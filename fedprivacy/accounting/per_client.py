@@ -36,12 +36,26 @@ def client_events(
     counted = _binned(answers.astype(np.int64), upward=True)
     reckoned = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)
     found, clients = np.unique(np.stack([counted, reckoned]), axis=1, return_counts=True)
-    groups = []
-    for (often, records), number in zip(found.T.tolist(), clients.tolist(), strict=True):
-        event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records, 1)), often)
-        group = {"clients": number, "answers": often, "records": records or None, "event": to_json(event)}
-        groups.append(group)
-    return groups
+    return [
+        group_of(batches, step, clients=number, answers=often, records=records or None)
+        for (often, records), number in zip(found.T.tolist(), clients.tolist(), strict=True)
+    ]
+
+
+def group_of(
+    batches: Batches, step: dp_accounting.DpEvent, *, clients: int, answers: int, records: int | None
+) -> dict[str, Any]:
+    """One group of `client_events`.
+
+    Args:
+        batches: Draws the batches of each client.
+        step: What a step releases about a batch.
+        clients: How many clients are in the group.
+        answers: In how many rounds each has answered, at most.
+        records: The records of each, at least; None where all sizes cost the same.
+    """
+    event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
+    return {"clients": clients, "answers": answers, "records": records, "event": to_json(event)}
 
 
 def _binned(values: NDArray[np.int64], *, upward: bool) -> NDArray[np.int64]:
@@ -81,3 +95,16 @@ def _median(groups: Sequence[Mapping[str, Any]]) -> float:
     clients = np.cumsum([group["clients"] for group in groups])
     at = int(np.searchsorted(clients, clients[-1] // 2, side="right"))
     return float(groups[at]["epsilon"])
+
+
+def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:
+    """How many records clients have, which is public where a record is protected; None where it is not known.
+
+    Returns:
+        `smallest`, `median` (the upper one of two) and `largest`.
+    """
+    if sizes is None or not len(sizes):
+        return None
+    ordered = np.sort(sizes)
+    ends = {"smallest": 0, "median": len(ordered) // 2, "largest": -1}
+    return {name: int(ordered[at]) for name, at in ends.items()}

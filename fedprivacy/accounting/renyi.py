@@ -14,7 +14,7 @@ from dp_accounting.rdp.rdp_privacy_accountant import _compute_rdp_repeat_and_sel
 
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.fixed_size import fixed_size_rdp
-from fedprivacy.accounting.gaussian import all_gaussian, applications, root_information
+from fedprivacy.accounting.gaussian import joint_noise
 from fedprivacy.errors import UnsupportedEvent
 
 # dp_accounting sums to log E[e^...] near 0 by adding to 1: what is below 1e-16 or so per release is
@@ -34,14 +34,15 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
     accountant = RdpAccountant(neighboring_relation=RELATIONS[adjacency])
     fixed = np.zeros(len(accountant.orders))
     for leaf, count in parts:
-        if isinstance(leaf, dp.SampledWithoutReplacementDpEvent) and adjacency == "replace-one":
-            noise = _gaussian_noise(leaf.event)
+        if isinstance(leaf, dp.SampledWithoutReplacementDpEvent) and adjacency != "add-remove":
+            noise = joint_noise(leaf.event)
             if noise is not None:
                 rate = leaf.sample_size / leaf.source_dataset_size
-                # Replacing a record moves the sum by 2C. Who is sampled is a mixture, and by quasi-convexity
-                # its divergence is no larger than where that record always is.
-                everybody = 2 * np.asarray(accountant.orders) / noise**2
-                fixed += count * np.minimum(fixed_size_rdp(rate, noise / 2, accountant.orders), everybody)
+                # Zeroing a record is replacing it; who is sampled is a mixture, and by quasi-convexity its
+                # divergence is no larger than where that record always is.
+                sensitivity = 2.0 if adjacency == "replace-one" else 1.0
+                everybody = sensitivity**2 * np.asarray(accountant.orders) / (2 * noise**2)
+                fixed += count * np.minimum(fixed_size_rdp(rate, noise, accountant.orders), everybody)
                 continue
         if isinstance(leaf, dp.RepeatAndSelectDpEvent):
             # By Papernot and Steinke's theorems, from what one try costs *here*: with the allowance for each
@@ -65,12 +66,6 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
     total = accountant.rdp + fixed
     curve = np.where(np.isnan(total), np.inf, np.maximum(total, 0.0) + slack)
     return np.asarray(accountant.orders), curve
-
-
-def _gaussian_noise(event: dp.DpEvent) -> float | None:
-    """Of the one Gaussian release that tells as much as `event`; None where something else is in it."""
-    parts = applications(event)
-    return 1 / root_information(parts) if all_gaussian(parts) else None
 
 
 def _half_noise(event: dp.DpEvent) -> dp.DpEvent:

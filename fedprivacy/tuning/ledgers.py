@@ -10,7 +10,6 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import from_json, to_json
 from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.tune.sections import SHAPES, ExponentialTune, StoppingTune, Tune
 from fedprivacy.tuning.repetitions import Repetitions
@@ -92,39 +91,6 @@ def naive_ledger(
     else:
         each = [plan.event() for plan in plans]
     return _changed(base, lambda _: dp.ComposedDpEvent(each), [ALL_TOLD])
-
-
-def check_ledgers(document: Mapping[str, Any], tune: Tune, where: str) -> None:
-    """That the ledgers of a stored choice are those of its plans and its section `[tune]`.
-
-    Raises:
-        InputError: they are not.
-    """
-    plans = [Plan.from_json(plan) for plan in document["plans"]]
-    chosen, tested = document["choice"]["candidate"], bool(document["tested"])
-    settings = _settings_of(document, tune, chosen)
-    if document["choice"]["settings"] != settings:
-        raise InputError(
-            f"{where}: choice says {document['choice']['settings']}, candidate {chosen} has {settings}. The "
-            "record was changed: tune again."
-        )
-    for key, build in (("ledger", chosen_ledger), ("naive", naive_ledger)):
-        stored = document[key] if key == "ledger" else document[key]["ledger"]
-        if stored != build(tune, plans, chosen, tested=tested):
-            raise InputError(
-                f"{where}: {key} says other releases than its plans and its [tune] imply. The record was "
-                "changed, or made by another version: tune again."
-            )
-
-
-def _settings_of(document: Mapping[str, Any], tune: Tune, chosen: int | None) -> Any:
-    """The settings of the chosen candidate; none where nothing was chosen, and nothing may be said of it."""
-    candidates, choice = document["candidates"], document["choice"]
-    if chosen is not None:
-        return candidates[chosen]["settings"] if chosen < len(candidates) else None
-    nothing = choice["accuracy"] is None and choice["score"] is None and not document.get("tries")
-    possible = isinstance(tune, StoppingTune) and law_of(tune).least == 0
-    return {} if nothing and possible else None
 
 
 def _scored(plan: Plan, tune: StoppingTune) -> dp.DpEvent:

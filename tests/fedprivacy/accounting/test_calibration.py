@@ -44,12 +44,21 @@ def everybody(rounds: int) -> MakeEvent:
     [
         (poisson(), "add-remove", (3.942, 2.248, 1.386, 0.936)),
         (poisson(), "replace-one", (7.458, 3.982, 2.158, 1.219)),
-        (fixed, "replace-one", (16.82, 9.02, 5.02, 3.04)),
+        (fixed, "replace-one", (8.227, 4.763, 2.947, 1.974)),
+        (fixed, "zero-out", (5.362, 3.481, 2.401, 1.731)),
         (everybody(100), "add-remove", (37.31, 19.94, 10.81, 6.00)),
         (everybody(10), "replace-one", (23.6, 12.6, 6.84, 3.80)),
         (everybody(100), "replace-one", (74.6, 39.9, 21.6, 12.0)),
     ],
-    ids=["poisson-add-remove", "poisson-replace-one", "fixed", "everybody", "local-10", "local-100"],
+    ids=[
+        "poisson-add-remove",
+        "poisson-replace-one",
+        "fixed-replace-one",
+        "fixed-zero-out",
+        "everybody",
+        "local-10",
+        "local-100",
+    ],
 )
 def test_the_reference_table(make_event: MakeEvent, adjacency: str, table: tuple[float, ...]) -> None:
     for target, expected in zip((1, 2, 4, 8), table, strict=True):

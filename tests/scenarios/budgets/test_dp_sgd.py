@@ -86,7 +86,7 @@ def test_under_add_remove_what_has_no_answer_says_why() -> None:
         "the rate and the divisor of the mean are fixed without looking at how many records"
         in document["words"]
     )
-    with pytest.raises(InputError, match="use replace-one adjacency, or Poisson"):
+    with pytest.raises(InputError, match="use replace-one or zero-out adjacency, or Poisson"):
         DpSgdQuestion(**DIGITS, sampling="shuffled", epsilon=2.0, adjacency="add-remove").document()
 
 
