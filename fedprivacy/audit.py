@@ -34,6 +34,29 @@ class LowerBound:
     method: str
 
 
+def least_distance(statistic: float, freedom: float, scale: float, confidence: float = 0.95) -> float:
+    """The lower end of the exact interval of mu, the distance of two normal means in standard deviations.
+
+    The two-sample t statistic has the noncentral t distribution with noncentrality mu * scale.
+
+    Args:
+        statistic: The t statistic, positive where the first mean is larger.
+        freedom: Its degrees of freedom.
+        scale: sqrt(n m / (n + m)) for samples of n and m.
+        confidence: One-sided.
+
+    Returns:
+        At least 0.
+    """
+
+    def excess(mu: float) -> float:
+        return float(stats.nct.sf(statistic, freedom, mu * scale)) - (1 - confidence)
+
+    if statistic <= 0 or excess(0.0) >= 0:
+        return 0.0
+    return float(optimize.brentq(excess, 0.0, statistic / scale))
+
+
 def gaussian_bound(present: Scores, absent: Scores, delta: float, confidence: float = 0.95) -> LowerBound:
     """The bound for scores that are normal with equal variance in both worlds.
 
@@ -51,11 +74,7 @@ def gaussian_bound(present: Scores, absent: Scores, delta: float, confidence: fl
     pooled = math.sqrt((present.var(ddof=1) * (n - 1) + absent.var(ddof=1) * (m - 1)) / (n + m - 2))
     scale = math.sqrt(n * m / (n + m))
     statistic = abs(present.mean() - absent.mean()) / pooled * scale
-
-    def excess(mu: float) -> float:
-        return float(stats.nct.sf(statistic, n + m - 2, mu * scale)) - (1 - confidence)
-
-    low = 0.0 if excess(0.0) >= 0 else optimize.brentq(excess, 0.0, statistic / scale)
+    low = least_distance(statistic, n + m - 2, scale, confidence)
     method = "difference of means of equal-variance normal scores"
     return LowerBound(gaussian_epsilon(delta, low) if low > 0 else 0.0, math.inf, confidence, method)
 

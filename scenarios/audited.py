@@ -13,15 +13,17 @@ from clients.app import make_app
 from clients.crew import Crew
 from clients.fleet import Fleet
 from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.attacks.canaries import Canaries, draw_canaries, with_canaries
+from fedprivacy.attacks.audited_plan import audited_plan
+from fedprivacy.attacks.canaries import Canaries, at_most, draw_canaries, with_canaries
+from fedprivacy.attacks.neighbours import Neighbours
 from fedprivacy.attacks.targets import Flags, Scores
-from fedprivacy.data.population import population
+from fedprivacy.data.population import Population, population
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan import Plan
-from fedprivacy.sampling import SeparatedSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.neighbours import neighbours, with_partition
 from server.adversary import Interposed
 from server.app import federation_of
 from server.auditor import Auditor, Overheard
@@ -40,6 +42,7 @@ class Audited:
         canaries: How many clients are added.
         workers: Processes that train clients.
         allow_code: Whether the scenario may run code.
+        neighbours: Whether neighbouring data sets are compared too.
     """
 
     scenario: Scenario
@@ -47,20 +50,18 @@ class Audited:
     canaries: int
     workers: int = 1
     allow_code: bool = False
+    neighbours: bool = False
 
     def fleet(self) -> Fleet:
-        """The scenario's clients, and after them the canaries.
+        """The scenario's clients, and after them the canaries with all records that they may have.
 
         Raises:
             InputError: the canaries' directions do not fit into memory.
         """
         people = population(self.scenario.data)
-        more = replace(people, partition=with_canaries(people.partition, self.canaries))
-        plan = replace(self.plan, population=self.plan.population + self.canaries)
-        if isinstance(plan.sampler, SeparatedSampling):
-            # Canaries come as often as clients; how many come with them is nothing that the claim rests on.
-            cohort = plan.sampler.cohort * plan.population // self.plan.population
-            plan = replace(plan, sampler=replace(plan.sampler, cohort=cohort))
+        stream = Streams(self.scenario.seed).stream("canary-records")
+        more = replace(people, partition=with_canaries(people.partition, self.canaries, stream))
+        plan = audited_plan(self.plan, self.canaries)
         fleet = Fleet.of(self.scenario, more, plan, allow_code=self.allow_code)
         # The noise of the scenario's own run, or of another audit of it, would give away the canaries' coins.
         streams = replace(fleet.streams, run=f"{fleet.streams.run}/audit")
@@ -83,22 +84,28 @@ class Heard:
         scores: For each observer one score for each canary: larger means rather present.
         present: The coins, shape (canaries,).
         ledger: What the run has released, as JSON.
+        neighbours: What the comparison of neighbouring data sets found, if there was one.
     """
 
     scores: dict[str, Scores]
     present: Flags
     ledger: dict[str, Any]
+    neighbours: Neighbours | None = None
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a run shows: of each round the released sum, that of all others, and which canaries came."""
+    """What a run shows: of each round the released sum, that of all others, and which canaries came.
+
+    `models` are those before the first round and after the last.
+    """
 
     released: list[Scores]
     others: list[Scores]
     asked: list[Flags]
     messages: Scores
     moved: Scores
+    models: tuple[Vector, Vector]
     ledger: dict[str, Any]
 
 
@@ -107,10 +114,12 @@ def listen(job: Audited) -> Heard:
     torch.set_num_threads(1)
     fleet = job.fleet()
     assert fleet.canaries is not None
-    real, canaries, plan = _play(job, fleet), fleet.canaries, fleet.plan
+    people, canaries, plan = fleet.people, fleet.canaries, fleet.plan
+    # Who decides how a run starts knows no coins: it has the records that canaries may have.
+    real = _play(job, with_partition(fleet, canaries.owned(people.partition)), people)
     # What the others' data do to the model is nothing that a guarantee hides from who knows them: the auditor
     # does, and takes away what a rehearsal without canaries and noise was moved by.
-    rehearsed = _play(job, _rehearsal(fleet))
+    rehearsed = _play(job, _rehearsal(fleet), people)
     # Of messages without noise the others' sum is known exactly, if it does not give away how many canaries
     # are in the cohort.
     exact = plan.trust != "local" and plan.sampler.name != "fixed"
@@ -130,7 +139,13 @@ def listen(job: Audited) -> Heard:
         "participant": np.sum(evidence, axis=0),
         "outsider": real.moved - rehearsed.moved,
     }
-    return Heard(scores, canaries.present, real.ledger)
+    found = None
+    if job.neighbours:
+        # From the model as it is first, and as it is when it has learned.
+        chunk_size = job.scenario.federation.chunk_size
+        both = [neighbours(fleet, canaries.first, model, chunk_size) for model in rehearsed.models]
+        found = both[0] if both[0] is None or both[1] is None else both[0].worst(both[1])
+    return Heard(scores, canaries.present, real.ledger, found)
 
 
 def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canaries) -> Scores:
@@ -157,7 +172,14 @@ def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canarie
 
 
 def _rehearsal(fleet: Fleet) -> Fleet:
-    """The same clients without any noise, whose canaries are silent: nothing in it depends on a coin."""
+    """The same clients without any noise, whose canaries are silent: nothing in it depends on a coin.
+
+    Canaries have one record each.
+    """
+    assert fleet.canaries is not None
+    sizes = fleet.people.partition.sizes
+    limits = np.where(np.arange(len(sizes)) < fleet.canaries.first, sizes, 1)
+    fleet = with_partition(fleet, at_most(fleet.people.partition, limits))
     assert fleet.canaries is not None
     norm = fleet.plan.clipping_norm
     plan = replace(
@@ -174,10 +196,10 @@ def _rehearsal(fleet: Fleet) -> Fleet:
     return replace(fleet, plan=plan, canaries=fleet.canaries.silent(), streams=streams)
 
 
-def _play(job: Audited, fleet: Fleet) -> _Seen:
-    """Plays all rounds through the real apps."""
+def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
+    """Plays all rounds through the real apps; `people` is what the server knows of the data."""
     assert fleet.canaries is not None
-    canaries, people = fleet.canaries, fleet.people
+    canaries = fleet.canaries
     # Whoever sees each message sees them as they are; where one draw is for a sum, there is no more to see.
     observe = "sum" if fleet.plan.noise_draw == "sum" else "each"
     federation_settings = job.scenario.federation.model_copy(update={"observe": observe})
@@ -202,4 +224,5 @@ def _play(job: Audited, fleet: Fleet) -> _Seen:
             cohort, _ = federation.round(number)
             asked.append(np.isin(ids, cohort))
         moved = canaries.along(federation.model - before)
-    return _Seen(released, others, asked, auditor.messages, moved, ledger.to_json())
+        models = (before, federation.model.astype(np.float64))
+    return _Seen(released, others, asked, auditor.messages, moved, models, ledger.to_json())

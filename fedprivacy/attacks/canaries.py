@@ -4,6 +4,10 @@ Each has a random direction of its own (Andrew et al. 2024, "One-shot empirical 
 federated learning") and a fair coin (Steinke, Nasr and Jagielski 2023). What the coin decides is the worst
 that the guarantee's adjacency allows: under replace-one the update is +C u or -C u, else C u or zero.
 Canaries are clipped, sampled and noised by the code that does so to everybody.
+
+They are clients with records, ragged ones, and train like the others, so that batches, padding and kernels
+are those of neighbouring data; then the planted update replaces what they trained. The same coin decides
+how many records a canary has: as many as were drawn for it, or one.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedprivacy.attacks.neighbours import mean_and_most
 from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.data.partition import Partition
 from fedprivacy.errors import InputError
@@ -72,6 +77,13 @@ class Canaries:
         """The components of a sum along all directions, in units of C, shape (canaries,)."""
         return (self.directions @ total.astype(np.float32)).astype(np.float64) / self.norm
 
+    def owned(self, partition: Partition) -> Partition:
+        """The partition of `with_canaries` with the records that the coins leave to the canaries."""
+        limits = np.append(
+            partition.sizes[: self.first], np.where(self.present, partition.sizes[self.first :], 1)
+        )
+        return at_most(partition, limits)
+
     def silent(self) -> Canaries:
         """The same clients, all of which answer zero."""
         return replace(self, signs=np.zeros_like(self.signs))
@@ -114,7 +126,42 @@ def draw_canaries(
     return Canaries(first, directions, signs, present, opposite, norm, norm * longer)
 
 
-def with_canaries(partition: Partition, count: int) -> Partition:
-    """The partition with so many more clients, which own no records."""
-    offsets = np.concatenate([partition.offsets, np.full(count, partition.offsets[-1])])
-    return replace(partition, offsets=offsets)
+def with_canaries(partition: Partition, count: int, stream: np.random.Generator) -> Partition:
+    """The partition with so many more clients, each with as many records as a canary may have.
+
+    Args:
+        partition: Of the scenario's data.
+        count: How many canaries.
+        stream: Draws the numbers of their records, from all that clients own.
+    """
+    sizes = ragged_sizes(partition.sizes, count)
+    drawn = stream.choice(partition.order, int(sizes.sum()))
+    offsets = np.concatenate([partition.offsets, partition.offsets[-1] + np.cumsum(sizes)])
+    return replace(partition, order=np.concatenate([partition.order, drawn]), offsets=offsets)
+
+
+def ragged_sizes(sizes: Ids, count: int) -> Ids:
+    """How many records each canary has at most: two, of every tenth the mean and of every hundredth far more.
+
+    Args:
+        sizes: Of the scenario's clients, shape (clients,).
+        count: How many canaries.
+    """
+    found = np.full(count, 2, np.int64)
+    mean, most = mean_and_most(sizes)
+    found[::10] = max(2, mean)
+    found[5::100] = max(2, most)
+    return found
+
+
+def at_most(partition: Partition, limits: Ids) -> Partition:
+    """The partition in which each client keeps so many of its first records.
+
+    Args:
+        partition: Of all clients.
+        limits: At least 1, shape (clients,).
+    """
+    sizes = np.minimum(partition.sizes, limits)
+    places = np.arange(len(partition.order)) - np.repeat(partition.offsets[:-1], partition.sizes)
+    order = partition.order[places < np.repeat(sizes, partition.sizes)]
+    return replace(partition, order=order, offsets=np.concatenate([[0], np.cumsum(sizes)]))

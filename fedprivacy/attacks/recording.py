@@ -17,6 +17,8 @@ from fedprivacy import json_text
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.errors import InputError
 from fedprivacy.files import replace_file, sweep_parts
+from fedprivacy.io.regular_file import read_regular
+from fedprivacy.io.tensor_file import MAX_BYTES as MAX_TENSOR_BYTES
 
 SCHEMA = 1
 _INDEX = "transcript.json"
@@ -93,7 +95,7 @@ class Recording:
             if index[number] is None:
                 continue
             try:
-                data = path.read_bytes()
+                data = read_regular(path, MAX_TENSOR_BYTES, follow=False)
                 if _digest(data) != index[number]:
                     raise ValueError("its content was changed")
                 arrays = load(data)

@@ -2,7 +2,7 @@
 
 The audit holds the empirical epsilon against the printed one, and must itself have teeth: it reaches
 at least half of what is claimed, and it exposes noise that is half of what is stated.
-False-alarm rate of each bound: 1e-3 (the Poisson one 0.05), with fixed seeds.
+False-alarm rate of each bound: 1e-3 (where cohorts are drawn 0.05), with fixed seeds.
 """
 
 from __future__ import annotations
@@ -25,12 +25,21 @@ CONFIDENCE = 0.999
 TRIALS = 400
 
 
-def scores(make_scenario, trial, make_people, *overrides: str, text: str = CANARY, trials: int = TRIALS):
+def scores(
+    make_scenario,
+    trial,
+    make_people,
+    *overrides: str,
+    text: str = CANARY,
+    trials: int = TRIALS,
+    opposed: bool = False,
+):
     """One score a run with the canary's record, and with its worst replacement (the other label).
 
     The canary's gradient is huge, so its clipped update is +C u or -C u for a known direction u; the
-    other clients' records are zero, and their updates hardly move the model. The score is the
-    component along u of all that the model moved by: the sufficient statistic of both worlds.
+    other clients' records are zero, and their updates hardly move the model; or, if `opposed`, these are
+    -C u each. The score is the component along u of all that the model moved by: the sufficient statistic
+    of both worlds.
 
     Returns:
         The scores of both worlds, shape (trials,) each, and the claimed epsilon of each observer.
@@ -39,6 +48,8 @@ def scores(make_scenario, trial, make_people, *overrides: str, text: str = CANAR
     worlds = []
     for label in (0, 1):
         x, y = np.zeros((base.population, 1)), np.zeros(base.population)
+        if opposed:
+            x[:], y[:] = 1e4, 1
         x[0], y[0] = 1e4, label
         people = make_people(x, y)
         fleet = Fleet.of(base, people)
@@ -93,6 +104,26 @@ def test_poisson_sampled_noise_keeps_its_amplified_claim(make_scenario, trial, m
     present, absent, claimed = scores(make_scenario, trial, make_people, text=SAMPLED, trials=1200)
     proved = threshold_bound(present, absent, 0.1, 0.95).epsilon
     assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
+
+
+FIXED = CANARY.replace("rounds = 2", "rounds = 1").replace('"all"', '"fixed"\ncohort = 5')
+FIXED = FIXED.replace("delta = 1e-2", "delta = 0.1")
+
+
+@pytest.mark.slow
+def test_a_cohort_of_fixed_size_keeps_its_claim_where_another_takes_the_canarys_place(
+    make_scenario, trial, make_people
+) -> None:
+    """The worst neighbours: a cohort without the canary has a client in its place whose update is 2C away.
+
+    Where all others are on one side, the other order of the same neighbours proves less.
+    """
+    options = {"text": FIXED, "trials": 1200, "opposed": True}
+    present, absent, claimed = scores(make_scenario, trial, make_people, **options)
+    assert (
+        claimed["outsider"] / 3 <= threshold_bound(present, absent, 0.1, 0.95).epsilon <= claimed["outsider"]
+    )
+    assert 0 < threshold_bound(-absent, -present, 0.1, 0.95).epsilon <= claimed["outsider"]
 
 
 def test_sampling_everybody_breaks_a_claim_of_rate_one_tenth(

@@ -1,0 +1,195 @@
+"""What an audit states of one observer: its bounds, its estimate and the verdict on the claim.
+
+The bound from guesses and the test of the whole curve (`auditing`) hold whatever the mechanism is. The bound
+from scores (`gaussian_scores`) holds if the mechanism is Gaussian. The estimate is no bound.
+
+These refute a claim: the first bound, the test of the curve, and other clients that react to one client's
+records (`neighbours`). The bound from scores does so only where the ledger itself charges unsampled Gaussian
+noise: then there is less noise than is charged, or it is not Gaussian, and the claim does not follow either
+way. All tests share one probability of a false alarm (`ERROR`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fedprivacy.accounting.ledger import OBSERVERS
+from fedprivacy.accounting.statement import guarantees, printed
+from fedprivacy.attacks.auditing import (
+    CHECKS,
+    ERROR,
+    WITHOUT_CLAIM,
+    OneRun,
+    claimed_curve,
+    estimate,
+)
+from fedprivacy.attacks.empirical import Guesses
+from fedprivacy.attacks.gaussian_scores import ScoreMoments, gaussian_lower_bound
+from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.attacks.tradeoff import GaussianCurve
+
+
+def additive_for(observer: str, scenario: Mapping[str, Any]) -> bool:
+    """Whether an observer's score of a canary is its answer plus noise that no coin decides.
+
+    A participant sees each sum, and knows the others' updates. The final model has the others' reactions to
+    the coins in it, unless there is one round only. Under sampling a canary's part in a score is random.
+
+    Args:
+        observer: "server", "participant" or "outsider".
+        scenario: What was audited, as `Scenario.tables` gives it.
+    """
+    privacy, server = scenario["privacy"], scenario["server"]
+    if (
+        scenario["sampling"]["name"] != "all"
+        or scenario["federation"]["dropout"]
+        or server["denoise"] != "none"
+    ):
+        return False
+    if observer == "server":
+        return bool(privacy["trust"] == "local" and privacy.get("noise_draw") != "sum")
+    if privacy["trust"] != "central":
+        return False
+    return observer == "participant" or (server["rounds"] == 1 and server["optimizer"] != "adam")
+
+
+def assess(
+    observer: str,
+    ledger: Mapping[str, Any],
+    scenario: Mapping[str, Any],
+    method: str,
+    guesses: tuple[Guesses, ...] | None,
+    scores: ScoreMoments,
+    neighbours: Neighbours | None,
+) -> dict[str, Any]:
+    """All that an audit states of one observer, as a JSON object: an audit and who checks its record call it.
+
+    Args:
+        observer: "server", "participant" or "outsider".
+        ledger: What was charged, as JSON.
+        scenario: What was audited, as `Scenario.tables` gives it.
+        method: "one-run", "canary-clients" or "both".
+        guesses: Of all runs together, for each of `SHARES`; None where nobody guessed.
+        scores: The moments of the canaries' scores.
+        neighbours: What the comparison of neighbouring data found; None where there was none.
+
+    Raises:
+        ValueError: there are more or fewer sets of guesses than an audit makes.
+    """
+    delta, curve = ledger["delta"] or WITHOUT_CLAIM, claimed_curve(ledger, observer)
+    [guarantee] = [one.to_json() for one in guarantees(ledger) if one.observer == observer]
+    one_run = bound = estimated = None
+    if guesses is not None:
+        one_run = OneRun(guesses, delta, len(OBSERVERS) * CHECKS, curve).to_json()
+        if isinstance(curve, GaussianCurve) and additive_for(observer, scenario):
+            bound = gaussian_lower_bound(scores, curve.mu, delta)
+    if method != "one-run" and _is_normal(ledger, scenario):
+        estimated = estimate(scores, delta)
+    return {
+        "guarantee": guarantee,
+        "one_run": one_run,
+        "if_gaussian": bound,
+        "canary_clients": estimated,
+        "verdict": verdict(guarantee, one_run, estimated, bound, neighbours),
+    }
+
+
+def _is_normal(ledger: Mapping[str, Any], scenario: Mapping[str, Any]) -> bool:
+    """Whether what is seen of a canary is normal, which is what the estimate takes for granted."""
+    if scenario["sampling"]["name"] != "all":
+        return False
+    curves = [claimed_curve(ledger, claim["observer"]) for claim in ledger["claims"] if claim["event"]]
+    return all(isinstance(curve, GaussianCurve) for curve in curves)
+
+
+def verdict(
+    guarantee: Mapping[str, Any],
+    one_run: Mapping[str, Any] | None,
+    estimated: Mapping[str, Any] | None = None,
+    gaussian: Mapping[str, Any] | None = None,
+    neighbours: Neighbours | None = None,
+) -> dict[str, Any]:
+    """Whether a claim stands, as a JSON object: `holds` is false if it is refuted, null if nothing is known.
+
+    Args:
+        guarantee: The claim (`statement.Guarantee.to_json`).
+        one_run: What was proved (`OneRun.to_json`); None: nobody guessed.
+        estimated: What `estimate` gave; it decides nothing.
+        gaussian: What `gaussian_lower_bound` gave.
+        neighbours: What neighbouring data changed.
+    """
+    claimed = guarantee["epsilon"]
+    if claimed is not None and neighbours is not None and neighbours.refutes:
+        return _said(
+            False,
+            f"REFUTED: the claim is false. It takes the others' updates for unchanged; {neighbours.words}",
+        )
+    above = ""
+    if claimed is not None and gaussian is None and estimated is not None and estimated["low"] > claimed:
+        above = (
+            ". The estimate is above the claim, which says something only where scores are normal (Gaussian "
+            "noise, no sampling): ask for more canaries or runs"
+        )
+    if one_run is None:
+        return _said(None, f"proves nothing: an estimate is no bound; --method one-run has one{above}")
+    low, most, many = one_run["epsilon"], one_run["ceiling"], f"{one_run['canaries']:,} canaries"
+    at = f"epsilon = {down(low)} at delta = {one_run['delta']:g}"
+    found = f"it is at least {at}" if low > 0 else "no epsilon above 0 was proved"
+    if claimed is None:
+        return _said(None, f"nothing is claimed, so there is nothing to refute; {found}")
+    least = 0.0 if gaussian is None else gaussian["epsilon"]
+    if gaussian is not None:
+        found = f"whatever the mechanism is, {found}; if it is Gaussian, it is at least {down(least)}"
+    claim, p_values, error = printed(claimed), one_run["p_values"], ERROR / one_run["checks"]
+    if low > claimed:
+        return _said(
+            False, f"REFUTED: the claim is false. Epsilon = {claim} is claimed, and it is at least {at}"
+        )
+    if p_values is not None and min(p_values) <= error:
+        told = p_values.index(min(p_values))
+        right, made = one_run["guesses"][told]["right"], one_run["guesses"][told]["made"]
+        corrected = min(p_values) * one_run["checks"]
+        return _said(
+            False,
+            f"REFUTED: the claim is false. With all that epsilon = {claim} stands for, {right:,} right "
+            f"guesses of {made:,} have probability {corrected:.1g} at most, corrected for "
+            f"{one_run['checks']} checks ({found})",
+        )
+    if gaussian is not None and gaussian["p_value"] <= error:
+        return _said(
+            False,
+            f"REFUTED: the claim is false as the ledger accounts for it, by unsampled Gaussian noise. With "
+            f"the noise of epsilon = {claim}, scores so far apart have probability "
+            f"{gaussian['p_value'] * one_run['checks']:.1g} at most, corrected for {one_run['checks']} "
+            f"checks: there is less noise, or it is not Gaussian ({found})",
+        )
+    if least <= 0 and most <= claimed and (p_values is None or one_run["least_p_value"] > error):
+        return _said(
+            None,
+            f"proves nothing: even if every guess were right, {many} would prove no more than "
+            f"{down(most)}, and epsilon = {claim} is claimed{above or '. More canaries or runs prove more'}",
+        )
+    if low <= 0 and least <= 0:
+        return _said(
+            None, f"proves nothing: of {many} hardly more are guessed than chance allows, if any{above}"
+        )
+    return _said(
+        True,
+        f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
+        f"guarantee{above}",
+    )
+
+
+def down(epsilon: float) -> str:
+    """A lower bound as text, rounded down.
+
+    >>> down(1.99978), down(0.0)
+    ('1.999', '0')
+    """
+    return f"{math.floor(epsilon * 1000) / 1000:g}"
+
+
+def _said(holds: bool | None, words: str) -> dict[str, Any]:
+    return {"holds": holds, "words": f"{words}."}

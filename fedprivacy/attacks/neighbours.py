@@ -1,0 +1,169 @@
+"""How far what is released moves if one client's records are replaced: measured without noise, by training.
+
+A guarantee for whole clients takes the updates of all others to be the same on neighbouring data. Canaries
+cannot test that, as they are told apart by updates that were planted. So a client of the data gets other
+records, fewer and more, and everybody trains on each of these neighbouring data sets from the same model. The
+comparison is exact: nothing in it is random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.data.partition import Partition
+
+Rows = NDArray[np.float64]
+
+SLACK = 1e-3  # of C: below it a difference of rounding says nothing against a claim
+FACTOR = 10  # the largest client has so many times the mean number of records
+MOST = 2000  # records of the largest
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What the comparison measured; distances are Euclidean ones, in units of the clipping norm.
+
+    Args:
+        clients: How many clients trained together.
+        records: How many records the replaced one had in turn; 0: it was not there.
+        allowed: The largest distance that the guarantee accounts for: 2 for replace-one, else 1.
+        distance: The largest distance between what is released on two neighbouring data sets.
+        others: The largest part of it that is not the replaced client's own.
+        changed: How many other clients' updates differ in any bit.
+    """
+
+    clients: int
+    records: tuple[int, ...]
+    allowed: float
+    distance: float
+    others: float
+    changed: int
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it moves by more than is accounted for, if the client's own update moves by all of that."""
+        return self.others > SLACK or self.distance > self.allowed * (1 + SLACK)
+
+    @property
+    def words(self) -> str:
+        """The finding as the end of a sentence."""
+        counts = [f"{count:,}" if count else "none" for count in self.records]
+        given = f"{', '.join(counts[:-1])} or {counts[-1]} records"
+        if not self.changed:
+            return f"given {given}, one of {self.clients:,} clients changes no bit of the others' updates"
+        return (
+            f"given {given}, one of {self.clients:,} clients changes the updates of {self.changed:,} others, "
+            f"and these move what is released by {self.others:.2g} C beside the client's own "
+            f"{self.allowed:g} C that are accounted for"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as a JSON object."""
+        return {**vars(self), "records": list(self.records)}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Neighbours:
+        """What `to_json` wrote."""
+        return cls(**{**data, "records": tuple(data["records"])})
+
+    def worst(self, other: Neighbours) -> Neighbours:
+        """The larger of two findings on the same data sets, from two models."""
+        return Neighbours(
+            self.clients,
+            self.records,
+            self.allowed,
+            max(self.distance, other.distance),
+            max(self.others, other.others),
+            max(self.changed, other.changed),
+        )
+
+
+@dataclass(frozen=True)
+class World:
+    """What clients answer on one of the data sets.
+
+    Args:
+        records: How many the replaced client has; 0: it is not there.
+        own: Its clipped update, float64, shape (parameters,); zero if it is not there.
+        others: Those of all others, shape (others, parameters).
+    """
+
+    records: int
+    own: NDArray[np.float64]
+    others: Rows
+
+
+def compared(worlds: Sequence[World], norm: float, adjacency: str, *, summed: bool) -> Neighbours:
+    """What differs between neighbouring data sets.
+
+    Args:
+        worlds: At least two; unless `adjacency` is "replace-one", the first is without the client.
+        norm: C.
+        adjacency: That of the guarantee.
+        summed: Whether sums are released, and not each update.
+    """
+    replaced = adjacency == "replace-one"
+    pairs = list(combinations(worlds, 2)) if replaced else [(worlds[0], world) for world in worlds[1:]]
+    others, distances, changed = [], [], np.zeros(len(worlds[0].others), dtype=np.bool_)
+    for one, another in pairs:
+        own, rows = one.own - another.own, one.others - another.others
+        changed |= (one.others.view(np.int64) != another.others.view(np.int64)).any(axis=1)
+        others.append(float(np.linalg.norm(rows.sum(axis=0) if summed else rows)) / norm)
+        whole = own + rows.sum(axis=0) if summed else np.vstack([own, rows])
+        distances.append(float(np.linalg.norm(whole)) / norm)
+    return Neighbours(
+        len(worlds[0].others) + 1,
+        tuple(world.records for world in worlds),
+        2.0 if replaced else 1.0,
+        max(distances),
+        max(others),
+        int(changed.sum()),
+    )
+
+
+def mean_and_most(sizes: NDArray[np.int64]) -> tuple[int, int]:
+    """The mean number of records of some clients, and `FACTOR` times as many, at most `MOST` if these are
+    more.
+
+    Args:
+        sizes: Of the clients, shape (clients,).
+    """
+    mean = max(1, round(float(sizes.mean())))
+    return mean, max(mean, min(FACTOR * mean, MOST))
+
+
+def counts_of(sizes: NDArray[np.int64]) -> tuple[int, ...]:
+    """How many records a client is given in turn: one, as many as the mean client, and far more.
+
+    Args:
+        sizes: Of all clients, shape (clients,).
+    """
+    mean, most = mean_and_most(sizes)
+    return tuple(sorted({1, mean, max(2, most)}))
+
+
+def first_clients(partition: Partition, count: int) -> Partition:
+    """The partition of so many clients alone."""
+    offsets = partition.offsets[: count + 1]
+    return Partition(partition.order[: offsets[-1]], offsets, partition.public)
+
+
+def with_records(partition: Partition, client: int, records: NDArray[np.int64]) -> Partition:
+    """The partition in which one client has other records, and everybody else the same.
+
+    Args:
+        partition: Of the data as they are.
+        client: Which.
+        records: The numbers of its records, at least one, shape (its records,).
+    """
+    start, end = partition.offsets[client], partition.offsets[client + 1]
+    order = np.concatenate([partition.order[:start], records, partition.order[end:]])
+    offsets = partition.offsets.copy()
+    offsets[client + 1 :] += len(records) - (end - start)
+    return Partition(order, offsets, partition.public)

@@ -1,0 +1,136 @@
+"""Neighbouring data sets, trained on through the clients' own code: honest training, and training that reacts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clients.fleet import Fleet
+from fedprivacy.models import flat_weights
+from fedprivacy.scenario import Scenario
+from scenarios import audited
+from scenarios.audit import audit
+from scenarios.neighbours import neighbours
+
+TEXT = """
+name = "neighbours"
+seed = 1
+[data]
+name = "synthetic"
+records = 240
+test_records = 10
+features = 8
+partition = "iid"
+clients = 12
+[model]
+name = "mlp"
+hidden = [6]
+[training]
+learning_rate = 0.5
+epochs = 3
+batch_size = "all"
+[server]
+rounds = 1
+[sampling]
+name = "all"
+[privacy]
+trust = "central"
+clipping_norm = 1.0
+epsilon = 1.0
+delta = 1e-2
+"""
+
+
+def fleet_of(*overrides: str) -> tuple[Fleet, np.ndarray]:
+    fleet = Fleet.of(Scenario.from_text(TEXT, overrides=overrides))
+    return fleet, flat_weights(fleet.model.build(7)).astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "records", "allowed"),
+    [
+        ([], (1, 20, 200), 2.0),
+        (["privacy.adjacency=zero-out"], (0, 1, 20, 200), 1.0),
+        (["privacy.trust=local", "federation.hosts=3", "federation.chunk_size=2"], (1, 20, 200), 2.0),
+        (["model={name='logistic'}", "training.batch_size=7"], (1, 20, 200), 2.0),
+    ],
+)
+def test_one_client_moves_what_is_released_by_no_more_than_is_accounted_for(
+    overrides: list[str], records: tuple[int, ...], allowed: float
+) -> None:
+    fleet, model = fleet_of(*overrides)
+    found = neighbours(fleet, 12, model, 1024)
+    assert found is not None
+    assert (found.clients, found.records, found.allowed) == (12, records, allowed)
+    assert 0 < found.distance <= allowed * (1 + 1e-6)
+    assert not found.refutes
+
+
+EDGE = (
+    "data={name='synthetic', records=1200, test_records=10, features=64, signal=2.0, "
+    "partition='iid', clients=60}",
+    "model.hidden=[32]",
+    "training={learning_rate=4.0, epochs=100}",
+)
+
+
+def test_at_the_edge_of_stability_no_other_client_moves() -> None:
+    """Where training amplifies one rounding to a whole update: 60 clients, one has 1, 20 or 200 records."""
+    fleet, model = fleet_of(*EDGE)
+    found = neighbours(fleet, 60, model, 1024)
+    assert found is not None
+    assert (found.clients, found.records) == (60, (1, 20, 200))
+    assert (found.changed, found.others) == (0, 0.0)
+    assert 0.1 < found.distance <= found.allowed
+    assert not found.refutes
+
+
+def reacting(fleet: Fleet) -> Fleet:
+    """A fault on purpose: the size of the largest client decides how all others train."""
+    rate = fleet.training.learning_rate * (1 + 0.5 * (fleet.sizes.max() > 100))
+    return replace(fleet, training=replace(fleet.training, learning_rate=rate))
+
+
+def test_clients_that_react_to_the_size_of_another_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = replace
+
+    def faulty(what: Any, **changes: Any) -> Any:
+        changed = honest(what, **changes)
+        return reacting(changed) if "sizes" in changes else changed
+
+    monkeypatch.setattr("scenarios.neighbours.replace", faulty)
+    fleet, model = fleet_of()
+    found = neighbours(fleet, 12, model, 1024)
+    assert found is not None
+    assert found.changed == 11
+    assert found.others > 0.1
+    assert found.refutes
+    assert "changes the updates of 11 others" in found.words
+
+
+def test_an_audit_refutes_the_claim_of_clients_that_react(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = Scenario.from_text(TEXT)
+    honest = audit(scenario, tmp_path, canaries=20)
+    assert not honest["refuted"]
+    assert honest["audited"]["neighbours"]["clients"] == 12
+    dealt = audited.with_partition
+    for place in ("scenarios.neighbours", "scenarios.audited"):
+        monkeypatch.setattr(f"{place}.with_partition", lambda *given: reacting(dealt(*given)))
+    document = audit(scenario, tmp_path, canaries=20)
+    refuted = {one["observer"]: one["verdict"] for one in document["observers"]}
+    assert document["refuted"]
+    assert refuted["participant"]["holds"] is False
+    assert "takes the others' updates for unchanged" in refuted["participant"]["words"]
+    assert refuted["server"]["holds"] is None  # nothing is claimed of it
+
+
+def test_where_nothing_is_clipped_nothing_is_compared() -> None:
+    scenario = Scenario.from_text(TEXT)
+    fleet = Fleet.of(scenario)
+    assert neighbours(fleet, 1, flat_weights(fleet.module).astype(np.float64), 1024) is None
