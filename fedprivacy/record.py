@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy import stopping
+from fedprivacy import json_text, stopping
+from fedprivacy.accounting.charge import COMPLETED, charged
 from fedprivacy.accounting.deployment import SIMULATION, Stated
-from fedprivacy.accounting.ledger import BROKEN_OFF, Ledger
+from fedprivacy.accounting.ledger import Ledger, broke_off
 from fedprivacy.accounting.per_client import per_client
-from fedprivacy.accounting.statement import guarantees
+from fedprivacy.accounting.statement import completed, guarantees
 from fedprivacy.candidates import Candidate
 from fedprivacy.errors import InputError
 from fedprivacy.estimates import dropout_note, estimate
@@ -36,7 +37,7 @@ SEEDS = (
 # What depends on the data and is not charged. Speed is here since it gives away the cohorts.
 OPERATOR_ONLY = (
     *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
-    *("rounds[].faults", "rounds[].contributed", "estimate"),
+    *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
     "performance.clients_per_second",
     "performance.seconds",
     "error",
@@ -102,7 +103,7 @@ class RunRecord:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
         self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes, stated=stated)
-        self._charged: Mapping[str, Any] = Ledger(plan).to_json()
+        self._earlier: Mapping[str, Any] | None = earlier
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
         self._way, self._engine = way, engine or {}
@@ -112,8 +113,9 @@ class RunRecord:
         self.command, self.started, self._seconds = command, now, 0.0
         if earlier is not None:
             self.command, self.started = earlier["command"], earlier["started"]
-            self._seconds, self._charged = earlier["performance"]["seconds"], earlier["ledger"]
+            self._seconds = earlier["performance"]["seconds"]
             self._candidates = earlier["privacy"].get("candidates")
+        self.dealing: Mapping[str, Any] | None = None  # of hosts to nodes (`server.hosts`), once it is known
         self._clock = time.perf_counter()
         self._digest = scenario_digest(directory)
 
@@ -137,15 +139,14 @@ class RunRecord:
     @property
     def stopped(self) -> bool:
         """Whether early stopping has ended the run."""
-        patience, planned = self.scenario.server.patience, self.plan.rounds
-        return len(self.rounds) < planned and stopping.has_ended(self.rounds, planned, patience)
+        return has_stopped_early(self.scenario, self.plan, self.rounds)
 
     def begin(self) -> None:
         """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
         self.directory.drop_checkpoints(after=len(self.rounds))
         if not self.rounds:
             self.directory.keep_events(0)
-        self._write("running", None, self.ledger.in_advance())
+        self._write("running", None)
 
     def commit(
         self, event: dict[str, Any], tensors: Mapping[str, NDArray[Any]], quality: Evaluation | None
@@ -169,27 +170,41 @@ class RunRecord:
             self.on_round(event)
 
     def finish(self, status: str, error: str | None = None) -> dict[str, Any]:
-        """Writes the final document: finished, interrupted or failed, with the guarantees so far."""
-        # Of a run whose rounds were all played, how it ended depends on no data.
-        self.ledger.broken_off = status == "failed" and len(self.rounds) < self.plan.rounds
-        # A resumed run may end before it has caught up with what had been charged; one that finishes has
-        # played every round again or for the first time, and the same round releases the same.
-        short = status != "finished" and not self.ledger.covers(self._charged)
-        # When early stopping ends is chosen by what was released: `fedprivacy.stopping`.
-        planned = self.scenario.server.patience is not None
-        return self._write(status, error, self.ledger.in_advance() if short or planned else self.ledger)
+        """Writes the final document: finished, interrupted or failed, with its guarantees."""
+        return self._write(status, error)
 
-    def _write(self, status: str, error: str | None, charged: Ledger) -> dict[str, Any]:
-        document = self._document(status, error, charged)
+    def _write(self, status: str, error: str | None) -> dict[str, Any]:
+        document = self._document(status, error)
         self.directory.write_document(document)
         return document
 
-    def _document(self, status: str, error: str | None, charged: Ledger) -> dict[str, Any]:
+    def _charged(self, status: str) -> dict[str, Any]:
+        """The ledger that the document states (`accounting.charge`)."""
+        return charged(
+            self.ledger,
+            status,
+            rounds=len(self.rounds),
+            planned=self.plan.rounds,
+            early_stopping=self.scenario.server.patience is not None,
+            known=self._knows_earlier(),
+        )
+
+    def _knows_earlier(self) -> bool:
+        """Whether the ledger holds all that earlier processes of the run have released.
+
+        One that was killed, or resumed from an older checkpoint, may have released more than is known here.
+        """
+        if self._earlier is None:
+            return True
+        before = self._earlier["ledger"].get(COMPLETED)
+        return self._earlier["status"] != "running" and before is not None and self.ledger.covers(before)
+
+    def _document(self, status: str, error: str | None) -> dict[str, Any]:
         scenario, plan = self.scenario, self.plan
         seconds = self._seconds + time.perf_counter() - self._clock
         evaluated = [event for event in self.rounds if event["accuracy"] is not None]
         last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
-        ledger = charged.to_json()
+        ledger = self._charged(status)
         trained = sum(event["cohort"] for event in self.rounds)
         training = sum(event["seconds"] for event in self.rounds)
         return {
@@ -208,33 +223,14 @@ class RunRecord:
             "noise_key": self.noise_key,
             "randomness": self.ledger.stated.to_json(held=self.ledger.held),
             "plan": plan.to_json(),
+            "dealing": self.dealing,
             "rounds": self.rounds,
             "final": {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": self.per_class},
-            "privacy": {
-                **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
-                "mechanism": None if plan.mechanism is None else plan.mechanism.name,
-                "clipping_norm": plan.clipping_norm,
-                "noise_multiplier": plan.noise_multiplier,
-                "noise": plan.noise_words,
-                "candidates": self._candidates,
-                "sampling": plan.to_json()["sampler"],
-                "max_participations": plan.max_participations,
-                "batches": plan.to_json()["batches"],
-                "records_per_client": spread(self.ledger.sizes) if plan.unit == "example" else None,
-                "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
-                "per_client": per_client(ledger),
-            },
+            "privacy": stated_privacy(plan, ledger, self._candidates),
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
             "estimate": estimate(self.rounds),
-            "notes": [
-                scenario.tuning or TUNING_UNSTATED,
-                *[TESTED_NOTE] * self.ledger.tested,
-                *[UNTESTED_NOTE] * (isinstance(scenario.data, OnNodes) and scenario.data.test is None),
-                *self._stopping(),
-                *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
-                *([dropout_note(scenario.federation.dropout)] if scenario.federation.dropout else []),
-            ],
+            "notes": notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
             "performance": {
                 "seconds": round(seconds, 3),
                 "clients_per_second": round(trained / training, 1) if training else None,
@@ -244,26 +240,70 @@ class RunRecord:
             },
         }
 
-    def _stopping(self) -> list[str]:
-        """What is to be said of early stopping, where there is any."""
-        patience, planned = self.scenario.server.patience, self.plan.rounds
-        if patience is None:
-            return []
-        noise = self.plan.noise_words is not None
-        return [stopping.words(len(self.rounds), planned, patience, stopped=self.stopped, noise=noise)]
 
+def stated_privacy(
+    plan: Plan, ledger: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]] | None
+) -> dict[str, Any]:
+    """What a run states of its privacy: all of it follows from its plan and its ledger.
 
-def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:
-    """How many records clients have, which is public where a record is protected; None where it is not known.
-
-    Returns:
-        `smallest`, `median` (the upper one of two) and `largest`.
+    Args:
+        plan: The privacy plan that ran.
+        ledger: What has been charged (`Ledger.to_json`).
+        candidates: The local mechanisms that the plan's was chosen from.
     """
-    if sizes is None or not len(sizes):
-        return None
-    ordered = np.sort(sizes)
-    ends = {"smallest": 0, "median": len(ordered) // 2, "largest": -1}
-    return {name: int(ordered[at]) for name, at in ends.items()}
+    written = plan.to_json()
+    return {
+        **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
+        "mechanism": None if plan.mechanism is None else plan.mechanism.name,
+        "clipping_norm": plan.clipping_norm,
+        "noise_multiplier": plan.noise_multiplier,
+        "noise": plan.noise_words,
+        "candidates": candidates,
+        "sampling": written["sampler"],
+        "max_participations": plan.max_participations,
+        "batches": written["batches"],
+        "records_per_client": ledger.get("records_per_client"),
+        "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
+        **completed(ledger),
+        "per_client": per_client(ledger),
+    }
+
+
+def notes_of(
+    scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]], *, tested: bool
+) -> list[str]:
+    """What has to be said with the figures of a run.
+
+    Args:
+        scenario: What was asked for.
+        plan: The privacy plan that ran.
+        rounds: The rounds that have completed.
+        tested: Whether held-out records belong to clients.
+    """
+    dropout, data = scenario.federation.dropout, scenario.data
+    return [
+        scenario.tuning or TUNING_UNSTATED,
+        *[TESTED_NOTE] * tested,
+        *[UNTESTED_NOTE] * (isinstance(data, OnNodes) and data.test is None),
+        *_stopping(scenario, plan, rounds),
+        *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
+        *([dropout_note(dropout)] if dropout else []),
+    ]
+
+
+def has_stopped_early(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether early stopping has ended a run before its planned rounds."""
+    patience = scenario.server.patience
+    return len(rounds) < plan.rounds and stopping.has_ended(rounds, plan.rounds, patience)
+
+
+def _stopping(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is to be said of early stopping, where there is any."""
+    patience = scenario.server.patience
+    if patience is None:
+        return []
+    stopped, noise = has_stopped_early(scenario, plan, rounds), plan.noise_words is not None
+    return [stopping.words(len(rounds), plan.rounds, patience, stopped=stopped, noise=noise)]
 
 
 def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:
@@ -277,7 +317,7 @@ def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str
     ledger = document["ledger"]
     if status == "failed":
         claims = [
-            claim if claim["event"] is None else {**claim, "assumptions": [*claim["assumptions"], BROKEN_OFF]}
+            claim if claim["event"] is None else {**claim, "assumptions": broke_off(claim["assumptions"])}
             for claim in ledger["claims"]
         ]
         ledger = {**ledger, "claims": claims}
@@ -288,7 +328,7 @@ def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str
 
 def scenario_digest(directory: RunDirectory) -> str:
     """Tells whether a run directory still holds the scenario that its run began with."""
-    text = (directory.path / "scenario.toml").read_bytes()
+    text = json_text.read_bytes(directory.path / "scenario.toml", follow=False)
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 

@@ -9,6 +9,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.fields import check
 from fedprivacy.plan import Plan
 from fedprivacy.record import scenario_digest
+from fedprivacy.records import run
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.stored import Resumable
@@ -45,7 +46,7 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
 
     Raises:
         InputError: if the directory holds no run, or its scenario or the versions are not those that it
-            began with, or its clients were elsewhere.
+            began with, or its clients were elsewhere, or it states what does not follow from its parts.
     """
     if not (directory.path / "run.json").exists():
         raise directory.nothing_begun("run")
@@ -85,4 +86,4 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             f"{directory.path}: its plan is for {plan.population} clients, and its scenario has {clients}: "
             "the data changed since the run began, or run.json. Start a new run."
         )
-    return document, plan
+    return run.check(document, directory.path, f"{directory.path}/run.json"), plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import dp_accounting
@@ -20,7 +20,7 @@ from fedprivacy.accounting.deployment import (
     Stated,
 )
 from fedprivacy.accounting.events import to_json
-from fedprivacy.accounting.per_client import client_events
+from fedprivacy.accounting.per_client import client_events, spread
 from fedprivacy.errors import RunError
 from fedprivacy.fields import Fields, check
 from fedprivacy.mechanisms.catalogue import Local
@@ -97,6 +97,8 @@ class Ledger:
         sizes: The records of each client, shape (population,): with unit "example" what each of them has cost
             can then be told, and not the most alone.
         stated: What whoever submitted the run states of nodes that are not our own.
+        counts: Of a stored ledger under local trust, how many clients have answered how often; who did is
+            not known then, and nothing can be charged.
     """
 
     def __init__(
@@ -107,27 +109,41 @@ class Ledger:
         tested: bool = False,
         sizes: NDArray[np.int64] | None = None,
         stated: Stated = SIMULATION,
+        counts: Mapping[int, int] | None = None,
     ) -> None:
         self.plan, self.held, self.tested, self.sizes = plan, held, tested, sizes
         self.stated = stated
         self.rounds = 0
-        self.broken_off = False
+        self._broken_off = False
         self._in_advance = False
         self.participations: NDArray[np.int32] | None = None
         # The least number of noise shares in any sum; 0 once a client that was asked did not answer,
         # since who fails may depend on the data.
         self.least_shares: int | None = None
-        if plan.trust == "local":
+        self._counts = counts
+        if plan.trust == "local" and counts is None:
             self.participations = np.zeros(plan.population, dtype=np.int32)
         # The round in which each was asked last, where that decides when it may be asked again.
         self._asked: NDArray[np.int32] | None = None
-        if plan.separation > 1:
+        if plan.separation > 1 and counts is None:
             self._asked = np.full(plan.population, -plan.separation, dtype=np.int32)
 
-    def in_advance(self) -> Ledger:
-        """The ledger of the whole plan: what a run may cost that has begun and may be killed at any time."""
-        whole = Ledger(self.plan, held=self.held, tested=self.tested, sizes=self.sizes, stated=self.stated)
-        whole._in_advance, whole.rounds, whole.broken_off = True, self.plan.rounds, self.broken_off
+    def in_advance(self, *, broken_off: bool = False) -> Ledger:
+        """The ledger of the whole plan: what a run costs that may end at any time, for whatever reason.
+
+        Args:
+            broken_off: Whether a fault ended the run, which the observer must not be told.
+        """
+        counts = None if self._counts is None else {self.plan.answers: self.plan.population}
+        whole = Ledger(
+            self.plan,
+            held=self.held,
+            tested=self.tested,
+            sizes=self.sizes,
+            stated=self.stated,
+            counts=counts,
+        )
+        whole._in_advance, whole.rounds, whole._broken_off = True, self.plan.rounds, broken_off
         if whole.participations is not None:
             whole.participations += self.plan.answers
         return whole
@@ -141,7 +157,19 @@ class Ledger:
 
     @property
     def _most(self) -> int:
-        return 0 if self.participations is None else int(self.participations.max(initial=0))
+        if self.participations is None:
+            return max(self._counts or {}, default=0)
+        return int(self.participations.max(initial=0))
+
+    @property
+    def _answered(self) -> dict[str, int] | None:
+        """How many clients have answered how often; None where that is not counted."""
+        if self.plan.trust != "local":
+            return None
+        if self.participations is None:
+            return {str(count): clients for count, clients in sorted((self._counts or {}).items())}
+        counts, numbers = np.unique(self.participations, return_counts=True)
+        return {str(count): int(number) for count, number in zip(counts, numbers, strict=True)}
 
     def ask(self, cohort: NDArray[np.int64]) -> None:
         """Charges a round's messages, before the first is asked for.
@@ -225,11 +253,10 @@ class Ledger:
             "held": self.held,
             "claims": [claim for observer in OBSERVERS for claim in self._claims(observer)],
         }
-        if self.participations is not None:
-            counts, clients = np.unique(self.participations, return_counts=True)
-            data["participations"] = {
-                str(count): int(number) for count, number in zip(counts, clients, strict=True)
-            }
+        if (answered := self._answered) is not None:
+            data["participations"] = answered
+        if plan.unit == "example":
+            data["records_per_client"] = spread(self.sizes)
         noise = plan.step_noise or plan.central_noise
         if plan.batches is not None and noise is not None and self.sizes is not None:
             answers = self.participations
@@ -242,7 +269,7 @@ class Ledger:
         words = self.plan.sampler.words
         if self.plan.batches is not None:
             words = f"{self.plan.batches.words}; {words}"
-        if self.participations is not None:
+        if self.plan.trust == "local":
             words += f", at most {self._most} answer{'' if self._most == 1 else 's'} of one client"
         if self.plan.trust == "central" and self.plan.separation > 1:
             words += f", so at most {self.plan.charged(self.rounds)} times in all"
@@ -274,7 +301,6 @@ class Ledger:
         return self._local_claims(observer, plan.randomiser)
 
     def _local_claims(self, observer: str, mechanism: Local) -> list[dict[str, Any]]:
-        assert self.participations is not None
         most, enforced = self._most, self._by_whom(ENFORCED, PINNED, HANDED)
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
         claims = [_claim(observer, event, [enforced, HIDDEN, *self._common])]
@@ -296,11 +322,18 @@ class Ledger:
     def _common(self) -> list[str]:
         """What every claim rests on."""
         of_records, local = self.plan.unit == "example", self.plan.trust == "local"
-        sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
+        sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self._broken_off
         sometimes += [NODES_ANSWER] * (local and not self.held) + [FILE_READ] * self.stated.reads
         # Of records the batches, which clients draw, amplify under central trust too.
         randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
         return [*sometimes, *[SIZES_PUBLIC, RECORDS_TRAIN] * of_records, PUBLIC_SHAPE, randomness]
+
+
+def broke_off(assumptions: Sequence[str]) -> list[str]:
+    """The assumptions of a claim, with `BROKEN_OFF` in the place where `Ledger` has it."""
+    later = (NODES_ANSWER, FILE_READ, SIZES_PUBLIC, RECORDS_TRAIN, PUBLIC_SHAPE)
+    at = next((at for at, one in enumerate(assumptions) if one in later), len(assumptions))
+    return [*assumptions[:at], BROKEN_OFF, *assumptions[at:]]
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
+from fedprivacy.accounting.charge import COMPLETED
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.per_client import per_client
@@ -124,6 +125,48 @@ def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
     return list(best.values())
 
 
+def completed(ledger: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands beside the guarantees of a run that stopped early: those of the rounds that completed.
+
+    Args:
+        ledger: As of `guarantees`, of which `accounting.charge` says when it has a second ledger.
+
+    Returns:
+        Empty, or under `completed` how many `rounds` (or queries) were charged, and their `guarantees`.
+    """
+    if COMPLETED not in ledger:
+        return {}
+    released = ledger[COMPLETED]
+    stated = [guarantee.to_json() for guarantee in guarantees(released)]
+    return {COMPLETED: {"rounds": released["rounds"], "guarantees": stated}}
+
+
+def both_figures(privacy: Mapping[str, Any]) -> list[str]:
+    """Both epsilons of a run that stopped early in a sentence, once for all observers with the same ones.
+
+    Args:
+        privacy: What the run states (`privacy` of its document); nothing comes of one that states one figure.
+    """
+    if COMPLETED not in privacy:
+        return []
+    planned = {one["observer"]: one for one in privacy["guarantees"]}
+    against: dict[str, list[str]] = {}
+    for one in privacy[COMPLETED]["guarantees"]:
+        claim = planned[one["observer"]]
+        if claim["epsilon"] is None or one["epsilon"] is None:
+            continue
+        many, noun = NOUNS[one["of"]][1], NOUNS[one["of"]][one["rounds"] != 1]
+        said = (
+            f"epsilon = {printed(claim['epsilon'])} is the claim: all {claim['rounds']:,} planned {many} "
+            f"stay charged. The {one['rounds']:,} {noun} released by then cost "
+            f"epsilon = {printed(one['epsilon'])} alone, which holds only provided that "
+            f"{one['assumptions'][0]}. (delta = {claim['delta']:g}, unit {claim['unit']}, "
+            f"{claim['adjacency']})"
+        )
+        against.setdefault(said, []).append(f"the {one['observer']}")
+    return [f"Against {' and '.join(observers)}: {said}" for said, observers in against.items()]
+
+
 # What an epsilon stands with; accountant and words may be those of another version.
 _TERMS = ("trust", "delta", "unit", "adjacency", "sampling", "rounds", "assumptions", "of")
 
@@ -142,6 +185,7 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
         return
     try:
         check_guarantees(document["privacy"]["guarantees"], document["ledger"], where)
+        _check_completed(document, where)
         for key in ("trust", "unit", "adjacency", "delta"):
             if key in document["privacy"] and document["privacy"][key] != document["ledger"][key]:
                 raise InputError(
@@ -156,6 +200,23 @@ def check_record(document: Mapping[str, Any], where: str) -> None:
             )
     except (KeyError, TypeError) as error:
         raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
+
+
+def _check_completed(document: Mapping[str, Any], where: str) -> None:
+    """That what is stated of the rounds that completed is what their ledger costs."""
+    stated, released = document["privacy"].get(COMPLETED), document["ledger"].get(COMPLETED)
+    if (stated is None) is not (released is None):
+        raise InputError(
+            f"{where}: privacy.{COMPLETED} and ledger.{COMPLETED} do not stand together. The record was "
+            "changed: run it again."
+        )
+    if stated is not None and released is not None:
+        check_guarantees(stated["guarantees"], released, f"{where}: {COMPLETED}")
+        if stated["rounds"] != released["rounds"]:
+            raise InputError(
+                f"{where}: says that {stated['rounds']} rounds were charged, its ledger has "
+                f"{released['rounds']}. The record was changed: run it again."
+            )
 
 
 def check_guarantees(stated: Iterable[Mapping[str, Any]], ledger: Mapping[str, Any], where: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import dp_accounting
 
 from fedprivacy.accounting.deployment import ANSWERS_PINNED, FILE_READ, SERVER_READS, SIMULATION, Stated
 from fedprivacy.accounting.events import to_json
-from fedprivacy.accounting.ledger import OBSERVERS
+from fedprivacy.accounting.ledger import BROKEN_OFF, OBSERVERS
 from fedprivacy.analytics.plan import StatisticsPlan
 
 PUBLIC = "the queries with their bounds, grids and categories are public knowledge"
@@ -30,7 +31,41 @@ TRUTH_HIDDEN = (
 SAMPLING = "every client asked each query once"
 
 
-def ledger(plan: StatisticsPlan, asked: int, *, held: bool, stated: Stated = SIMULATION) -> dict[str, Any]:
+@dataclass(frozen=True)
+class StatisticsLedger:
+    """What a run has released, and what its whole plan releases (`accounting.charge`).
+
+    Args:
+        plan: What the run follows.
+        asked: How many of its queries have been asked, in their order.
+        held: Whether the clients hold a plan of their own, and not the one that came with the run.
+        stated: What whoever submitted the run states of nodes that are not our own.
+        broken_off: Whether a fault ended the run, which the observer must not be told.
+    """
+
+    plan: StatisticsPlan
+    asked: int
+    held: bool
+    stated: Stated = SIMULATION
+    broken_off: bool = False
+
+    def in_advance(self, *, broken_off: bool = False) -> StatisticsLedger:
+        """The ledger of all queries."""
+        return StatisticsLedger(self.plan, len(self.plan.asks), self.held, self.stated, broken_off)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ledger as a JSON object."""
+        return ledger(self.plan, self.asked, held=self.held, stated=self.stated, broken_off=self.broken_off)
+
+
+def ledger(
+    plan: StatisticsPlan,
+    asked: int,
+    *,
+    held: bool,
+    stated: Stated = SIMULATION,
+    broken_off: bool = False,
+) -> dict[str, Any]:
     """The ledger of a run as a JSON object; `statement.guarantees` accounts for it.
 
     Args:
@@ -38,6 +73,7 @@ def ledger(plan: StatisticsPlan, asked: int, *, held: bool, stated: Stated = SIM
         asked: How many of its queries have been asked, in their order.
         held: Whether the clients hold a plan of their own, and not the one that came with the run.
         stated: What whoever submitted the run states of nodes that are not our own.
+        broken_off: Whether a fault ended the run, which the observer must not be told.
     """
     event = dp_accounting.ComposedDpEvent([ask.event(plan.adjacency) for ask in plan.asks[:asked]])
     return {
@@ -50,12 +86,17 @@ def ledger(plan: StatisticsPlan, asked: int, *, held: bool, stated: Stated = SIM
         "sampling": SAMPLING,
         "rounds": asked,
         "held": held,
-        "claims": [_claim(plan, observer, event, held, stated) for observer in OBSERVERS],
+        "claims": [_claim(plan, observer, event, held, stated, broken_off) for observer in OBSERVERS],
     }
 
 
 def _claim(
-    plan: StatisticsPlan, observer: str, event: dp_accounting.DpEvent, held: bool, stated: Stated
+    plan: StatisticsPlan,
+    observer: str,
+    event: dp_accounting.DpEvent,
+    held: bool,
+    stated: Stated,
+    broken_off: bool,
 ) -> dict[str, Any]:
     if plan.trust == "none":
         return {"observer": observer, "event": None, "assumptions": ["nobody adds noise"]}
@@ -69,5 +110,6 @@ def _claim(
     randomness = stated.randomness(server=plan.trust == "central", nodes=plan.trust == "local")
     known = PUBLIC_ANSWERS if plan.trust == "local" else PUBLIC_SIZE
     size = [f"{PUBLIC}, {known}"] if plan.adjacency == "replace-one" else [PUBLIC, PRIVATE_SIZE]
-    assumptions = [by_whom, *size, TRUTH_HIDDEN, *[FILE_READ] * stated.reads, randomness]
+    sometimes = [BROKEN_OFF] * broken_off + [FILE_READ] * stated.reads
+    assumptions = [by_whom, *size, TRUTH_HIDDEN, *sometimes, randomness]
     return {"observer": observer, "event": to_json(event), "assumptions": assumptions}

@@ -109,8 +109,12 @@ def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
     return people(scenario.data, [column for ask in plan.asks for column in ask.question.columns()])
 
 
-def plan_of(scenario: Statistics) -> StatisticsPlan:
+def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPlan:
     """The plan of a scenario. The budget is shared by weight, and at a delta above 0 stretched to fit it.
+
+    Args:
+        scenario: What is asked for.
+        population: The number of clients, where it is known and the data are not to be looked at.
 
     Raises:
         InputError: if a mechanism cannot be had for its part of the budget.
@@ -120,7 +124,7 @@ def plan_of(scenario: Statistics) -> StatisticsPlan:
         trust=privacy.trust,
         unit=privacy.unit,
         adjacency=privacy.adjacency,
-        population=scenario.population,
+        population=scenario.population if population is None else population,
         delta=privacy.delta,
         asks=tuple(Ask(question, None) for question in questions),
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from fedprivacy.accounting.charge import charged
 from fedprivacy.accounting.deployment import SIMULATION, Stated
-from fedprivacy.accounting.statement import guarantees
-from fedprivacy.analytics.ledger import ledger
+from fedprivacy.accounting.statement import completed, guarantees
+from fedprivacy.analytics.ledger import StatisticsLedger
 from fedprivacy.analytics.plan import StatisticsPlan
 from fedprivacy.analytics.shuffled import shuffled
 from fedprivacy.record import SEEDS
@@ -21,6 +22,7 @@ OPERATOR_ONLY = (
     *(f"queries[].{key}" for key in ("answered", "refusals", "failures", "first_failure", "seconds")),
     "performance.seconds",
     "error",
+    "dealing",
     *SEEDS,
 )
 # Where a client may be there or not, how many there are is itself private.
@@ -38,6 +40,53 @@ SIZES_NOTE = (
     "no guarantee here holds against those who are told it."
 )
 OnQuery = Callable[[dict[str, Any]], None]
+
+
+def charged_ledger(
+    plan: StatisticsPlan, done: int, status: str, *, held: bool, stated: Stated
+) -> dict[str, Any]:
+    """The ledger that a document states; a query that broke off counts as one that was asked.
+
+    Args:
+        plan: What the run follows.
+        done: The queries with a result.
+        status: As the document has it.
+        held: As `ledger` has it.
+        stated: As `ledger` has it.
+    """
+    planned = len(plan.asks)
+    asked = StatisticsLedger(plan, min(done + 1, planned), held, stated)
+    return charged(asked, status, rounds=done, planned=planned, early_stopping=False)
+
+
+def claims_of(
+    scenario: Statistics, plan: StatisticsPlan, charge: dict[str, Any], *, held: bool, stated: Stated
+) -> dict[str, Any]:
+    """The parts of the document that the scenario and the plan decide: what was promised, and what is secret.
+
+    Args:
+        scenario: What was asked for.
+        plan: Its plan.
+        charge: As `charged_ledger` gives it.
+        held: As `ledger` has it.
+        stated: As `ledger` has it.
+    """
+    private_size = SIZES if plan.adjacency != "replace-one" else ()
+    return {
+        "randomness": stated.to_json(held=held),
+        "plan": plan.to_json(),
+        "privacy": {
+            **{key: charge[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
+            "epsilon": scenario.privacy.epsilon,
+            "shuffled": shuffled(plan) if scenario.privacy.shuffled else None,
+            "guarantees": [guarantee.to_json() for guarantee in guarantees(charge)],
+            **completed(charge),
+        },
+        "ledger": charge,
+        "operator_only": [*OPERATOR_ONLY, *private_size],
+        "simulation_only": list(SIMULATION_ONLY),
+        "notes": [TRUTH_NOTE],
+    }
 
 
 class StatisticsRecord:
@@ -71,11 +120,12 @@ class StatisticsRecord:
         self.stated = stated
         self.queries: list[dict[str, Any]] = []
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.dealing: Mapping[str, Any] | None = None  # of hosts to nodes (`server.hosts`), once it is known
         self._clock = time.perf_counter()
 
     def begin(self) -> None:
         """Writes the document of a run under way, which may be killed: the whole plan is charged in it."""
-        self._write("running", None, len(self.plan.asks))
+        self._write("running", None)
 
     def commit(self, result: dict[str, Any]) -> None:
         """Adds the result of a query."""
@@ -86,17 +136,16 @@ class StatisticsRecord:
             self.on_query(result)
 
     def finish(self, status: str, error: str | None = None) -> None:
-        """Writes the final document; a query that broke off is charged like one that was answered."""
-        self._write(status, error, len(self.queries) + (status != "finished"))
+        """Writes the final document."""
+        self._write(status, error)
 
-    def _write(self, status: str, error: str | None, asked: int) -> None:
+    def _write(self, status: str, error: str | None) -> None:
         if self.directory is not None:
-            document = self._document(status, error, min(asked, len(self.plan.asks)))
-            self.directory.write_document(document)
+            self.directory.write_document(self._document(status, error))
 
-    def _document(self, status: str, error: str | None, asked: int) -> dict[str, Any]:
-        plan, charged = self.plan, ledger(self.plan, asked, held=self.held, stated=self.stated)
-        private_size = SIZES if plan.adjacency != "replace-one" else ()
+    def _document(self, status: str, error: str | None) -> dict[str, Any]:
+        charge = charged_ledger(self.plan, len(self.queries), status, held=self.held, stated=self.stated)
+        claims = claims_of(self.scenario, self.plan, charge, held=self.held, stated=self.stated)
         return {
             "schema": SCHEMA,
             "kind": "statistics",
@@ -110,19 +159,11 @@ class StatisticsRecord:
             "versions": versions(),
             "scenario": self.scenario.tables(),
             "noise_key": self.noise_key,
-            "randomness": self.stated.to_json(held=self.held),
-            "plan": plan.to_json(),
+            "randomness": claims["randomness"],
+            "plan": claims["plan"],
+            "dealing": self.dealing,
             "queries": self.queries,
-            "privacy": {
-                **{key: charged[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
-                "epsilon": self.scenario.privacy.epsilon,
-                "shuffled": shuffled(plan) if self.scenario.privacy.shuffled else None,
-                "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
-            },
-            "ledger": charged,
-            "operator_only": [*OPERATOR_ONLY, *private_size],
-            "simulation_only": list(SIMULATION_ONLY),
-            "notes": [TRUTH_NOTE],
+            **claims,
             "performance": {
                 "seconds": round(time.perf_counter() - self._clock, 3),
                 "peak_memory_mb": peak_memory_mb(),

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
 from fedprivacy.analytics.releasing import Released, scores_of
+from fedprivacy.mechanisms.categories import FrequencyOracle
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 CONFIDENCE = 0.95
@@ -31,6 +33,24 @@ SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
 CHOICES = (*SCORES, "quantile")
 
 
+def terms(ask: Ask) -> dict[str, Any]:
+    """What a query is called, how it is protected, and what is promised: what the plan decides of its result.
+
+    What is promised of the counts of a client's own mechanism follows from its answers, and is not in it.
+    """
+    question, mechanism = ask.question, ask.mechanism
+    found = {
+        "name": question.name,
+        "kind": question.kind,
+        "mechanism": _called(mechanism),
+        "noise": None if mechanism is None else mechanism.words,
+    }
+    if question.kind == "histogram" and isinstance(mechanism, FrequencyOracle):
+        return found
+    noise = mechanism if isinstance(mechanism, Laplace | DiscreteLaplace) else None
+    return {**found, "bound": _promised(ask, Released(variances=np.zeros(1), noise=noise))}
+
+
 def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     """The answer to one query.
 
@@ -44,18 +64,13 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
         `bound`, what the mechanism promises beside the interval.
     """
     question = ask.question
-    mechanism = ask.mechanism
     answer = _ANSWERS.get(question.kind, _number)(question, released, clients)
-    promised = _promised(ask, released)
     return {
-        "name": question.name,
-        "kind": question.kind,
-        "mechanism": _called(mechanism),
-        "noise": None if mechanism is None else mechanism.words,
+        **terms(ask),
         **answer,
         "confidence": CONFIDENCE,
         "covers": COVERS,
-        "bound": promised,
+        "bound": _promised(ask, released),
     }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedprivacy import json_text
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.protocol import DAMAGE, Arrays, Values, said, whole
+from fedprivacy.protocol import DAMAGE, Arrays, Values, said, sorted_once, whole
 
 Vector = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -99,8 +99,9 @@ class SiloReply:
         except DAMAGE as error:
             raise FedPrivacyError(f"not an answer of silos: {said(error)}") from error
         rows, silos = reply.rows, reply.silos
-        named = silos.dtype == np.int64 and silos.ndim == 1
-        if not named or (np.diff(silos) <= 0).any() or not np.isin(silos, asked).all():
+        # A node names as many as it likes: their number is looked at before they are.
+        named = silos.dtype == np.int64 and silos.ndim == 1 and len(silos) <= len(asked)
+        if not named or not sorted_once(silos) or not np.isin(silos, asked).all():
             raise FedPrivacyError("not an answer of silos: it names others than were asked, or one twice")
         expected = (len(silos), *shape)
         if rows.shape != expected or rows.dtype != np.float64 or not np.isfinite(rows).all():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.files import FAILURES, replace_file
+from fedprivacy.printable import printable
 from fedprivacy.report import audit, compare, run, tune
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.attacks.documents import ReplayDocument
@@ -65,11 +66,8 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
     else:
         raise InputError(f"report: no page for {type(result).__name__}.")
     operator = operator_section(document)
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(page=page, operator=operator, new_id=map("table-{}".format, count(1)).__next__)
-    )
+    template, new_id = _environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
+    return printable(template.render(page=page, operator=operator, new_id=new_id))
 
 
 def write(document: Mapping[str, Any], folder: Path) -> Path:
@@ -80,20 +78,22 @@ def write(document: Mapping[str, Any], folder: Path) -> Path:
 
     Raises:
         InputError: the document cannot be rendered, or the folder cannot be written.
+        RunError: the machine failed: its disk is full, say.
     """
     text = render(document, str(folder / "run.json"))
     target = folder / "report.html"
-    partial = folder / f".report.{os.getpid()}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A lone surrogate in a name is not a reason to lose the report.
-        partial.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(partial, target)
+        return replace_file(target, text.encode(errors="replace"))
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise InputError(f"{target}: cannot be written: {error.strerror or error}.") from None
-    return target
+        what = f"{target}: cannot be written: {error.strerror or error}."
+        if error.errno in FAILURES:
+            again = f"fedprivacy report {shlex.quote(str(folder))}"
+            raise RunError(
+                f"{what} The record is whole: make room, then write the page by: {again}"
+            ) from None
+        raise InputError(f"{what} Choose a folder that you may write to, or remove what is there.") from None
 
 
 @cache

@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import Field
 
 from fedprivacy.accounting.statement import printed
-from fedprivacy.attacks.auditing import down
+from fedprivacy.attacks.assessment import down
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 from fedprivacy.report.documents import Arm, Document
 from fedprivacy.report.parts import Guarantee, Part
 
-HEAD = ("observer", "claimed", "at least", "ceiling", "estimate [95 %]")
+HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [95 %]")
 
 
 class Bound(Part):
@@ -25,6 +25,14 @@ class Bound(Part):
     delta: float
     confidence: float
     canaries: int
+
+
+class IfGaussian(Part):
+    """What scores prove if the mechanism is Gaussian; half of all audits of a true claim prove `expected`."""
+
+    epsilon: float = Field(ge=0)
+    expected: float = Field(ge=0)
+    confidence: float
 
 
 class Estimate(Part):
@@ -48,6 +56,7 @@ class Observer(Part):
     observer: str
     guarantee: Guarantee
     one_run: Bound | None = None
+    if_gaussian: IfGaussian | None = None
     canary_clients: Estimate | None = None
     verdict: Verdict
 
@@ -87,6 +96,7 @@ def row(observer: Observer) -> tuple[str, ...]:
         observer.observer,
         "none" if claim is None else printed(claim),
         "-" if bound is None else down(bound.epsilon),
+        "-" if observer.if_gaussian is None else down(observer.if_gaussian.epsilon),
         "-" if bound is None else printed(bound.ceiling),
         estimate,
     )
@@ -107,7 +117,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
         for one in document.observers
     ]
     caption = f"Epsilon as it is claimed and as canaries show it; every epsilon stands at {stands}."
-    table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4}), stacked=True)
+    table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4, 5}), stacked=True)
     refuted = [one for one in document.observers if one.verdict.holds is False]
     lead = [Text(f"Against the {one.observer}: {one.verdict.words}", "status stopped") for one in refuted]
     trust = next((one.trust for one in guarantees if one.trust), "none")
@@ -127,7 +137,14 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
 
 def _how(document: AuditDocument) -> list[str]:
     alarm = f"{100 * document.audited.false_alarm:g} %"
+    bounds = [one.if_gaussian for one in document.observers if one.if_gaussian is not None]
+    expected = [
+        'The bound under "if Gaussian" has no ceiling. If the claim is exactly true, half of all audits with '
+        f"so many canaries prove at least epsilon = {down(bound.expected)} with it."
+        for bound in bounds[:1]
+    ]
     return [
         f"If all claims are true, some verdict says REFUTED with a probability of {alarm} at most.",
+        *expected,
         "A bound below its claim proves no guarantee: canaries see what canaries can.",
     ]

@@ -17,12 +17,29 @@ OPERATOR_ID = "operator-only"
 MAX_ROWS = 400  # rows of a folded table; above, evenly spaced ones, and the page says so
 
 
-def status(document: Document, done: int, planned: int | None, what: str, *, error: bool) -> Text:
-    """How far it came; what an error said is the operator's alone, so the text only points to it."""
+ALONE = (
+    " The figures and guarantees below cover these alone; what was under way is to be counted as released, "
+    "at all that was planned for it."
+)
+
+
+def status(
+    document: Document, done: int, planned: int | None, what: str, *, error: bool, charge: str = ALONE
+) -> Text:
+    """How far it came; what an error said is the operator's alone, so the text only points to it.
+
+    Args:
+        document: Of any kind.
+        done: How many of `what` have finished.
+        planned: How many there were to be, where it is known.
+        what: What is counted.
+        error: Whether the operator-only section holds an error's text.
+        charge: What the guarantees of work that broke off charge.
+    """
     text = words.progress(document.status, done, planned, what)
     if document.status == "finished":
         return Text(text, "status")
-    text += " The figures and guarantees below cover these alone."
+    text += charge
     return Text(text, "status stopped", OPERATOR_ID if error else "", "What the error said (operator only)")
 
 
@@ -50,6 +67,7 @@ def closing(document: Document, *, command: bool, runs: Sequence[Block | Details
     ]
     known = [(name, value) for name, value in facts if value]
     again += [Facts(known)] if known else []
+    again.append(Text(words.CHECKED))
     again += runs
     if document.scenario:
         again.append(

@@ -23,6 +23,7 @@ FIELDS = {
     "refusals": "Clients that refused",
     "answered": "Clients that answered",
     "error": "Error",
+    "dealing": "Which node served which logical hosts",
     "seed": "Seed",
     "scenario.seed": "Seed of the scenario",
     "scenario.compare.seeds": "Seeds compared",
@@ -58,6 +59,8 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         if path == "estimate":
             said = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
             singles.append(("The mean updates", common.plain(said)))
+        elif path == "dealing":
+            singles += [(FIELDS[path], _dealt(values[0]))] if isinstance(values[0], Mapping) else []
         elif "[]." in path:
             series.setdefault(path.rpartition(".")[0], []).append((field, values))
         else:
@@ -89,6 +92,20 @@ def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
     rows = [(kind.replace("_", " "), f"{count:,}", KINDS.get(kind, "")) for kind, count in total.items()]
     caption = "What went wrong in all rounds. In clients, but for what was done again."
     return [Table(caption, ("Kind", "Count", "Meaning"), rows, numeric=frozenset({1}))] if rows else []
+
+
+def _dealt(dealing: Mapping[str, Any]) -> str:
+    """`node 1: hosts 0, 2; contested host 1: nodes 1, 2`: which node served what, and what went to none."""
+    parts = [f"node {node}: hosts {common.plain(hosts)}" for node, hosts in _named(dealing, "nodes")]
+    parts += [f"contested host {host}: nodes {common.plain(n)}" for host, n in _named(dealing, "contested")]
+    parts += [f"no node: hosts {common.plain(dealing['missing'])}"] if dealing.get("missing") else []
+    parts += [f"node {node} answered: {common.plain(said)}" for node, said in _named(dealing, "errors")]
+    return "; ".join(parts)
+
+
+def _named(dealing: Mapping[str, Any], key: str) -> Iterable[tuple[str, Any]]:
+    found = dealing.get(key)
+    return found.items() if isinstance(found, Mapping) else ()
 
 
 def label(field: str) -> str:

@@ -214,6 +214,13 @@ class Final(Part):
     per_class: tuple[ClassAccuracy, ...] | None = None
 
 
+class Completed(Part):
+    """What the rounds (or queries) of a run that stopped early cost alone, under one assumption more."""
+
+    rounds: int = Field(ge=0)
+    guarantees: tuple[Guarantee, ...] = ()
+
+
 class Privacy(Part):
     """What was planned, and what it guarantees."""
 
@@ -232,6 +239,7 @@ class Privacy(Part):
     records_per_client: Records | None = None
     per_client: PerClient | None = None
     guarantees: tuple[Guarantee, ...] = ()
+    completed: Completed | None = None
     candidates: tuple[Candidate, ...] | None = None
 
 

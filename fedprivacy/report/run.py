@@ -15,6 +15,7 @@ from fedprivacy.report import (
     plots,
     protection,
     public,
+    stopped,
     units,
     words,
 )
@@ -34,7 +35,9 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        lead.append(common.status(document, _done(document), _planned(document), "rounds", error=error))
+        done, planned = _done(document), _planned(document)
+        said = common.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
+        lead.append(said)
     picture = _picture(document)
     lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
     lead += [_finding(document), Tiles(_tiles(document))]
@@ -48,7 +51,11 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         subtitle=str(document.scenario.get("description") or ""),
         lead=lead,
         sections=[
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
+            Section(
+                "guarantees",
+                "Who is protected from whom",
+                [*stopped.blocks(document.privacy), *protection.blocks(cells, uncovered)],
+            ),
             *batches.of_run(document),
             *units.of_run(document),
             *candidates.of_run(document),

@@ -111,6 +111,13 @@ COMMAND_CAUTION = (
     "against them no guarantee holds."
 )
 
+CHECKED = (
+    "What stands behind this page: fedprivacy report derives each guarantee again from the scenario, the "
+    "plan and the rounds of the stored record, and refuses a record whose parts disagree. Facts of the data "
+    "(how many clients there are, how many records each has, who was drawn) it takes from the record. "
+    "Nothing is signed: whoever rewrites a whole record consistently gets a consistent page."
+)
+
 COMMAND_ELSEWHERE = (
     "The exact command that gives these figures again holds the seed. Who knows the seed of a simulation "
     "knows its noise, so the command stands in the part for the operator only, at the end of a complete copy."
@@ -306,3 +313,14 @@ def progress(status: str, done: int, planned: int | None, what: str) -> str:
     if status in ("interrupted", "failed"):
         return f"{STOPPED[status]} after {of}."
     return f"{STOPPED.get(status, capital(status) + ':')} {of}."
+
+
+def direction(exponent: float) -> str:
+    """Whether what goes as x to an exponent falls or rises with x.
+
+    >>> [direction(one) for one in (-2.0, 0.01, 0.4)]
+    ['falls', 'hardly changes,', 'rises']
+    """
+    if abs(exponent) < 0.05:
+        return "hardly changes,"
+    return "falls" if exponent < 0 else "rises"

@@ -23,6 +23,7 @@ from fedprivacy.scenario.data_checks import (
     used_columns,
 )
 from fedprivacy.scenario.defence_checks import DEFENCE_CHECKS
+from fedprivacy.scenario.delta import LEAST_DELTA, too_small
 from fedprivacy.scenario.denoise_checks import DENOISE_CHECKS
 from fedprivacy.scenario.encoding_checks import ENCODING_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
@@ -270,7 +271,10 @@ def one_budget(v: Values) -> Iterator[Finding]:
 
 def delta_is_small(v: Values) -> Iterator[Finding]:
     delta, (units, noun) = v["privacy.delta"], v.units
-    if delta is None or 0 < delta < 1 / (units or 1):
+    if delta is None or LEAST_DELTA <= delta < 1 / (units or 1):
+        return
+    if 0 < delta < LEAST_DELTA:
+        yield too_small(delta)
         return
     # With delta = 1/n a mechanism may publish one client, or record, in full and still keep the guarantee.
     usual = min(1e-5, 10.0 ** math.floor(math.log10(0.1 / (units or 1))))
@@ -309,12 +313,12 @@ def fixed_sampling_has_accountant(v: Values) -> Iterator[Finding]:
     if (
         v["sampling.name"] == "fixed"
         and (v["privacy.trust"], v["privacy.unit"]) == ("central", "client")
-        and adjacency not in (None, "replace-one")
+        and adjacency == "add-remove"
     ):
         yield Finding(
             ("privacy", "adjacency"),
             'no accountant supports it together with trust "central" and sampling "fixed"',
-            'Use adjacency = "replace-one", or sampling name = "poisson".',
+            'Use adjacency = "replace-one" or "zero-out", or sampling name = "poisson".',
             literal(adjacency),
         )
 

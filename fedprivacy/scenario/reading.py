@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.io.regular_file import NotRegular, TooLarge, read_regular
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.bounds import MAX_BYTES, TooMuch, check_text, wide_number
 from fedprivacy.scenario.changes import Tables
@@ -23,15 +24,15 @@ def read_text(file: str | Path) -> str:
     """The text of a scenario file.
 
     Raises:
-        ScenarioError: It is missing, a folder, not readable, larger than 1 MB, or not UTF-8.
+        ScenarioError: It is missing, no regular file, not readable, larger than 1 MB, or not UTF-8.
     """
     line = None
     try:
-        with open(file, "rb") as opened:
-            content = opened.read(MAX_BYTES + 1)
-        if len(content) <= MAX_BYTES:
-            return content.decode("utf-8-sig")
+        return read_regular(file, MAX_BYTES).decode("utf-8-sig")
+    except TooLarge:
         what, remedy = "larger than 1 MB", "A scenario is a short text; is this the right file?"
+    except NotRegular as error:
+        what, remedy = str(error.strerror), "Save the text in a file, and name that."
     except FileNotFoundError:
         what, remedy = "no such file", "`fedprivacy scenarios` lists what is ready to run."
     except IsADirectoryError:

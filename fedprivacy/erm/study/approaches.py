@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fedprivacy.erm.approach import Approach
+from fedprivacy.erm.federated import Federated
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.grid import GridExponential, regular_grid
 from fedprivacy.erm.objective import Objective
 from fedprivacy.erm.output import OutputPerturbation
 from fedprivacy.erm.perturbed import ObjectivePerturbation
-from fedprivacy.erm.study.people import Records, loss_of
+from fedprivacy.erm.silos import OneShotAverage, SiloGradients
+from fedprivacy.erm.study.people import dimension_of, loss_of
 from fedprivacy.erm.sufficient import SufficientStatistics
 from fedprivacy.scenario.erm import ErmScenario
 
@@ -32,10 +36,15 @@ class Cell:
     records: int
 
 
-def cells_of(scenario: ErmScenario) -> Iterator[Cell]:
-    """The cells of a scenario, in their order."""
+def cells_of(scenario: ErmScenario, population: int | None = None) -> Iterator[Cell]:
+    """The cells of a scenario, in their order.
+
+    Args:
+        scenario: The whole.
+        population: The number of records, where it is known and the data are not to be looked at.
+    """
     for name in scenario.approaches:
-        for count in scenario.study.records or (scenario.population,):
+        for count in scenario.study.records or (population or scenario.population,):
             for epsilon in scenario.study.epsilons:
                 yield Cell(name, epsilon, count)
 
@@ -45,9 +54,20 @@ def purpose_of_cell(cell: Cell) -> str:
     return f"{cell.name}/{cell.epsilon!r}/{cell.records}"
 
 
-def objective_of(scenario: ErmScenario, people: Records, count: int) -> Objective:
+def silos_of(scenario: ErmScenario, cell: Cell) -> int:
+    """How many silos a cell has; 1 is a curator, whom nobody asks."""
+    return int(getattr(scenario.approaches[cell.name], "silos", 1))
+
+
+def sizes_of(scenario: ErmScenario, cell: Cell) -> tuple[int, ...]:
+    """The public number of records of each silo of a cell."""
+    return tuple(len(part) for part in np.array_split(np.arange(cell.records), silos_of(scenario, cell)))
+
+
+def objective_of(scenario: ErmScenario, count: int) -> Objective:
     """What is minimised over so many records; under add-remove the count is taken as the public guess."""
-    return Objective(loss_of(scenario), scenario.objective.regularisation, count, people.x.shape[1])
+    regularisation, dimension = scenario.objective.regularisation, dimension_of(scenario.data)
+    return Objective(loss_of(scenario), regularisation, count, dimension)
 
 
 def approach_of(scenario: ErmScenario, objective: Objective, cell: Cell) -> Approach:
@@ -74,3 +94,19 @@ def approach_of(scenario: ErmScenario, objective: Objective, cell: Cell) -> Appr
         case _:
             grid = tuple(map(tuple, regular_grid(radius, asked.points, objective.dimension).tolist()))
             return GridExponential(**shared, candidates=grid, public=True)
+
+
+def federated_of(scenario: ErmScenario, cell: Cell, approach: Approach) -> Federated:
+    """What the silos of a cell and the server do.
+
+    Args:
+        scenario: The whole.
+        cell: What is played, by several silos.
+        approach: As one curator would take it (`approach_of`).
+
+    Raises:
+        InputError: A condition of its theorem does not hold.
+    """
+    if isinstance(approach, GradientPerturbation):
+        return SiloGradients(approach, scenario.approaches[cell.name].trust)  # type: ignore[union-attr]
+    return OneShotAverage(approach, sizes_of(scenario, cell))

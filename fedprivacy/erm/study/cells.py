@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dp_accounting import DpEvent
 from numpy.typing import NDArray
 from scipy import stats
 
-from fedprivacy.accounting.deployment import SERVER_READS, SIMULATION, Stated
-from fedprivacy.accounting.events import to_json
-from fedprivacy.accounting.statement import Guarantee
-from fedprivacy.entropy import SEEDED
+from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import together
-from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.grid import GridExponential
 from fedprivacy.erm.objective import Objective
-from fedprivacy.erm.perturbed import ObjectivePerturbation
-from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.solver import minimise_within
-from fedprivacy.erm.study.approaches import Cell, approach_of, objective_of, purpose_of_cell
-from fedprivacy.erm.study.lots import Ask, Lot, SiloStudy, silos_of
+from fedprivacy.erm.study.approaches import (
+    Cell,
+    approach_of,
+    federated_of,
+    objective_of,
+    purpose_of_cell,
+    silos_of,
+)
+from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, refusal_of
+from fedprivacy.erm.study.lots import Ask, Lot, SiloStudy
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
-HANDED = (
-    "whoever submits the run is honest about the plan: each silo adds its noise, and answers each step once, "
-    "but by the plan that came with the run"
-)
-PLAYED_ONCE = (
-    "the observer has not seen this study played with other silos absent, which under the same seed is "
-    "another release with the same noise"
-)
-AS_PLANNED = ", of all silos as planned: some did not answer"
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,7 @@ class Exact:
 
 def exact(scenario: ErmScenario, people: Records, count: int) -> Exact:
     """The minimum over so many records."""
-    objective = objective_of(scenario, people, count)
+    objective = objective_of(scenario, count)
     x, y = people.first(count)
     theta = minimise_within(objective, x, y, scenario.objective.radius)
     return Exact(objective, theta, objective.value(theta, x, y))
@@ -82,85 +73,49 @@ def play(
     Raises:
         RunError: A minimum was not found, or no silo answers.
     """
-    asked, objective = scenario.approaches[cell.name], truth.objective
-    silos = silos_of(scenario, cell)
-    told: dict[str, Any] = {
-        "approach": cell.name,
-        "kind": asked.kind,
-        "epsilon": cell.epsilon,
-        "records": cell.records,
-        "silos": silos,
-        "trust": "central",
-    }
+    told, silos = head_of(scenario, cell), silos_of(scenario, cell)
     x, y = people.first(cell.records)
     try:
-        approach = approach_of(scenario, objective, cell)
+        approach = approach_of(scenario, truth.objective, cell)
         if silos == 1:
-            made = _by_curator(approach, x, y, scenario.study.repeats, cell, streams, stated)
+            federated, present, absent, absences = None, 1, 0, dict[str, Any]()
+            thetas = _by_curator(approach, x, y, scenario.study.repeats, cell, streams)
         else:
-            made = _by_silos(SiloStudy(scenario, people, streams), cell, ask, stated)
+            side = SiloStudy(scenario, people, streams)
+            federated = federated_of(scenario, cell, approach)
+            thetas, present, absences = _by_silos(side, cell, ask)
+            absent = absences["absent"]
+        claims = claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
     except InputError as error:
-        return {**told, "refused": str(error), "guarantees": []}
-    values = np.array([objective.value(theta, x, y) for theta in made.thetas]) - truth.value
-    found = [made.thetas[:, i] * people.units[i] for i in range(len(people.names))]
+        return {**told, **refusal_of(error)}
+    values = np.array([truth.objective.value(theta, x, y) for theta in thetas]) - truth.value
+    found = [thetas[:, i] * people.units[i] for i in range(len(people.names))]
     return {
         **told,
-        "trust": made.guarantees[0].trust,
-        "refused": None,
-        "delta": approach.delta,
-        "noise": made.words,
+        **claims,
         "excess": _mean(values),
-        "bound": None
-        if made.absences.get("absent")
-        else _bound(asked, approach, silos, truth, scenario.objective.radius),
+        "bound": None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
         "theta": [{"name": name, **_spread(own)} for name, own in zip(people.names, found, strict=True)],
-        "guarantees": [guarantee.to_json() for guarantee in made.guarantees],
-        "claims": [
-            {"observer": guarantee.observer, "event": None if event is None else to_json(event)}
-            for guarantee, event in zip(made.guarantees, made.events, strict=True)
-        ],
-        **made.absences,
+        **absences,
     }
-
-
-@dataclass(frozen=True)
-class _Made:
-    """The estimates of a cell.
-
-    Args:
-        thetas: Shape (repeats, d).
-        guarantees: What is promised of each.
-        events: What each of those observers was shown; None where no event says it.
-        words: How much noise there is; where silos were absent, how much was planned.
-        absences: Of silos: how many of their answers did not come, and why the first.
-    """
-
-    thetas: Vector
-    guarantees: tuple[Guarantee, ...]
-    events: tuple[DpEvent | None, ...]
-    words: str
-    absences: dict[str, Any] = field(default_factory=dict)
 
 
 def _by_curator(
-    approach: Approach,
-    x: Vector,
-    y: Vector,
-    repeats: int,
-    cell: Cell,
-    streams: Streams,
-    stated: Stated | None,
-) -> _Made:
-    """Estimates by one who holds all records."""
+    approach: Approach, x: Vector, y: Vector, repeats: int, cell: Cell, streams: Streams
+) -> Vector:
+    """Estimates by one who holds all records, shape (repeats, d)."""
     purpose = purpose_of_cell(cell)
     found = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
-    thetas = np.array([one.theta for one in found])
-    promised = by_curator(approach.guarantee, stated)
-    return _Made(thetas, (promised,), (approach.event(),), approach.words)
+    return np.array([one.theta for one in found])
 
 
-def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | None) -> _Made:
-    """Estimates by silos, however they are asked; see `federated` of one that does not answer."""
+def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int, dict[str, Any]]:
+    """Estimates by silos, however they are asked; see `federated` of one that does not answer.
+
+    Returns:
+        The estimates, shape (repeats, d); the fewest silos that answered in any step; and what the document
+        says of those that did not.
+    """
     silos, ask = silos_of(side.scenario, cell), ask or side.ask
     thetas: list[Vector] = []
     present, absent, first = silos, 0, None
@@ -176,68 +131,8 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None, stated: Stated | Non
             first = first or answer.first_failure
             return answer.rows
 
-        federated = side.federated(lot)
-        thetas += [*together(side.lead(lot), federated.steps, told)]
-    # Under central trust too the silos draw their batches.
-    drawn = federated.trust == "local" or getattr(side.scenario.approaches[cell.name], "rate", 1.0) < 1
-    again = isinstance(federated, SiloGradients)  # other estimates of an average are seen one by one anyway
-    promised = tuple(by_silos(one, stated, nodes=drawn, again=again) for one in federated.guarantees(present))
-    events = tuple(
-        None if one.epsilon is None else federated.event_against(one.observer, present) for one in promised
-    )
-    absences = {"absent": absent, "first_absence": first}
-    words = federated.words(silos) + (AS_PLANNED if absent else "")
-    return _Made(np.array(thetas), promised, events, words, absences)
-
-
-def by_curator(guarantee: Guarantee, stated: Stated | None) -> Guarantee:
-    """A curator's guarantee with what it assumes of the randomness.
-
-    Args:
-        guarantee: The approach's own.
-        stated: As `play` has it.
-    """
-    randomness = (stated or SIMULATION).randomness(server=True, nodes=False)
-    return replace(guarantee, assumptions=(*guarantee.assumptions, randomness))
-
-
-def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again: bool) -> Guarantee:
-    """A guarantee of silos with what it assumes of the randomness, and of nodes that are not our own.
-
-    The server's process has made or read all records, since it knows the exact minimum: where noise is no
-    longer a simulation's, nothing is promised against it.
-
-    Args:
-        guarantee: The silos' own.
-        stated: As `play` has it.
-        nodes: Whether it rests on what the silos draw.
-        again: Whether the study played again, with other silos absent, would be another release.
-    """
-    local, far, stated = guarantee.trust == "local", stated is not None, stated or SIMULATION
-    if guarantee.epsilon is None:
-        return guarantee
-    if local and guarantee.observer == "server" and stated.noise != SEEDED:
-        return replace(guarantee, epsilon=None, delta=None, accountant=None, assumptions=(SERVER_READS,))
-    more = [
-        *[HANDED] * (local and far),
-        stated.randomness(server=not local, nodes=nodes),
-        *[PLAYED_ONCE] * (again and stated.noise == SEEDED),
-    ]
-    return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
-
-
-def _bound(asked: Any, approach: Any, silos: int, truth: Exact, radius: float) -> float | None:
-    """What theory says of the mean excess; None where it says nothing."""
-    if isinstance(approach, GradientPerturbation):
-        federated = SiloGradients(approach, asked.trust) if silos > 1 else None
-        return federated.excess_bound(silos) if federated else approach.excess_bound()
-    if silos > 1 or isinstance(approach, GridExponential):
-        return None  # averages of minima have a bias, and so has a grid
-    if isinstance(approach, ObjectivePerturbation) and approach.solved is not approach.objective:
-        return None
-    if np.linalg.norm(truth.theta) >= radius * (1 - 1e-6):
-        return None  # noise is bounded around the free minimum, which then lies elsewhere
-    return float(approach.excess_bound())
+        thetas += [*together(side.lead(lot), side.federated(lot).steps, told)]
+    return np.array(thetas), present, {"present": present, "absent": absent, "first_absence": first}
 
 
 def _mean(values: Vector) -> dict[str, float]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from fedprivacy.accounting.charge import under_way
 from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of
-from fedprivacy.erm.study.cells import Exact, by_curator, exact, play
+from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
+from fedprivacy.erm.study.cells import Exact, exact, play
+from fedprivacy.erm.study.claims import by_curator
 from fedprivacy.erm.study.lots import Ask
-from fedprivacy.erm.study.people import Records, study_streams
+from fedprivacy.erm.study.people import Records, dimension_of, study_streams
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
@@ -28,8 +30,10 @@ OPERATOR_ONLY = (
     "seed",
     "scenario.seed",
     "scenario.data.seed",
+    "cells[].present",
     "cells[].absent",
     "cells[].first_absence",
+    "dealing",
 )
 SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 SIMULATED = {"server": "seeded: simulation-grade randomness"}
@@ -57,6 +61,7 @@ def study(
     *,
     streams: Streams | None = None,
     ask: Ask | None = None,
+    dealing: Callable[[], Mapping[str, Any] | None] = lambda: None,
     stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
@@ -70,6 +75,7 @@ def study(
         directory: Where it is written, as it goes.
         streams: Its streams; None for those of the scenario.
         ask: Asks silos (`server.estimates`); None: they are in this process.
+        dealing: How the hosts of silos were dealt to nodes, as far as they were (`server.hosts`).
         stated: What is stated of nodes that are not our own; None: all silos are.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
@@ -93,17 +99,11 @@ def study(
                 "started": started,
                 "versions": versions(),
                 "scenario": scenario.tables(),
-                "randomness": SIMULATED if stated is None else stated.to_json(held=False),
+                "dealing": dealing(),
                 "cells": played,
                 "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
-                "operator_only": list(OPERATOR_ONLY),
-                "simulation_only": list(SIMULATION_ONLY),
-                "notes": [
-                    *NOTES,
-                    *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),
-                    *([ABSENT] if any(cell.get("absent") for cell in played) else []),
-                ],
+                **frame_of(scenario, played, stated, status),
                 "performance": {
                     "seconds": round(time.perf_counter() - clock, 3),
                     "peak_memory_mb": peak_memory_mb(),
@@ -127,7 +127,29 @@ def study(
         interrupted = isinstance(error, KeyboardInterrupt)
         write("interrupted" if interrupted else "failed", f"{type(error).__name__}: {error}")
         raise
-    write("finished", slopes=slopes_of(played), surface=surface, finding=finding_of(played))
+    write("finished", surface=surface, **summary_of(played))
+
+
+def frame_of(
+    scenario: ErmScenario, cells: Sequence[dict[str, Any]], stated: Stated | None, status: str
+) -> dict[str, Any]:
+    """What the document says of all cells together: where noise comes from, what is secret, and notes."""
+    return {
+        "randomness": SIMULATED if stated is None else stated.to_json(held=False),
+        "operator_only": list(OPERATOR_ONLY),
+        "simulation_only": list(SIMULATION_ONLY),
+        "notes": [
+            *NOTES,
+            *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),
+            *under_way(status),
+            *([ABSENT] if any(cell.get("absent") for cell in cells) else []),
+        ],
+    }
+
+
+def summary_of(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the cells of a finished study amount to."""
+    return {"slopes": slopes_of(cells), "finding": finding_of(cells)}
 
 
 def _exact_json(people: Records, count: int, truth: Exact) -> dict[str, Any]:
@@ -185,19 +207,11 @@ def surface_of(
     stated: Stated | None = None,
 ) -> dict[str, Any] | None:
     """The objective over the plane with the path of a descent; None without two features and a descent."""
-    name = next(
-        (
-            n
-            for n, one in scenario.approaches.items()
-            if one.kind == "gradient-perturbation" and one.silos == 1
-        ),
-        None,
-    )
-    if people.x.shape[1] != 2 or name is None:
+    cell = drawn_cell(scenario, max(truths))
+    if cell is None:
         return None
-    count, epsilon = max(truths), scenario.study.epsilons[0]
+    name, epsilon, count = cell.name, cell.epsilon, cell.records
     truth, (x, y) = truths[count], people.first(count)
-    cell = Cell(name, epsilon, count)
     approach = approach_of(scenario, truth.objective, cell)
     assert isinstance(approach, GradientPerturbation)
     # With seeded noise these are the iterates of the first estimate of the cell, and the same release; with
@@ -218,12 +232,38 @@ def surface_of(
     ]
     return {
         "names": list(people.names),
-        "approach": name,
-        "epsilon": epsilon,
-        "guarantee": by_curator(approach.guarantee, stated).to_json(),
+        **surface_claims(scenario, cell, stated),
         "axis": axis.tolist(),
         "values": values,
         "minimum": truth.theta.tolist(),
         "path": path.tolist(),
         "estimate": path.mean(axis=0).tolist(),
     }
+
+
+def drawn_cell(scenario: ErmScenario, records: int) -> Cell | None:
+    """The cell whose descent is drawn: of two features, by one curator, the first at the first epsilon.
+
+    Args:
+        scenario: The whole.
+        records: The most records of any cell.
+    """
+    descents = (
+        name
+        for name, one in scenario.approaches.items()
+        if one.kind == "gradient-perturbation" and one.silos == 1
+    )
+    name = next(descents, None)
+    two = dimension_of(scenario.data) == 2
+    return Cell(name, scenario.study.epsilons[0], records) if two and name is not None else None
+
+
+def surface_claims(scenario: ErmScenario, cell: Cell, stated: Stated | None) -> dict[str, Any]:
+    """Which cell a surface shows, and what is promised of its path.
+
+    Raises:
+        InputError: A condition of its theorem does not hold.
+    """
+    approach = approach_of(scenario, objective_of(scenario, cell.records), cell)
+    guarantee = by_curator(approach.guarantee, stated).to_json()
+    return {"approach": cell.name, "epsilon": cell.epsilon, "guarantee": guarantee}

@@ -15,9 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.erm.federated import Federated, Held, Leading
-from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.silos import OneShotAverage, SiloGradients
-from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of, purpose_of_cell
+from fedprivacy.erm.study.approaches import (
+    Cell,
+    approach_of,
+    cells_of,
+    federated_of,
+    objective_of,
+    purpose_of_cell,
+    silos_of,
+    sizes_of,
+)
 from fedprivacy.erm.study.people import Records
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
@@ -62,11 +69,6 @@ class Told:
 
 # Asks all silos of a lot at a step, at points of shape (count, d).
 Ask = Callable[[Lot, int, Vector], Told]
-
-
-def silos_of(scenario: ErmScenario, cell: Cell) -> int:
-    """How many silos a cell has; 1 is a curator, whom nobody asks."""
-    return int(getattr(scenario.approaches[cell.name], "silos", 1))
 
 
 @dataclass(frozen=True)
@@ -119,22 +121,17 @@ class SiloStudy:
         """
         cell = lot.cell
         if cell not in self._federated:
-            approach = approach_of(
-                self.scenario, objective_of(self.scenario, self.people, cell.records), cell
-            )
-            if isinstance(approach, GradientPerturbation):
-                self._federated[cell] = SiloGradients(approach, self.scenario.approaches[cell.name].trust)  # type: ignore[union-attr]
-            else:
-                self._federated[cell] = OneShotAverage(approach, self.sizes(lot))
+            approach = approach_of(self.scenario, objective_of(self.scenario, cell.records), cell)
+            self._federated[cell] = federated_of(self.scenario, cell, approach)
         return self._federated[cell]
 
     def sizes(self, lot: Lot) -> tuple[int, ...]:
         """The public number of records of each silo."""
-        return tuple(len(part) for part in np.array_split(np.arange(lot.cell.records), lot.silos))
+        return sizes_of(self.scenario, lot.cell)
 
     def longest(self, lot: Lot) -> Vector:
         """How long the exact sum of gradients of each silo can be, shape (silos,)."""
-        return np.array(self.sizes(lot)) * objective_of(self.scenario, self.people, 1).loss.lipschitz
+        return np.array(self.sizes(lot)) * objective_of(self.scenario, 1).loss.lipschitz
 
     def plan(self, lot: Lot) -> dict[str, Any]:
         """All that decides the privacy of a lot, as JSON data; a silo compares it with its own."""

@@ -67,11 +67,11 @@ def records(scenario: ErmScenario) -> Records:
     """
     most = max(scenario.study.records, default=scenario.population)
     if isinstance(scenario.data, LogisticModel):
-        return _made_up(scenario.data, most)
-    return _from_file(scenario.data, scenario.objective.loss != "squared", most)
+        return _made_up(scenario.data, most, units_of(scenario))
+    return _from_file(scenario.data, scenario.objective.loss != "squared", most, units_of(scenario))
 
 
-def _made_up(data: LogisticModel, count: int) -> Records:
+def _made_up(data: LogisticModel, count: int, units: Vector) -> Records:
     """Uniform in the ball; y = 1 with probability 1/(1 + exp(-x.truth)), truth of alternating signs."""
     stream = Streams(data.seed).stream("erm/people")
     d = data.features
@@ -79,10 +79,10 @@ def _made_up(data: LogisticModel, count: int) -> Records:
     x *= (stream.random((count, 1)) ** (1 / d)) / np.linalg.norm(x, axis=1, keepdims=True)
     truth = data.strength / math.sqrt(d) * np.where(np.arange(d) % 2, -1.0, 1.0)
     y = np.where(stream.random(count) < 1 / (1 + np.exp(-x @ truth)), 1.0, -1.0)
-    return Records(x, y, tuple(f"theta {i + 1}" for i in range(d)), np.ones(d), truth)
+    return Records(x, y, tuple(f"theta {i + 1}" for i in range(d)), units, truth)
 
 
-def _from_file(data: NpzRecords, classes: bool, count: int) -> Records:
+def _from_file(data: NpzRecords, classes: bool, count: int, units: Vector) -> Records:
     found, chosen = _columns(data), (*data.features, data.target)
     order = Streams(0).stream("erm/order").permutation(len(found[data.target]))[:count]
     low, high = np.array([*data.low, data.target_low]), np.array([*data.high, data.target_high])
@@ -98,8 +98,7 @@ def _from_file(data: NpzRecords, classes: bool, count: int) -> Records:
     d = len(data.features) + 1
     x = np.concatenate([np.ones((len(order), 1)), scaled[:, :-1]], axis=1) / math.sqrt(d) / (1 + 1e-15)
     y = np.where(scaled[:, -1] > 0, 1.0, -1.0) if classes else scaled[:, -1]
-    units = np.concatenate([[1.0], 1 / half[:-1]]) / math.sqrt(d)
-    return Records(x, y, (AT_MIDDLE, *data.features), units if classes else units * half[-1], None)
+    return Records(x, y, (AT_MIDDLE, *data.features), units, None)
 
 
 def _columns(data: NpzRecords) -> dict[str, NDArray[Any]]:
@@ -109,6 +108,21 @@ def _columns(data: NpzRecords) -> dict[str, NDArray[Any]]:
     found = {name: table[:, place].astype(np.float64) for place, name in enumerate(names)}
     found[data.label] = npz.array(data.path, "y_train").astype(np.float64)
     return found
+
+
+def dimension_of(data: LogisticModel | NpzRecords) -> int:
+    """The number of coordinates of theta: of a table the first is constant."""
+    return len(data.features) + 1 if isinstance(data, NpzRecords) else data.features
+
+
+def units_of(scenario: ErmScenario) -> Vector:
+    """What each coordinate is multiplied by to be told; see `Records`."""
+    data, d = scenario.data, dimension_of(scenario.data)
+    if not isinstance(data, NpzRecords):
+        return np.ones(d)
+    half = (np.array([*data.high, data.target_high]) - np.array([*data.low, data.target_low])) / 2
+    units = np.concatenate([[1.0], 1 / half[:-1]]) / math.sqrt(d)
+    return units if scenario.objective.loss != "squared" else units * half[-1]
 
 
 def loss_of(scenario: ErmScenario) -> Loss:

@@ -152,7 +152,7 @@ def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Sectio
     rows = [
         (
             one.approach,
-            f"{'n' if one.over == 'records' else 'epsilon'}^{one.slope:.2f}",
+            f"{words.direction(one.slope)} as {'n' if one.over == 'records' else 'epsilon'}^{one.slope:.2f}",
             f"{one.at:,.4g} records" if one.over == "epsilon" else f"epsilon {one.at:g}",
         )
         for one in document.slopes
@@ -167,8 +167,8 @@ def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Sectio
     )
     blocks: list[Block | Details] = [*pictures]
     if rows:
-        blocks.append(Table(caption, ("Approach", "Excess falls as", "At"), rows))
-    return [Section("slopes", "How the loss falls", blocks)]
+        blocks.append(Table(caption, ("Approach", "The excess", "At"), rows))
+    return [Section("slopes", "How the loss changes with epsilon and records", blocks)]
 
 
 def _coefficients(document: EstimatesDocument) -> list[Block | Details]:

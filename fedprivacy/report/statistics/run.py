@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.report import common, protection, words
+from fedprivacy.report import common, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Table, Text, Tiles
 from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import answers, figures, settings
@@ -24,7 +24,8 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     lead: list[Block | Details] = []
     if document.status != "finished":
         done, planned = len(document.queries), len(settings.asked(document))
-        lead.append(common.status(document, done, planned or None, "queries", error=error))
+        said = common.status(document, done, planned or None, "queries", error=error, charge=stopped.PLANNED)
+        lead.append(said)
     pictures = answers.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
     lead += [_finding(document), Tiles(_tiles(document))]
@@ -37,7 +38,14 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
         lead=lead,
         sections=[
             *([Section("answers", "The other answers", more)] if more else []),
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "", STATISTICS)),
+            Section(
+                "guarantees",
+                "Who is protected from whom",
+                [
+                    *stopped.blocks(document.privacy, "query"),
+                    *protection.blocks(cells, "", STATISTICS),
+                ],
+            ),
             *_shuffled(document),
             *settings.queries(document),
             *settings.of_run(document),

@@ -7,6 +7,7 @@ from typing import Any
 
 from fedprivacy.data import npz
 from fedprivacy.data.columns import unknown
+from fedprivacy.scenario.delta import LEAST_DELTA, too_small
 from fedprivacy.scenario.erm.sections import NpzRecords
 from fedprivacy.scenario.findings import Finding
 
@@ -103,6 +104,8 @@ def _of_study(parts: Mapping[str, Any]) -> Iterator[Finding]:
             ("study", "records"), f"asks for {max(study.records)} of {count} records", "Take fewer."
         )
     most = max([*study.records, *([count] if count else [])], default=0)
+    if privacy is not None and 0 < privacy.delta < LEAST_DELTA:
+        yield too_small(privacy.delta)
     if privacy is not None and privacy.delta * most >= 1:
         yield Finding(("privacy", "delta"), f"must be below 1/(number of records) = {1 / most:.2g}",
                       "1e-6 is usual.")  # fmt: skip

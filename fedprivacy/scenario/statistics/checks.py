@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
+from fedprivacy.scenario.delta import LEAST_DELTA, too_small
 from fedprivacy.scenario.findings import Finding, literal, suggestion
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 
@@ -87,6 +88,8 @@ def _privacy(privacy: Any, clients: int | None) -> Iterator[Finding]:
     if privacy.shuffled and not privacy.delta:
         remedy = "A shuffler helps at a delta above 0 only: 1e-6, say."
         yield Finding(("privacy", "delta"), "must be above 0 with shuffled = true", remedy, "0.0")
+    if 0 < privacy.delta < LEAST_DELTA:
+        yield too_small(privacy.delta)
     if privacy.delta and clients is not None and privacy.delta >= 1 / clients:
         yield Finding(
             ("privacy", "delta"),

@@ -110,6 +110,15 @@ class Statistics(Head):
             ScenarioError: the scenario cannot be played so.
             ValueError: An epsilon for trust "none", or none for another.
         """
+        tables = self.cell_tables(trust, epsilon, seed, clients, mechanism)
+        parts, found = _inspect(tables)
+        _refuse([Places(f'trust "{trust}"').problem(finding) for finding in found])
+        return Statistics(**parts)
+
+    def cell_tables(
+        self, trust: Trust, epsilon: float | None, seed: int, clients: int | None, mechanism: str | None
+    ) -> Tables:
+        """The tables of a cell, before they are checked; see `cell`."""
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
         changes: dict[Any, Any] = {("privacy", "trust"): trust, ("seed",): seed}
@@ -123,9 +132,7 @@ class Statistics(Head):
         without = {"none": ("epsilon", "delta", "shuffled"), "central": ("shuffled",)}
         for key in without.get(trust, ()):
             tables["privacy"].pop(key, None)
-        parts, found = _inspect(lay(tables, changes))
-        _refuse([Places(f'trust "{trust}"').problem(finding) for finding in found])
-        return Statistics(**parts)
+        return lay(tables, changes)
 
 
 def _inspect(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:

@@ -67,10 +67,13 @@ class TuneScenario(Scenario):
         Raises:
             ScenarioError: The scenario cannot have them.
         """
-        chosen = self.settings[number]
-        whole = inspect(_laid(self.plain.tables(), chosen, self.seed if seed is None else seed))
-        _refuse([Places(words_of(chosen)).problem(finding) for finding in whole.findings])
+        whole = inspect(self.candidate_tables(number, seed))
+        _refuse([Places(words_of(self.settings[number])).problem(finding) for finding in whole.findings])
         return Scenario(**whole.parts)
+
+    def candidate_tables(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """The tables of `candidate`, before they are checked."""
+        return _laid(self.tables(), self.settings[number], self.seed if seed is None else seed)
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""

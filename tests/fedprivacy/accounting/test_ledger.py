@@ -193,8 +193,7 @@ def test_accuracy_on_records_of_clients_is_outside_every_guarantee(plan: Plan) -
 
 def test_what_is_charged_in_advance_rests_on_what_the_ledger_does() -> None:
     ledger = Ledger(LOCAL, held=False)
-    ledger.broken_off = True
-    for guarantee in by_observer(ledger.in_advance()).values():
+    for guarantee in by_observer(ledger.in_advance(broken_off=True)).values():
         said = " ".join(guarantee.assumptions)
         assert "whoever submits the run is honest" in said
         assert "broke off" in said
@@ -217,14 +216,6 @@ def test_a_round_that_is_played_again_without_its_fault_does_not_cover_the_noise
     short.release(EVERYBODY, len(EVERYBODY) - 1)
     assert not whole.covers(short.to_json())
     assert short.covers(whole.to_json())
-
-
-@pytest.mark.parametrize("plan", [CENTRAL, LOCAL])
-def test_a_run_that_a_fault_broke_off_says_that_this_must_not_be_shown(plan: Plan) -> None:
-    ledger = played(plan, 2)
-    ledger.broken_off = True
-    for guarantee in by_observer(ledger).values():
-        assert guarantee.epsilon is None or any("broke off" in text for text in guarantee.assumptions)
 
 
 def test_clients_that_were_handed_their_plan_do_not_enforce_it() -> None:

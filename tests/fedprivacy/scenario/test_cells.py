@@ -183,7 +183,7 @@ def test_a_scenario_without_what_a_trust_model_needs() -> None:
 
 def test_an_overlay_is_checked_at_its_own_lines() -> None:
     text = (
-        BASE
+        BASE.replace("zero-out", "add-remove")
         + """[compare.none]
 privacy.mechanism = "gaussian"
 server.round = 3
@@ -204,15 +204,18 @@ seed = 3
         'my.toml:20: compare.none.privacy.mechanism: has no effect with trust = "none". '
         'Remove it, or set trust = "central" or trust = "local".',
         "my.toml:21: compare.none.server.round: unknown key. Did you mean rounds?",
-        'my.toml:22: compare.central: trust "central" cannot run: privacy.adjacency = "zero-out": '
+        'my.toml:22: compare.central: trust "central" cannot run: privacy.adjacency = "add-remove": '
         'no accountant supports it together with trust "central" and sampling "fixed". '
-        'Use adjacency = "replace-one", or sampling name = "poisson".',
+        'Use adjacency = "replace-one" or "zero-out", or sampling name = "poisson".',
         "my.toml:23: compare.central.sampling.cohort: missing. Add cohort = 100. "
         "The number of clients in each round.",
         "my.toml:24: compare.central.training.epochs = 0: must be at least 1. "
         "How often a client goes through its records.",
         "my.toml:27: compare.local.sampling.cohort = 2000: larger than the population of 1437 clients. "
         'At most 1437, or sampling name = "all" for everyone.',
+        'my.toml:28: compare.local.privacy.adjacency = "add-remove": under trust "local" the server sees who '
+        "answers, so whether a client is there cannot be hidden. "
+        'Use adjacency = "replace-one" (true local privacy), or "zero-out".',
         'my.toml:29: compare.local.privacy.clipping_norm: "one" is text, a number is needed. '
         "The largest L2 norm of an update, or of a record's gradient; the noise grows with it.",
         "my.toml:30: compare.local.privacy.delta: the comparison sets it, alike for all trust models. "

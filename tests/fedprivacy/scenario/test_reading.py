@@ -476,7 +476,7 @@ ONE_MISTAKE = {
         [
             'my.toml:17: privacy.adjacency = "add-remove": no accountant supports it together with '
             'trust "central" and sampling "fixed". '
-            'Use adjacency = "replace-one", or sampling name = "poisson".'
+            'Use adjacency = "replace-one" or "zero-out", or sampling name = "poisson".'
         ],
     ),
     "more clients than records": (
@@ -616,7 +616,7 @@ name = "fixed"
 cohort = 5000
 [privacy]
 trust = "central"
-adjacency = "zero-out"
+adjacency = "add-remove"
 epsilon = -1
 noise_multiplier = 2
 delta = 2
@@ -641,7 +641,7 @@ privacy.epsilon = 3
         'my.toml:9: model.hidden: has no effect with name = "logistic"',
         'my.toml:11: server.rounds: "ten" is text, a whole number is needed',
         "my.toml:12: server.learning_rate = -1: must be above 0",
-        'my.toml:18: privacy.adjacency = "zero-out": no accountant supports it together with '
+        'my.toml:18: privacy.adjacency = "add-remove": no accountant supports it together with '
         'trust "central" and sampling "fixed"',
         "my.toml:19: privacy.epsilon = -1: must be above 0",
         "my.toml:20: privacy.noise_multiplier: given together with epsilon, but each follows from the other",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from scenarios.asking import ask
 from scenarios.compare import compare
 
@@ -21,7 +21,10 @@ def test_a_changed_comparison_is_refused(make_scenario, base_text: str, tmp_path
     assert checked_document(path) == document
     cell = document["cells"][0]
     stored = path / cell["runs"][0] / "run.json"
-    for file, said in ((path / "run.json", "states other epsilons"), (stored, "its ledger costs")):
+    for file, said in (
+        (path / "run.json", r"cells\[0\].guarantees\[1\].epsilon: says 0.001"),
+        (stored, r"privacy.guarantees\[1\].epsilon: says 0.001"),
+    ):
         whole = file.read_text()
         changed = json.loads(whole)
         stated = changed["cells"][0] if "cells" in changed else changed["privacy"]
@@ -44,5 +47,5 @@ def test_a_changed_budget_of_a_statistics_run_is_refused(make_statistics, tmp_pa
         section = document["privacy"] if change == "privacy" else document["scenario"]["privacy"]
         section["epsilon"] /= 10
         (path / "run.json").write_text(json.dumps(document))
-        with pytest.raises(InputError, match="names a budget of epsilon"):
+        with pytest.raises(InputError, match="epsilon: says"):
             checked_document(path)

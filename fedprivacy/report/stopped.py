@@ -1,0 +1,40 @@
+"""What a run that stopped early has cost: its planned charge, and that of the rounds that completed."""
+
+from __future__ import annotations
+
+from fedprivacy.report import words
+from fedprivacy.report.blocks import Block, Details, Table, Value
+from fedprivacy.report.parts import Privacy
+
+PLANNED = (
+    " The guarantees below charge the whole plan: whoever, or whatever, ended the run may have depended on "
+    "the data."
+)
+
+
+def blocks(privacy: Privacy, noun: str = "round") -> list[Block | Details]:
+    """A table of both figures; nothing where a run states only one.
+
+    Args:
+        privacy: What the run states.
+        noun: What is counted.
+    """
+    released = privacy.completed
+    if released is None or not any(g.holds for g in released.guarantees):
+        return []
+    planned = {g.observer: g for g in privacy.guarantees}
+    rows: list[tuple[Value, ...]] = []
+    for g in released.guarantees:
+        claim = planned.get(g.observer)
+        if claim is None or not (claim.holds and g.holds):
+            continue
+        who = words.capital(words.observer(g.observer))
+        rows.append((who, words.epsilon(claim.epsilon), words.epsilon(g.epsilon), g.assumptions[:1]))
+    count = words.counted(released.rounds, noun)
+    caption = (
+        f"What the run is charged, and what the {count} released before it stopped cost alone. The second "
+        "figure holds only provided that what stands beside it is so, and all that the claim rests on. "
+        f"Epsilon stands at {words.terms(released.guarantees)}."
+    )
+    head = ("Against", "Whole plan: the claim", f"{count} alone", "The second only provided that")
+    return [Table(caption, head, rows, stacked=True)]

@@ -1,0 +1,21 @@
+"""Edits of stored audits: each is refused, or changes nothing that is printed as a guarantee."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from edits import hold
+
+from scenarios.audit import audit
+
+# What was estimated from scores is no bound, and a description counts nothing that is accounted.
+MEASURED = r"observers\[\d+\]\.canary_clients.*|audited\.words"
+SETTINGS = {"settings": "data and training: what decides privacy is in the guarantees"}
+
+
+@pytest.mark.slow
+def test_an_edited_audit_is_refused_or_guarantees_the_same(make_scenario, tmp_path: Path) -> None:
+    scenario = make_scenario("server.rounds=1", "privacy.trust=local")
+    folder = Path(audit(scenario, tmp_path, canaries=20)["path"])
+    assert hold(folder, results=SETTINGS, measured=MEASURED).refused > 500

@@ -1,0 +1,75 @@
+"""Edits of stored replays: each is refused, or changes nothing that is printed as a guarantee."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from edits import hold
+
+from fedprivacy.scenario.attack import AttackScenario
+from scenarios.replay import replay
+
+GAME = """
+name = "who-was-in"
+seed = 3
+[data]
+name = "purchase-like"
+partition = "iid"
+clients = 3
+records = 200
+test_records = 100
+public_fraction = 0.4
+features = 20
+classes = 2
+[model]
+name = "logistic"
+[training]
+batch_size = 16
+learning_rate = 0.1
+[server]
+rounds = 3
+[sampling]
+name = "all"
+[federation]
+chunk_size = 1
+[game]
+warm_up = 1
+members = 20
+nonmembers = 30
+[attacks.listening]
+kind = "passive"
+rounds = 2
+[privacy]
+trust = "local"
+epsilon = 4.0
+delta = 1e-5
+clipping_norm = 1.0
+"""
+ARMS = '[arms.noisy]\n[arms.bare]\nprivacy = { trust = "none" }\n'
+# Figures of attacks and models, and the counts that they were made of.
+MEASURED = (
+    r"attacks\[\d+\]\.(observed|rounds_refused|targets_lost|members|nonmembers|measured|fitted|auc|advantage"
+    r"|balanced_accuracy|tpr_at_fpr|points|per_class|thresholds|roc|score|scores|histograms|calibration_auc"
+    r"|supervised|story|blind|model_accuracy|seconds|empirical_epsilon|epsilon_lower_bound)\b.*"
+    r"|arms\[\d+\]\.(accuracy|accuracies|rounds_played)\b.*"
+)
+SETTINGS = {"settings": "data, training and game: what decides privacy is in the guarantees"}
+
+
+def played(text: str, out: Path, stored: Path | None = None) -> Path:
+    document = replay(AttackScenario.from_text(text), out, workers=1, stored=stored)
+    return Path(document["path"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arms", ["", ARMS])
+def test_an_edited_replay_is_refused_or_guarantees_the_same(arms: str, tmp_path: Path) -> None:
+    folder = played(GAME + arms, tmp_path)
+    assert hold(folder, results=SETTINGS, measured=MEASURED).refused > 500
+
+
+def test_an_edited_attack_on_a_stored_run_is_refused_or_guarantees_the_same(tmp_path: Path) -> None:
+    folder = played(GAME, tmp_path, stored=played(GAME, tmp_path))
+    only = r"(scenario\.privacy|plans|ledgers|attacks\[0\]\.(guarantee|epsilon|seat|trust|ledger)|verdict).*"
+    assert hold(folder, results=SETTINGS, measured=MEASURED, only=only).refused > 300

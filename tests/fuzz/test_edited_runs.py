@@ -1,0 +1,88 @@
+"""Edits of stored runs: each is refused, or changes nothing that is printed as a guarantee."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from edits import hold
+
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.errors import InputError
+from fedprivacy.records.verify import checked_document
+from fedprivacy.scenario.tune import TuneScenario
+from scenarios.compare import compare
+from scenarios.display import show_comparison, show_run
+from scenarios.display_tune import show_tune
+from scenarios.runner import run
+from scenarios.tune import tune
+
+LOCAL = ("privacy.trust=local", "server.rounds=2")
+CENTRAL = ("privacy.epsilon=2.0", "sampling.name=poisson", "sampling.rate=0.5", "server.rounds=2")
+RECORDS = (
+    *("privacy.unit=example", "privacy.trust=local", "server.rounds=2", "sampling.name=poisson"),
+    *("sampling.rate=0.7", "training.batches=poisson", "training.steps=2", "training.batch_size=2"),
+)
+AUTO = ("privacy.trust=local", "privacy.mechanism=auto", "privacy.epsilon=8.0", "server.rounds=1")
+ADAPTIVE = ("privacy.clipping_quantile=0.5", "privacy.epsilon=4.0", "server.rounds=2")
+SMALL = ("server.rounds=1", 'compare={trusts=["central"], epsilons=[2.0], seeds=[1]}')
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [LOCAL, *(pytest.param(one, marks=pytest.mark.slow) for one in (CENTRAL, RECORDS, AUTO, ADAPTIVE))],
+)
+def test_an_edited_run_is_refused_or_guarantees_the_same(
+    settings: tuple[str, ...], make_scenario, tmp_path: Path
+) -> None:
+    folder = Path(run(make_scenario(*settings), tmp_path)["path"])
+    tally = hold(folder, show_run)
+    assert tally.refused > 900
+
+
+def test_an_edited_comparison_is_refused_or_guarantees_the_same(make_scenario, tmp_path: Path) -> None:
+    folder = Path(compare(make_scenario(*SMALL), tmp_path, workers=1)["path"])
+    tally = hold(folder, show_comparison)
+    assert tally.refused > 900
+
+
+@pytest.mark.slow
+def test_an_edited_choice_is_refused_or_guarantees_the_same(base_text: str, tmp_path: Path) -> None:
+    section = '[tune]\nmethod = "random-stopping"\ntries = 2.0\n[tune.grid]\ntraining = {learning_rate = [0.1, 0.5]}\n'
+    scenario = TuneScenario.from_text(base_text + section, overrides=["server.rounds=2"])
+    folder = Path(tune(scenario, tmp_path, workers=1)["path"])
+    tally = hold(folder, show_tune)
+    assert tally.refused > 1200
+
+
+FORGERIES = {
+    "ledger.claims[1].event.count": lambda d: d["ledger"]["claims"][1]["event"].update(count=1),
+    "ledger.claims[0]": lambda d: d["ledger"]["claims"].__setitem__(
+        0, {**d["ledger"]["claims"][1], "observer": "server"}
+    ),
+    "ledger.adjacency": lambda d: [
+        part.update(adjacency="zero-out") for part in (d["ledger"], d["privacy"], *d["privacy"]["guarantees"])
+    ],
+    "ledger.claims[1].assumptions": lambda d: [
+        part.update(assumptions=part["assumptions"][:1])
+        for part in (*d["ledger"]["claims"], *d["privacy"]["guarantees"])
+    ],
+    "plan": lambda d: d["plan"]["mechanism"].update(noise_multiplier=100.0),
+}
+
+
+@pytest.mark.parametrize("key", FORGERIES)
+def test_a_forgery_of_several_fields_is_refused_at_the_first(key: str, make_scenario, tmp_path: Path) -> None:
+    """Each leaves ledger and guarantees in agreement, as they were once held against each other alone."""
+    folder = Path(
+        run(make_scenario("privacy.epsilon=2.0", "server.rounds=2"), tmp_path, report=False)["path"]
+    )
+    document = json.loads((folder / "run.json").read_text())
+    FORGERIES[key](document)
+    if document["ledger"]["claims"]:
+        document["privacy"]["guarantees"] = [one.to_json() for one in guarantees(document["ledger"])]
+    (folder / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=rf"run\.json: {re.escape(key)}"):
+        checked_document(folder)
