@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fedprivacy.io.folder import check_tree
 from fedprivacy.lock import alone
 from fedprivacy.runs import RunDirectory
 
@@ -35,9 +36,11 @@ def taken_up(path: Path) -> Iterator[RunDirectory]:
         path: The directory.
 
     Raises:
-        InputError: there is no run in it.
+        InputError: there is no run in it, or it has links in it, through which something else would be
+            overwritten or removed.
         HeldError: another process works on it.
     """
     directory = RunDirectory.open(path)
+    check_tree(path)
     with alone(path):
         yield directory

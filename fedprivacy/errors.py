@@ -19,6 +19,7 @@ class FedPrivacyError(Exception):
     """Any error that is shown to the user as one message, without a traceback."""
 
     exit_code = 1
+    several = False  # whether each line of it is a mistake of its own
 
 
 class InputError(FedPrivacyError):
@@ -46,13 +47,15 @@ class Problem:
         key = self.key if len(self.key) <= 200 else f"{self.key[:180]} ..."
         parts = [part for part in (where, key) if part]
         sentence = self.what.rstrip(".") + "."
-        return ": ".join([*parts, sentence]) + (f" {self.remedy}" if self.remedy else "")
+        text = ": ".join([*parts, sentence]) + (f" {self.remedy}" if self.remedy else "")
+        return text.replace("\n", "\\n")  # whatever a file or a value is called, it begins no line
 
 
 class ScenarioError(InputError):
     """A scenario with mistakes, all of them, in the order of their lines; beyond `SHOWN` they are counted."""
 
     SHOWN = 100
+    several = True
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: problem.line or 0)

@@ -17,8 +17,10 @@ import torch
 from torch import nn
 
 from fedprivacy.errors import InputError
+from fedprivacy.io.regular_file import read_regular
 from fedprivacy.scenario.model import Code
 
+MAX_SOURCE_BYTES = 2**28  # of a module, which may be compiled code
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
@@ -106,7 +108,7 @@ def source_digest(options: Code, module: nn.Module) -> str:
     layers = [sys.modules[home] for home in homes if home in sys.modules]
     files = {used.__name__: _file(used) for used in _own([named, *layers])}
     for name, file in sorted({**files, named.__name__: _file(named)}.items()):
-        content = file.read_bytes() if file and file.is_file() else b""
+        content = read_regular(file, MAX_SOURCE_BYTES) if file and file.is_file() else b""
         digest.update(f"/{name}/{len(content)}/".encode() + content)
     for name, parameter in module.named_parameters():
         digest.update(f"/{name}{tuple(parameter.shape)}".encode() + parameter.detach().numpy().tobytes())

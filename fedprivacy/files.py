@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 PART = ".part"
+# What the machine lacks, whatever its user asked for.
+FAILURES = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "ENOMEM", "EMFILE", "ENFILE", "ESTALE")
+    if hasattr(errno, name)
+}
+# A name that is taken, by a link above all, is not written through.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-def replace_file(target: Path, data: bytes) -> Path:
+def replace_file(target: Path, data: bytes, mode: int = 0o666) -> Path:
     """Writes a file atomically: readers, and whoever comes after a crash, see the old content or the new.
 
     Args:
-        target: The file; its folder exists.
+        target: The file; its folder exists. A link of this name is replaced, and what it leads to left alone.
         data: Its whole content.
+        mode: Who may read and write it, less what the user's mask takes away.
+
+    Raises:
+        OSError: It cannot be written; nothing of it is left.
     """
     part = target.with_name(f"{target.name}.{os.getpid()}{PART}")
+    with suppress(FileNotFoundError):  # of an earlier process of this number, or put there
+        part.unlink()
+    handle = os.open(part, _NEW, mode)
     try:
-        with part.open("wb") as stream:
+        with open(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -48,6 +65,6 @@ def sweep_parts(folder: Path) -> None:
 
     Only whoever holds the folder alone (`lock.alone`) may do so.
     """
-    for pattern in (f"*{PART}", ".report.*.html"):
+    for pattern in (f"*{PART}", ".report.*.html"):  # the second: of earlier versions
         for left in folder.glob(pattern):
             left.unlink(missing_ok=True)

@@ -6,12 +6,12 @@ which fails later, where nobody expects it; and any depth up to where the interp
 
 from __future__ import annotations
 
-import errno
 import json
 import math
-import stat
 from pathlib import Path
 from typing import Any
+
+from fedprivacy.io.regular_file import read_regular
 
 MAX_BYTES = 2**28  # of a file: a run of a million rounds has some 200 MB
 # Two letters that are a list or a table take a hundred bytes. A run of a million rounds has half of these.
@@ -49,20 +49,9 @@ def read(path: Path) -> Any:
     return loads(read_bytes(path).decode("utf-8"))
 
 
-def read_bytes(path: Path) -> bytes:
-    """What a file holds, if it is one and not too large.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is larger than 256 MB.
-    """
-    if not stat.S_ISREG(path.stat().st_mode):  # a pipe, which nobody may ever write to; a folder
-        raise OSError(errno.EINVAL, "Not a file", str(path))
-    with path.open("rb") as opened:
-        data = opened.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"it is larger than {MAX_BYTES >> 20} MB")
-    return data
+def read_bytes(path: Path, *, follow: bool = True) -> bytes:
+    """Reads a regular file of at most 256 MB; see `read_regular`."""
+    return read_regular(path, MAX_BYTES, follow=follow)
 
 
 def _count(text: str) -> None:

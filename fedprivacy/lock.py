@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fedprivacy.errors import HeldError
+from fedprivacy.io.regular_file import NotRegular, check_regular, read_regular
 
 try:
     import fcntl
@@ -23,6 +23,7 @@ FILE = "lock"
 PATIENCE = 10.0  # seconds for the workers of a process that was killed to end: they notice at once
 # What a link leads to is somebody's file, and is not written.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+_NO_LOCK, _RIGHTS = (NotRegular, IsADirectoryError), "Ask for the right to write in this run directory."
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
@@ -45,7 +46,8 @@ def alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise HeldError(f"{path}: a link, and no lock of ours. Remove it.") from error
-        raise HeldError(f"{path}: {error.strerror}. A run goes on where it may be written.") from error
+        remedy = "Remove it." if isinstance(error, _NO_LOCK) or error.errno == errno.EMLINK else _RIGHTS
+        raise HeldError(f"{path}: {error.strerror}. {remedy}") from error
     try:
         os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
@@ -62,8 +64,10 @@ def _held(path: Path) -> int:
     while True:
         handle = os.open(path, _FLAGS, 0o644)
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):  # a pipe, which nobody may ever write to
-                raise OSError(errno.EINVAL, "Not a file")
+            status = os.fstat(handle)
+            check_regular(status, path)
+            if status.st_nlink > 1:  # another name of somebody's file, which would be emptied
+                raise OSError(errno.EMLINK, "a file with a second name, and no lock of ours")
             if not _lock(handle):
                 _wait(path, deadline)
             elif _same(handle, path):  # else whoever held it before has removed the file that was opened here
@@ -124,7 +128,7 @@ def _same(handle: int, path: Path) -> bool:
 def _holder(path: Path) -> tuple[int, str] | None:
     """The process that says to hold it, and its machine; None where nobody says so (yet)."""
     try:
-        number, host = path.read_text().split()
+        number, host = read_regular(path, 4096, follow=False).decode().split()
         return int(number), host
     except (OSError, ValueError):
         return None

@@ -211,6 +211,11 @@ class Plan:
         return None
 
     @property
+    def most_in_a_sum(self) -> int:
+        """The most clients that a round's sum may hold."""
+        return min(self.population, getattr(self.sampler, "cohort", self.population))
+
+    @property
     def step_noise(self) -> Gaussian | None:
         """The noise that each client adds in every step of its training (DP-SGD), or None if it adds none."""
         inside = self.trust == "local" and self.unit == "example"

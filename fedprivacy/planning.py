@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.blueprint import Blueprint, blueprint
-from fedprivacy.candidates import Candidate, best, calibrated, described, unscaled
+from fedprivacy.candidates import CANDIDATES, Candidate, best, calibrated, described, unscaled
 from fedprivacy.data.on_nodes import known
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
@@ -18,12 +20,30 @@ from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.models import flat_weights
 from fedprivacy.plan import Plan
+from fedprivacy.sameness import CLOSE
 from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler, SeparatedSampling
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
+from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan needs to know of the data and the model beside the settings of its scenario.
+
+    Args:
+        population: The number of clients.
+        dimension: Computes the number of coordinates of an update.
+        least_records: Computes the records of the smallest client.
+    """
+
+    population: int
+    dimension: Callable[[], int]
+    least_records: Callable[[], int]
 
 
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
@@ -41,7 +61,7 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
         InputError: if no noise gives this epsilon.
     """
     privacy = scenario.privacy
-    plan = _without_noise(scenario, model)
+    plan = _without_noise(scenario, _facts(scenario, model))
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
@@ -50,6 +70,58 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
     return _with_room(plan.calibrate(privacy.epsilon), privacy)
+
+
+def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
+    """The plan of a scenario at the noise of a stored plan, without a look at the data.
+
+    What the settings leave open (clients and records of a file, parameters of a model) is taken from the
+    stored plan. Of `mechanism = "auto"` any candidate is taken: which of them errs least is no matter of
+    privacy.
+
+    Args:
+        scenario: What was asked for.
+        stored: The plan that a record says it ran by.
+
+    Raises:
+        InputError: its noise is not what the scenario's epsilon asks for.
+    """
+    privacy, mechanism = scenario.privacy, stored.mechanism
+    settled = None if isinstance(scenario.data, Npz | FlwrDatasets) else scenario.population
+    dimension = getattr(mechanism, "dimension", 0)
+    population = stored.population if settled is None else settled
+    facts = Facts(population, lambda: dimension, lambda: stored.least_records or 1)
+    plan = _without_noise(scenario, facts)
+    if privacy.epsilon is None:
+        return _with_room(plan, privacy)
+    if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in CANDIDATES:
+        chosen = unscaled(mechanism.name, privacy.clipping_norm, dimension, privacy.direction or "lifted")
+        plan = replace(plan, mechanism=chosen)
+    asked = plan.mechanism
+    if asked is None or type(asked) is not type(mechanism):
+        return plan
+    noise = "epsilon" if isinstance(asked, PureMechanism) else "noise_multiplier"
+    stated = getattr(mechanism, noise)
+    plan = replace(plan, mechanism=replace(asked, **{noise: stated}))
+    spent = plan.spent().epsilon
+    # Where a mechanism cannot spend all that it may, or epsilon is steep in its noise, calibration decides.
+    if not math.isclose(spent, privacy.epsilon, rel_tol=CLOSE):
+        least = getattr(plan.calibrate(privacy.epsilon).mechanism, noise)
+        if not math.isclose(stated, least, rel_tol=CLOSE):
+            raise InputError(
+                f"{noise} {stated:.6g} costs epsilon = {spent:.6g} in the whole run, and the scenario asks "
+                f"for privacy.epsilon = {privacy.epsilon:g}"
+            )
+    return _with_room(plan, privacy)
+
+
+def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
+    """What the data and the model say."""
+    return Facts(
+        scenario.population,
+        lambda: dimension_of(scenario, model),
+        lambda: int(_people(scenario).partition.sizes.min()),
+    )
 
 
 def _with_room(plan: Plan, privacy: Privacy) -> Plan:
@@ -73,7 +145,7 @@ def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Ca
     privacy = scenario.privacy
     if privacy.mechanism != "auto" or privacy.epsilon is None:
         return None
-    dimension, plan = dimension_of(scenario, model), _without_noise(scenario, model)
+    dimension, plan = dimension_of(scenario, model), _without_noise(scenario, _facts(scenario, model))
     plans = calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted")
     return described(plans, dimension)
 
@@ -125,7 +197,7 @@ def _people(scenario: Scenario) -> Population:
     return known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
 
-def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
+def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
     """The plan before it is calibrated: the noise is the scenario's where it gives one."""
     privacy = scenario.privacy
     batches = batches_of(scenario) if privacy.unit == "example" else None
@@ -134,24 +206,24 @@ def _without_noise(scenario: Scenario, model: Blueprint | None) -> Plan:
         trust=privacy.trust,
         unit=privacy.unit,
         adjacency=privacy.adjacency,
-        population=scenario.population,
+        population=facts.population,
         rounds=scenario.server.rounds,
         sampler=_sampler(scenario),
-        mechanism=_mechanism(scenario, model),
+        mechanism=_mechanism(scenario, facts),
         delta=None if privacy.trust == "none" else privacy.delta,
         max_participations=privacy.max_participations,
         noise_draw=privacy.noise_draw,
         batches=batches,
-        least_records=int(_people(scenario).partition.sizes.min()) if by_size else None,
+        least_records=facts.least_records() if by_size else None,
     )
 
 
-def _mechanism(scenario: Scenario, model: Blueprint | None) -> Mechanism | None:
+def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     privacy = scenario.privacy
     if privacy.trust == "none":
         return None if privacy.clipping_norm is None else ClipOnly(privacy.clipping_norm)
     if isinstance(privacy, CentralPrivacy) and privacy.clipping_quantile is not None:
-        expected = _sampler(scenario).expected_cohort(scenario.population)
+        expected = _sampler(scenario).expected_cohort(facts.population)
         return AdaptiveGaussian(
             privacy.clipping_norm,
             privacy.noise_multiplier or 0.0,
@@ -168,10 +240,10 @@ def _mechanism(scenario: Scenario, model: Blueprint | None) -> Mechanism | None:
             _momentum(scenario.server),
         )
     if privacy.encoding is not None:
-        return _encoded(privacy, dimension_of(scenario, model))
+        return _encoded(privacy, facts.dimension())
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
-    dimension = dimension_of(scenario, model) if privacy.mechanism == "sign-bits" else 0
+    dimension = facts.dimension() if privacy.mechanism == "sign-bits" else 0
     return unscaled(privacy.mechanism, privacy.clipping_norm, dimension, privacy.direction or "lifted")
 
 

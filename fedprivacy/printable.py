@@ -1,14 +1,44 @@
-"""Text of others on its way to a terminal or a log, where control characters would act."""
+"""Text of others on its way to a terminal, a log or a page, where some characters act instead of being shown.
+
+Control characters move a cursor, ANSI sequences hide text, and bidirectional overrides and isolates change
+its order. Whatever is shown goes through `printable`: the command's output by `io.terminal`, its tables by
+`io.console`, the report at the end of `report.render`.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
+# Letters to Unicode, blank to the eye.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]+")
+# Spaces of other widths, which our own texts have, act on nothing.
+_ACTING = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
 
 def printable(text: str) -> str:
-    r"""A text with its control characters written out, but for tabs and the ends of its lines.
+    r"""Writes out characters that act or are not seen, but for tabs and the ends of lines.
 
-    >>> print(printable("a\x1b[2J\r"))
-    a\x1b[2J\r
+    >>> print(printable("a\x1b[2J\r\u202eb"))
+    a\x1b[2J\r\u202eb
     """
+    return _CONTROL.sub(_written_out, text)
+
+
+def on_one_line(text: str) -> str:
+    r"""Writes out the ends of lines too, for a name within a sentence: it cannot begin a line of its own.
+
+    >>> print(on_one_line("a\nb"))
+    a\nb
+    """
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _written_out(found: re.Match[str]) -> str:
     return "".join(
-        one if one.isprintable() or one in "\t\n" else one.encode("unicode_escape").decode() for one in text
+        one.encode("unicode_escape").decode()
+        if unicodedata.category(one) in _ACTING or one in _BLANK
+        else one
+        for one in found[0]
     )

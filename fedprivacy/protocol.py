@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy import json_text, npy
-from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.errors import FedPrivacyError, InputError, Refusal
 from fedprivacy.faults import NO_FAULTS, REASON, Faults
 from fedprivacy.plan import Plan
 
@@ -280,16 +280,27 @@ def check_clients(
         named: What they are called.
 
     Raises:
-        InputError: it does.
+        Refusal: it does, of kind "clients".
     """
+    if len(clients) > population:
+        raise Refusal(f"{len(clients)} {named} are asked for, of {population}", "clients")
+    if len(clients) and (clients.min() < 0 or clients.max() >= population):
+        raise Refusal(f"there are {named} 0 to {population - 1}, asked for others", "clients")
     if host not in here or (clients % hosts != host).any():
         # A client that answered on two nodes would be counted by neither, and reuse its noise.
-        raise InputError(f"{named} of host {host} are asked for; here live hosts {list(here)}")
-    if len(clients) and (clients[0] < 0 or clients[-1] >= population):
-        raise InputError(f"there are {named} 0 to {population - 1}, asked for others")
-    if (np.diff(clients) <= 0).any():
+        raise Refusal(f"{named} of host {host} are asked for; here live hosts {list(here)}", "clients")
+    if not sorted_once(clients):
         # A client named twice would count twice in the sum, beyond the sensitivity.
-        raise InputError(f"the {named} of a request must be sorted and named once")
+        raise Refusal(f"the {named} of a request must be sorted and named once", "clients")
+
+
+def sorted_once(ids: NDArray[np.int64]) -> bool:
+    """Whether ids rise strictly. Neighbours are compared, since their difference may wrap around.
+
+    >>> sorted_once(np.array([1, 2, 5])), sorted_once(np.array([1, 2, 2]))
+    (True, False)
+    """
+    return bool((ids[1:] > ids[:-1]).all())
 
 
 def _check(array: NDArray[Any], dtype: type, name: str) -> None:

@@ -10,6 +10,7 @@ lock            who works on it, while somebody does (`at_work`)
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -31,6 +32,8 @@ from safetensors.numpy import save
 from fedprivacy import json_text
 from fedprivacy.errors import InputError
 from fedprivacy.files import PART, keep_names, replace_file
+from fedprivacy.io.folder import is_inner, make_inner, open_append
+from fedprivacy.io.tensor_file import check_tensor_file
 from fedprivacy.lock import FILE as LOCK
 
 SCHEMA = 1
@@ -137,8 +140,8 @@ class RunDirectory:
     def append_event(self, event: Mapping[str, Any]) -> None:
         """Adds one line to events.jsonl, on disk before the checkpoint that covers it."""
         line = json.dumps(event, allow_nan=False) + "\n"
-        with (self.path / "events.jsonl").open("a") as stream:
-            stream.write(line)
+        with open_append(self.path / "events.jsonl") as stream:
+            stream.write(line.encode())
             stream.flush()
             os.fsync(stream.fileno())
         self._events.update(line.encode())
@@ -162,7 +165,7 @@ class RunDirectory:
         lines: list[str] = []
         try:
             lines = (
-                json_text.read_bytes(source).decode(errors="replace").splitlines()[:count]
+                json_text.read_bytes(source, follow=False).decode(errors="replace").splitlines()[:count]
                 if source.exists()
                 else []
             )
@@ -183,9 +186,7 @@ class RunDirectory:
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint atomically and removes all but the newest two."""
-        folder = self.path / "checkpoint"
-        if not folder.is_dir():
-            folder.mkdir()
+        if make_inner(self.path / "checkpoint"):
             keep_names(self.path)
         tensors = {name: np.ascontiguousarray(array) for name, array in checkpoint.tensors.items()}
         metadata = {"rounds": str(checkpoint.rounds), "facts": json.dumps(checkpoint.facts)}
@@ -218,7 +219,10 @@ class RunDirectory:
         return self.path / "checkpoint" / f"round-{rounds:06d}.safetensors"
 
     def _checkpoints(self) -> list[Path]:
-        return sorted((self.path / "checkpoint").glob("round-*.safetensors"), key=_number)
+        folder = self.path / "checkpoint"
+        if not is_inner(folder):  # of a link to a folder, old checkpoints would be removed elsewhere
+            return []
+        return sorted(folder.glob("round-*.safetensors"), key=_number)
 
 
 def _number(checkpoint: Path) -> int:
@@ -278,7 +282,7 @@ def _against_others(work: Callable[[], Done]) -> Done:
 
 
 def _unwritable(parent: Path, error: OSError) -> InputError:
-    what = error.strerror if parent.is_dir() or not parent.exists() else "not a folder"
+    what = "not a folder" if error.errno in (errno.ENOTDIR, errno.EEXIST) else error.strerror
     return InputError(f"--out {parent}: {what}. Choose a folder that you may write to.")
 
 
@@ -327,6 +331,7 @@ def _load(path: Path) -> Checkpoint | None:
     safetensors takes no tensor that is not in the file as its header says, and no other types than numbers.
     """
     try:
+        check_tensor_file(path)
         with safe_open(path, framework="numpy") as stored:
             metadata = stored.metadata() or {}
             rounds, facts = int(metadata["rounds"]), json_text.loads(metadata["facts"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import resource
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from fedprivacy import __version__
@@ -23,6 +24,7 @@ def versions(trainer: str = "fedprivacy") -> dict[str, str]:
     return own | {name: _installed(name) for name in _LIBRARIES + others}
 
 
+@cache  # to read it takes longer than a small round
 def _installed(name: str) -> str:
     try:
         return version(name)

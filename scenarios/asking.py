@@ -15,6 +15,7 @@ from fedprivacy.at_work import begun
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.statistics import Statistics
+from scenarios.ending import print_charge
 from scenarios.engines.embedded import EmbeddedGrid
 from server.statistics import serve
 
@@ -44,6 +45,7 @@ def ask(
         finally:
             document = directory.document()
             write_report(document, directory.path)
+            print_charge(document)
     return document
 
 

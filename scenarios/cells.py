@@ -19,6 +19,7 @@ from fedprivacy import json_text
 from fedprivacy.errors import InputError
 from fedprivacy.fields import Fields
 from fedprivacy.files import keep_names, replace_file
+from fedprivacy.io.folder import make_inner
 from scenarios.pool import spread
 
 SCHEMA = 1
@@ -65,8 +66,7 @@ class Cells:
         content = {"schema": SCHEMA, "cell": key, "origin": self.origin, "result": result}
         content["seconds"] = round(time.time() - self.began, 3)
         text = json.dumps({"digest": digest_of(content), **content}) + "\n"
-        if not self.folder.is_dir():
-            self.folder.mkdir(exist_ok=True)
+        if make_inner(self.folder):
             keep_names(self.folder.parent)
         replace_file(self._file(key), text.encode())
         return json.loads(text)["result"]
@@ -135,7 +135,7 @@ class Cells:
             InputError: it is damaged, or of other work.
         """
         try:
-            content = json_text.loads(json_text.read_bytes(path).decode("utf-8"), finite=False)
+            content = json_text.loads(json_text.read_bytes(path, follow=False).decode("utf-8"), finite=False)
             Kept.model_validate(content)
             said = content.pop("digest")
             if said != digest_of(content) or (content["schema"], content["origin"]) != (SCHEMA, self.origin):

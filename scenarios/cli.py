@@ -6,7 +6,9 @@ Exit codes: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -16,6 +18,8 @@ import click
 import typer
 
 from fedprivacy.errors import FedPrivacyError
+from fedprivacy.io.terminal import guard_streams
+from fedprivacy.printable import on_one_line
 from scenarios.attack_cli import audit, replay, risk
 from scenarios.budget_cli import app as budget_app
 from scenarios.compare_cli import compare
@@ -42,6 +46,12 @@ app.add_typer(budget_app, name="budget")
 app.add_typer(federation_app, name="federation")
 
 
+# What the name of a file that was given leads to, not what the machine lacks.
+_OF_A_NAME = {
+    errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.EACCES, errno.EPERM,
+}  # fmt: skip
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from fedprivacy import __version__
@@ -60,19 +70,35 @@ def _common(
 
 
 def main() -> None:
-    """Runs the command; what a user did wrong ends without a traceback."""
+    """Runs the command; what a user did wrong, or a machine lacks, ends without a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
+    guard_streams()
+    sys.exit(_ended())
+
+
+def _ended() -> int:
+    """Runs the command and returns its exit code."""
     try:
-        sys.exit(app(prog_name="fedprivacy", standalone_mode=False) or 0)
+        code = app(prog_name="fedprivacy", standalone_mode=False) or 0
+        sys.stdout.flush()
+        return int(code)
     except KeyboardInterrupt:  # before typer is at work; within a command it exits with 130 itself
-        sys.exit(130)
+        return 130
     except click.ClickException as error:
         if error.format_message():  # else the help that was asked for by no word at all is out already
             print(_words(error), file=sys.stderr)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except FedPrivacyError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+        if str(error):
+            # A text of others within a message may have lines: none of them begins like one of ours.
+            print(error if error.several else str(error).replace("\n", "\n    "), file=sys.stderr)
+        return error.exit_code
+    except OSError as error:  # where nothing nearer says what it means
+        named = error.errno in _OF_A_NAME and error.filename is not None
+        where = on_one_line(str(error.filename)) if error.filename else "fedprivacy"
+        remedy = "Name another." if named else "What was written before is whole."
+        print(f"{where}: {error.strerror or error}. {remedy}", file=sys.stderr)
+        return 2 if named else 1
 
 
 def _words(error: click.ClickException) -> str:
@@ -83,8 +109,25 @@ def _words(error: click.ClickException) -> str:
     # Newer versions of click guess too, so typer's guess stands there twice.
     said = re.sub(r"( Did you mean [^?]+\?)\1$", r"\1", said)
     said = said.replace("a valid integer", "a whole number").replace("a valid float", "a number")
+    if isinstance(error, click.NoSuchOption) and (setting := _setting(error)):
+        return f"{where}: no such option '{error.option_name}': a key of the scenario. Give it as {setting}."
     end = "" if said.endswith(("?", "?)")) else "."
     return f"{where}: {said[:1].lower()}{said[1:]}{end} `{where} --help` says what there is."
+
+
+def _setting(error: click.NoSuchOption) -> str:
+    """The `--set` of a key of the scenario that was given as an option; nothing where it is none."""
+    from fedprivacy.scenario.option_names import keys_named
+
+    if error.ctx is None or not any("--set" in option.opts for option in error.ctx.command.params):
+        return ""
+    value = "VALUE"
+    for at, word in enumerate(sys.argv):
+        name, given, after = word.partition("=")
+        if name == error.option_name:
+            rest = [one for one in sys.argv[at + 1 : at + 2] if not one.startswith("--")]
+            value = after if given else next(iter(rest), value)
+    return " or ".join(f"--set {shlex.quote(f'{key}={value}')}" for key in keys_named(error.option_name))
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -11,30 +11,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.accounting.statement import check_record
+from fedprivacy import json_text
 from fedprivacy.blueprint import Blueprint, blueprint
-from fedprivacy.candidates import Candidate
-from fedprivacy.comparison import INTERVAL, difference, interval, mean_curve, mean_per_class, weakest
 from fedprivacy.data.population import Population, population
 from fedprivacy.errors import HeldError, InputError
-from fedprivacy.finding import finding
+from fedprivacy.io.folder import is_below
 from fedprivacy.lock import alone
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of, plan_of
-from fedprivacy.record import (
-    OPERATOR_ONLY,
-    SEEDS,
-    TESTED_NOTE,
-    TUNING_UNSTATED,
-    broken_off,
-)
+from fedprivacy.record import broken_off, scenario_digest
+from fedprivacy.records import cells as records
+from fedprivacy.records import run as run_record
+from fedprivacy.records.cells import closing, places, results
 from fedprivacy.report import write as write_report
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import SCHEMA, RunDirectory, read_document
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.cells import Corner, corners, options
-from fedprivacy.scenario.variations import Variation, variations
-from fedprivacy.stopping import has_ended, words_of_runs
+from fedprivacy.scenario.cells import Corner
+from fedprivacy.scenario.variations import Variation
+from fedprivacy.stopping import has_ended
 from fedprivacy.surroundings import peak_memory_mb, versions
 from fedprivacy.training.trainers import trainer_of
 from scenarios.cells import Job
@@ -43,50 +38,14 @@ from scenarios.runner import resume as resume_run
 from scenarios.runner import run
 from scenarios.undertaking import Undertaking, Work, undertaking
 
-OWN_OPERATOR_ONLY = (
-    *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
-    "performance.clients_per_second",
-    "performance.seconds",
-    "error",
-)
-ONE_RUN_ALONE = (
-    "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen several "
-    "releases of the same people. No epsilon here covers them together: cells with one seed share their "
-    "cohorts, so that they can be compared in pairs, and may then cost more than the sum of their epsilons."
-)
-CELL_PRIVACY = (
-    "unit", "noise_multiplier", "noise", "clipping_norm", "sampling", "max_participations", "population",
-    "batches", "records_per_client",
-)  # fmt: skip
 OnRun = Callable[[str, int, int], None]
 
 
 @dataclass
-class Cell:
-    """One trust model with one unit at one epsilon, and the run documents of its seeds that have finished.
+class Cell(records.Cell):
+    """A cell with the plan of its runs, calibrated once."""
 
-    The corner has the unit, and the local mechanism, where a comparison names some, else None. A variation is
-    what the scenario's own privacy was run with otherwise.
-    """
-
-    corner: Corner
-    epsilon: float | None
-    scenarios: dict[int, Scenario]
-    plan: Plan
-    candidates: list[Candidate] | None
-    variation: Variation | None = None
-    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """A name for folders and progress."""
-        if self.variation is not None:
-            return f"{self.variation.name}-{self.variation.value}"
-        corner = self.corner
-        if corner.option is not None:
-            return f"option-{corner.option}-epsilon-{self.epsilon:g}"
-        kind = "-".join(part for part in (corner.trust, corner.unit, corner.mechanism) if part)
-        return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
+    plan: Plan = field(kw_only=True)
 
 
 def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
@@ -103,31 +62,24 @@ def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
             'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
         )
     cells = []
-    own = options(settings, scenario.privacy.trust)
-    for corner in [*corners(settings, scenario.privacy.unit), *own]:
-        for epsilon in (None,) if corner.trust == "none" else settings.epsilons:
-            scenarios = {
-                seed: scenario.cell(
-                    corner.trust, epsilon, seed, corner.mechanism, corner.unit, option=corner.option
-                )
-                for seed in settings.seeds
-            }
-            first = scenarios[settings.seeds[0]]
-            plan, candidates = plan_of(first, model), candidates_of(first, model)
-            cells.append(Cell(corner, epsilon, scenarios, plan, candidates))
-    return cells + _varied(scenario, model)
-
-
-def _varied(scenario: Scenario, model: Blueprint) -> list[Cell]:
-    """A cell for each value of a setting that is varied, under the scenario's own privacy."""
-    settings, found = scenario.compare, []
-    for one in variations(settings):
-        scenarios = {seed: scenario.varied(one, seed) for seed in settings.seeds}
+    for corner, epsilon, variation in places(scenario):
+        scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}
         first = scenarios[settings.seeds[0]]
         plan, candidates = plan_of(first, model), candidates_of(first, model)
-        corner = Corner(first.privacy.trust)
-        found.append(Cell(corner, first.privacy.epsilon, scenarios, plan, candidates, one))
-    return found
+        considered = None if candidates is None else [one.to_json() for one in candidates]
+        if variation is not None:
+            epsilon = first.privacy.epsilon
+        cells.append(Cell(corner, epsilon, scenarios, considered, variation, plan=plan))
+    return cells
+
+
+def _scenario(
+    scenario: Scenario, corner: Corner, epsilon: float | None, variation: Variation | None, seed: int
+) -> Scenario:
+    """The scenario of one run of a cell."""
+    if variation is not None:
+        return scenario.varied(variation, seed)
+    return scenario.cell(corner.trust, epsilon, seed, corner.mechanism, corner.unit, option=corner.option)
 
 
 def compare(
@@ -206,15 +158,14 @@ def _work(
             "started": task.started,
             "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
+            "scenario_digest": scenario_digest(task.directory),
             **results(cells, task.path),
-            "interval": INTERVAL,
-            "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
-            "notes": [
-                scenario.tuning or TUNING_UNSTATED,
-                ONE_RUN_ALONE,
-                *_stopping(cells),
-                *[TESTED_NOTE] * people.tests_clients(scenario.evaluation.on),
-            ],
+            **closing(
+                scenario,
+                cells,
+                ending.status,
+                tested=people.tests_clients(scenario.evaluation.on),
+            ),
             "performance": performance(cells, task.seconds),
         }
         task.directory.write_document(document)
@@ -233,81 +184,6 @@ def _close_broken_runs(base: Path, status: str) -> None:
         if document.get("status") == "running":
             with suppress(HeldError), alone(path.parent):  # else somebody goes on with it
                 run.write_document(broken_off(document, status, "the comparison was broken off"))
-
-
-def results(cells: list[Cell], base: Path) -> dict[str, Any]:
-    """The cells of the document and its finding, from the runs that have finished."""
-    finished = [(cell, _cell_document(cell, base)) for cell in cells if cell.runs]
-    plain = [one for cell, one in finished if cell.variation is None and cell.corner.option is None]
-    varied = [
-        {**one, "varied": {"key": cell.variation.name, "value": cell.variation.value}}
-        for cell, one in finished
-        if cell.variation is not None
-    ]
-    optional = [
-        {**one, "option": cell.corner.option, "difference": _less_without(one, plain)}
-        for cell, one in finished
-        if cell.corner.option is not None
-    ]
-    return {
-        "cells": plain,
-        **({"variations": varied} if varied else {}),
-        **({"options": optional} if optional else {}),
-        "finding": finding(plain),
-    }
-
-
-def _less_without(one: dict[str, Any], plain: list[dict[str, Any]]) -> dict[str, float | None] | None:
-    """By how many points an option's cell is more accurate than the one without it, seed by seed."""
-    for cell in plain:
-        if (cell["trust"], cell["epsilon"]) == (one["trust"], one["epsilon"]):
-            gap = difference(one, cell)
-            return None if gap is None else {"points": gap.points, "low": gap.low, "high": gap.high}
-    return None
-
-
-def _stopping(cells: list[Cell]) -> list[str]:
-    """What is to be said of early stopping, where there is any: of each patience that was run."""
-    found: dict[int, list[Cell]] = {}
-    for cell in cells:
-        patience = next(iter(cell.scenarios.values())).server.patience
-        if patience is not None and cell.runs:
-            found.setdefault(patience, []).append(cell)
-    return [
-        words_of_runs(
-            [(len(run["rounds"]), cell.plan.rounds) for cell in own for run in cell.runs.values()],
-            patience,
-            noise=any(cell.plan.noise_words is not None for cell in own),
-        )
-        for patience, own in found.items()
-    ]
-
-
-def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
-    runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
-    accuracies = [run["final"]["accuracy"] for run in runs]
-    privacy = runs[0]["privacy"]
-    return {
-        "trust": cell.corner.trust,
-        "mechanism": privacy["mechanism"],
-        "asked": cell.corner.mechanism,
-        "candidates": None if cell.candidates is None else [one.to_json() for one in cell.candidates],
-        "epsilon": cell.epsilon,
-        "seeds": [run["seed"] for run in runs],
-        "accuracy": interval(accuracies),
-        "accuracies": accuracies,
-        **{key: privacy[key] for key in CELL_PRIVACY},
-        "guarantees": weakest([run["privacy"]["guarantees"] for run in runs]),
-        "rounds": cell.plan.rounds,
-        "rounds_played": [len(run["rounds"]) for run in runs],
-        "curve": mean_curve([run["rounds"] for run in runs]),
-        "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
-        "scaling": runs[0]["scenario"]["data"]["scaling"],
-        "training": runs[0]["scenario"]["training"],
-        "server": runs[0]["scenario"]["server"],
-        "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),
-        "runs": [str(Path(run["path"]).relative_to(base)) for run in runs],
-    }
 
 
 def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
@@ -365,7 +241,7 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
     for file in sorted(out.glob("*/scenario.toml")):
         folder = file.parent
         try:
-            if file.read_text(encoding="utf-8") != scenario.to_toml():
+            if json_text.read_bytes(file, follow=False) != scenario.to_toml().encode():
                 continue
         except FileNotFoundError:  # of another seed, whose process removes it just now
             continue
@@ -385,7 +261,7 @@ def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, wr
             return False
         document = resume_run(folder, plan=plan, allow_code=allow_code, report=False)
         if finished:  # else it was made just now
-            check_record(document, str(folder / "run.json"))
+            run_record.check(document, folder, str(folder / "run.json"))
             same = document["plan"] == plan.to_json() and has_ended(
                 document["rounds"], plan.rounds, scenario.server.patience
             )
@@ -399,6 +275,8 @@ def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, wr
 
 def _document_of(base: Path, said: dict[str, str]) -> dict[str, Any]:
     """The document of a finished run, if it is the one that was written then."""
+    if not is_below(said["run"]):
+        raise InputError(f"{base}: a cell names the run {said['run']!r}, which is not below it")
     folder = base / said["run"]
     document = read_document(folder / "run.json")
     if _digest(folder) != said["digest"]:
@@ -407,4 +285,4 @@ def _document_of(base: Path, said: dict[str, str]) -> dict[str, Any]:
 
 
 def _digest(folder: Path) -> str:
-    return hashlib.blake2b((folder / "run.json").read_bytes(), digest_size=16).hexdigest()
+    return hashlib.blake2b(json_text.read_bytes(folder / "run.json"), digest_size=16).hexdigest()

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+from fedprivacy.io.console import Terminal
 
 Event = dict[str, Any]
 WIDE = 100  # columns of a terminal in which a cell of a comparison fits on one line
@@ -22,9 +23,18 @@ NOISE = (
 
 def live() -> Progress:
     """A progress display on stderr; quiet where that is not a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    console = Terminal(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    # What others print meanwhile is not redirected: rich would read styles out of it.
+    return Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal,
+        redirect_stdout=False, redirect_stderr=False,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -55,20 +65,21 @@ def counting() -> Iterator[Callable[[str, int, int], None]]:
 
 def show_run(document: Mapping[str, Any]) -> None:
     """A run's result: accuracy, every observer's guarantee in words, where the record is."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     final, performance = document["final"], document["performance"]
     rounds = len(document["rounds"])
     quality = f"accuracy {_number(final['accuracy'])}, loss {_number(final['loss'])}"
     cost = f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB"
     plural = "" if rounds == 1 else "s"
-    console.print(f"[bold]{document['name']}[/bold]: {quality} after {rounds} round{plural} ({cost})")
+    said = f": {quality} after {rounds} round{plural} ({cost})"
+    console.print(Text.assemble((document["name"], "bold"), said))
     for guarantee in document["privacy"]["guarantees"]:
-        console.print(f"- {guarantee['words']}", markup=False)
+        console.print(f"- {guarantee['words']}")
     if spent := document["privacy"].get("per_client"):
-        console.print(f"- {_of_clients(spent, document['privacy'])}", markup=False)
+        console.print(f"- {_of_clients(spent, document['privacy'])}")
     if missing := _missing(document):
-        console.print(f"operator-only: {missing}", markup=False)
-    console.print(f"report: {document['path']}/report.html", markup=False)
+        console.print(f"operator-only: {missing}")
+    console.print(f"report: {document['path']}/report.html")
 
 
 def _missing(document: Mapping[str, Any]) -> str:
@@ -102,7 +113,7 @@ def show_comparison(document: Mapping[str, Any]) -> None:
     """A comparison's table, its finding, and where the report is."""
     from fedprivacy.mechanisms.registry import title
 
-    console = Console(highlight=False)
+    console = Terminal()
     then = ", " if console.width >= WIDE else ",\n"
     several = len(_units(document)) > 1
     table = Table()
@@ -122,15 +133,15 @@ def show_comparison(document: Mapping[str, Any]) -> None:
             str(cell["rounds"]),
         )
     console.print(table)
-    plain = Console(highlight=False, soft_wrap=True)
+    plain = Terminal(soft_wrap=True)
     for line in [*optional(document), *varied(document)]:
-        plain.print(line, markup=False)
-    plain.print(NOISE, markup=False)
-    plain.print(document["finding"], markup=False)
-    plain.print(caution(document), markup=False)
+        plain.print(line)
+    plain.print(NOISE)
+    plain.print(document["finding"])
+    plain.print(caution(document))
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")
 
 
 def _named(cell: Mapping[str, Any], several: bool) -> list[str]:
@@ -199,8 +210,8 @@ def show_scenarios(document: Mapping[str, Any]) -> None:
         if entry["problem"]:
             lines.append(f"Its data cannot be used: {entry['problem']}")
         clients = "-" if entry["clients"] is None else f"{entry['clients']:,}"
-        table.add_row(entry["name"], entry["duration"], clients, escape("\n".join(lines)))
-    console = Console(highlight=False)
+        table.add_row(entry["name"], entry["duration"], clients, "\n".join(lines))
+    console = Terminal()
     console.print(table)
     console.print("A file of your own to change: fedprivacy new NAME --from SCENARIO", soft_wrap=True)
 
@@ -217,6 +228,6 @@ def show_budget(document: Mapping[str, Any]) -> None:
         for index, column in enumerate(rows[0]):
             table.add_column(column.replace("_", " "), no_wrap=index == 0)
         for row in rows:
-            table.add_row(*(escape(cell(value)) for value in row.values()))
-        Console(highlight=False).print(table)
+            table.add_row(*(cell(value) for value in row.values()))
+        Terminal().print(table)
     print(document["words"])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from fedprivacy.io.console import Terminal
 from fedprivacy.report.attacks import arms, figures, finding, levels, released, strongest
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Attack
@@ -19,7 +18,7 @@ from fedprivacy.report.words import accuracy
 
 def show_replay(document: Mapping[str, Any]) -> None:
     """The attacks with their intervals and bounds, finding and verdict, every seat's guarantee in words."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     result = read(document)
     assert isinstance(result, ReplayDocument)
     if result.arms:
@@ -27,25 +26,25 @@ def show_replay(document: Mapping[str, Any]) -> None:
     else:
         _show_attacks(console, plain, result)
     if result.judged:
-        plain.print(result.judged.words, markup=False)
+        plain.print(result.judged.words)
     if not result.arms:  # whose many guarantees the report says in words
         for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
-            plain.print(f"- {words}", markup=False)
+            plain.print(f"- {words}")
     lost = sum(attack["targets_lost"] for attack in document["attacks"])
     if lost:
-        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more", markup=False)
+        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more")
     for attack in document["attacks"]:
         if attack["rounds_refused"]:
             refused = f"the victim refused {attack['rounds_refused']:,} of the rounds that it was to observe"
-            plain.print(f"{attack['name']}: {refused}", markup=False)
+            plain.print(f"{attack['name']}: {refused}")
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")
 
 
-def _show_attacks(console: Console, plain: Console, result: ReplayDocument) -> None:
+def _show_attacks(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:
     """Every attack at every level of privacy."""
-    table = Table(title=escape(result.name), title_justify="left")
+    table = Table(title=result.name, title_justify="left")
     for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
         left = name in ("attack", "seat")
         table.add_column(name, overflow="fold", justify="left" if left else "right", no_wrap=not left)
@@ -54,18 +53,18 @@ def _show_attacks(console: Console, plain: Console, result: ReplayDocument) -> N
             table.add_section()
             table.add_row(levels.at(level), style="bold")
         for attack in attacks:
-            table.add_row(*map(escape, _row(attack)))
+            table.add_row(*_row(attack))
     console.print(table)
     _show_released(console, result)
     for sentence in finding.sentences(result):
-        plain.print(sentence, markup=False)
+        plain.print(sentence)
     if result.several:
-        plain.print(levels.terms(result), markup=False)
+        plain.print(levels.terms(result))
 
 
-def _show_arms(console: Console, plain: Console, result: ReplayDocument) -> None:
+def _show_arms(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:
     """Each arm at each epsilon: how good its model is, and the strongest attack at each seat."""
-    table = Table(title=escape(result.name), title_justify="left")
+    table = Table(title=result.name, title_justify="left")
     found = strongest.reached(result)
     for name in ("arm", "test [95 %]", *(f"AUC: {seat}" for seat in found)):
         table.add_column(name, overflow="fold", justify="left" if name == "arm" else "right")
@@ -77,26 +76,26 @@ def _show_arms(console: Console, plain: Console, result: ReplayDocument) -> None
             best, bound = own[place].best, own[place].bound.auc
             area = "-" if best is None else f"{best.auc.value:.3f} [{best.auc.low:.3f}, {best.auc.high:.3f}]"
             row.append(f"{area}\nbound {'none' if bound is None else figures.at_most(bound)}")
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     console.print(table)
     said = [*arms.sentences(result), *arms.cautions(result), strongest.CHOSEN, strongest.terms(result)]
     for sentence in filter(None, said):
-        plain.print(sentence, markup=False)
+        plain.print(sentence)
     for sentence in arms.skipped(result):
-        plain.print(f"left out: {sentence}", markup=False)
+        plain.print(f"left out: {sentence}")
 
 
-def _show_released(console: Console, result: ReplayDocument) -> None:
+def _show_released(console: Terminal, result: ReplayDocument) -> None:
     """How often the released model is right, and each attack on it."""
     head, rows = released.table(result)
     if not rows:
         return
     table = Table(title="Accuracy; of attacks, balanced accuracy", title_justify="left")
     for place, name in enumerate(head):
-        table.add_column(escape(name.lower()), overflow="fold", justify="right" if place else "left")
+        table.add_column(name.lower(), overflow="fold", justify="right" if place else "left")
     for row in rows:
         cells = (f"{one.text} [{one.note}]" if isinstance(one, Entry) else str(one) for one in row)
-        table.add_row(*map(escape, cells))
+        table.add_row(*cells)
     console.print(table)
 
 

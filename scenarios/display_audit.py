@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from fedprivacy.io.console import Terminal
 from fedprivacy.report import audit
 
 
 def show_audit(document: Mapping[str, Any]) -> None:
     """The table of all observers, the verdict on each claim, and what was audited."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     result = audit.read_audit(document)
-    table = Table(title=escape(result.name), title_justify="left")
+    table = Table(title=result.name, title_justify="left")
     for number, name in enumerate(audit.HEAD):
         table.add_column(name, no_wrap=True, justify="right" if number else "left")
     for observer in result.observers:
-        table.add_row(*map(escape, audit.row(observer)))
+        table.add_row(*audit.row(observer))
     console.print(table)
     for observer in result.observers:
-        plain.print(f"- {observer.observer}: {observer.verdict.words}", markup=False)
-    plain.print(result.audited.words, markup=False)
+        plain.print(f"- {observer.observer}: {observer.verdict.words}")
+    plain.print(result.audited.words)
     for observer in result.observers:
-        plain.print(f"- {observer.guarantee.words}", markup=False)
+        plain.print(f"- {observer.guarantee.words}")
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")

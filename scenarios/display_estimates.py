@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from fedprivacy.erm.study.approaches import cells_of
+from fedprivacy.io.console import Terminal
+from fedprivacy.report.words import direction
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.display import Event, live
 
@@ -29,30 +29,30 @@ def fitting_cells(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
 
 def show_estimates(document: Mapping[str, Any]) -> None:
     """What each approach loses, the fitted slopes, a guarantee of each in words, where the record is."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=document["name"], title_justify="left")
     heads = ("approach", "records", "epsilon", "delta", "excess (simulation only)", "95 %", "bound")
     for name in heads:
         table.add_column(name, overflow="fold")
     for cell in document["cells"]:
-        table.add_row(*map(escape, _row(cell)))
+        table.add_row(*_row(cell))
     console.print(table)
     for slope in document.get("slopes", ()):
-        over = "n" if slope["over"] == "records" else "epsilon"
-        plain.print(f"{slope['approach']}: excess falls as {over}^{slope['slope']:.2f}", markup=False)
+        over, way = "n" if slope["over"] == "records" else "epsilon", direction(slope["slope"])
+        plain.print(f"{slope['approach']}: excess {way} as {over}^{slope['slope']:.2f}")
     said = {
         cell["approach"]: guarantee["words"] for cell in document["cells"] for guarantee in cell["guarantees"]
     }
     for name, words in said.items():
-        plain.print(f"- {name}: {words}", markup=False)
+        plain.print(f"- {name}: {words}")
     for cell in document["cells"]:
         if cell.get("absent"):
-            plain.print(absence(cell), markup=False)
+            plain.print(absence(cell))
     if document.get("finding"):
-        plain.print(document["finding"], markup=False)
+        plain.print(document["finding"])
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")
 
 
 def absence(cell: Mapping[str, Any]) -> str:

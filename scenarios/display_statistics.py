@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from fedprivacy.io.console import Terminal
 from scenarios.display import Event, live
 
 ROWS = 10  # categories of a query that the terminal shows
@@ -29,33 +28,33 @@ def asking_queries(queries: int) -> Iterator[Callable[[Event], None]]:
 
 def show_statistics(document: Mapping[str, Any]) -> None:
     """The answers with their intervals, every observer's guarantee in words, where the record is."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=document["name"], title_justify="left")
     for name in ("query", "estimate", "95 % interval", "true (simulation only)", "mechanism"):
         table.add_column(name, overflow="fold")
     for query in document["queries"]:
         for row in _rows(query):
-            table.add_row(*map(escape, row))
+            table.add_row(*row)
     console.print(table)
     for query in document["queries"]:
         if query["bound"]:
             bound = query["bound"]
             said = f"{query['name']}: {bound['what']}: at most {_number(bound['at_most'])}"
-            plain.print(f"{said}, with probability {100 * bound['probability']:.8g} %", markup=False)
+            plain.print(f"{said}, with probability {100 * bound['probability']:.8g} %")
         if "score" in query:
             chosen, best = _number(query["score"]), _number(query["best"])
             told = f"{query['name']}: {query['scored']}: {chosen} of at most {best} (simulation only)"
-            plain.print(told, markup=False)
+            plain.print(told)
     for guarantee in document["privacy"]["guarantees"]:
-        plain.print(f"- {guarantee['words']}", markup=False)
+        plain.print(f"- {guarantee['words']}")
     if document["privacy"]["shuffled"]:
-        plain.print(f"- {document['privacy']['shuffled']['words']}", markup=False)
+        plain.print(f"- {document['privacy']['shuffled']['words']}")
     missing = sum(query["failures"] + query["refusals"] for query in document["queries"])
     if missing:
-        plain.print(f"operator-only: {missing} answers are missing", markup=False)
+        plain.print(f"operator-only: {missing} answers are missing")
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")
 
 
 def _rows(query: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -95,7 +94,7 @@ def _told(share: float | None) -> str:
 
 def show_sweep(document: Mapping[str, Any]) -> None:
     """A comparison's errors, its finding, and where the report is."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table()
     for name in ("trust,\nmechanism", "query"):
         table.add_column(name, overflow="fold")
@@ -106,14 +105,14 @@ def show_sweep(document: Mapping[str, Any]) -> None:
             error = query["error"] or {"mean": None, "low": None, "high": None}
             table.add_row(
                 f"{cell['trust']},\n{query['mechanism'] or 'exact'}",
-                escape(query["name"]),
+                query["name"],
                 "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
                 f"{cell['clients']:,}",
                 f"{_number(error['mean'])}{_told(query['told'])}\n" + _interval(error["low"], error["high"]),
             )
     console.print(table)
-    plain.print(document["finding"], markup=False)
-    plain.print("Equal epsilon is not equal observer.", markup=False)
+    plain.print(document["finding"])
+    plain.print("Equal epsilon is not equal observer.")
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")

@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from fedprivacy.io.console import Terminal
 from fedprivacy.report import tune
 
 
 def show_tune(document: Mapping[str, Any]) -> None:
     """The choice, its cost beside the naive one for each observer, and every guarantee in words."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     result = tune.read_tune(document)
-    plain.print(f"{result.name}: {result.said}", markup=False)
-    table = Table(title=escape(tune.caption(result)), title_justify="left")
+    plain.print(f"{result.name}: {result.said}")
+    table = Table(title=tune.caption(result), title_justify="left")
     for number, name in enumerate(tune.HEAD):
         table.add_column(name, justify="right" if number else "left")
     for row in tune.rows(result):
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     console.print(table)
     for one in result.privacy.guarantees:
-        plain.print(f"- {one.words}", markup=False)
+        plain.print(f"- {one.words}")
     for one in result.naive.guarantees:
-        plain.print(f"- naive: {one.words}", markup=False)
+        plain.print(f"- naive: {one.words}")
     performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB", markup=False)
-    plain.print(f"report: {document['path']}/report.html", markup=False)
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")

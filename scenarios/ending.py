@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from fedprivacy.accounting.statement import both_figures
+
+
+def print_charge(document: Mapping[str, Any]) -> None:
+    """Prints on stderr what a run that stopped early is charged: both figures, and which one holds when."""
+    for line in both_figures(document["privacy"]):
+        print(f"- {line}", file=sys.stderr)
 
 
 class Ending:

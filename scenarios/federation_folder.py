@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedprivacy.errors import InputError
+from fedprivacy.files import replace_file, sweep_parts
+from fedprivacy.io.folder import check_tree
+from fedprivacy.io.regular_file import TooLarge, read_regular
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.federation_state import read
@@ -39,11 +42,15 @@ def check_folder(folder: Path) -> None:
             )
     except OSError as error:
         raise _unusable(folder, error) from error
+    if folder.exists():
+        check_tree(folder, depth=2)
 
 
 def _is_ours(folder: Path) -> bool:
-    sign = folder / _SIGN
-    return sign.is_file() and sign.read_bytes() == _ABOUT.encode()
+    try:
+        return read_regular(folder / _SIGN, 2**12, follow=False) == _ABOUT.encode()
+    except (OSError, TooLarge):
+        return False
 
 
 def claim(folder: Path) -> None:
@@ -55,7 +62,7 @@ def claim(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-        (folder / _SIGN).write_text(_ABOUT)
+        replace_file(folder / _SIGN, _ABOUT.encode())
         os.close(os.open(folder / "federation.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError as error:
         raise InputError(f"--dir {folder}: another federation is being started here.") from error
@@ -67,7 +74,8 @@ def clear(folder: Path) -> None:
     """Removes keys, Flower's files and the state; budgets, logs and records stay."""
     for name in ("keys", "flower"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("scenario.toml", "federation.json.part", "federation.json"):
+    sweep_parts(folder)
+    for name in ("scenario.toml", "federation.json"):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from fedprivacy import json_text
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.fields import Fields
+from fedprivacy.files import replace_file
+from fedprivacy.io.regular_file import read_regular
 from scenarios.engines.control import Link
 from scenarios.federation_processes import Started
 
 FOLDER = Path("federation")
+_MAX_BYTES = 2**22
+
+
+class StoredProcess(Fields):
+    """A process in federation.json."""
+
+    name: Annotated[str, Field(max_length=100)]
+    pid: Annotated[int, Field(gt=1, lt=2**31)]  # 0, 1 and those below stand for others, or for all
+    began: Annotated[int, Field(ge=0)] | None
+
+
+class Stored(Fields):
+    """The content of federation.json."""
+
+    address: Annotated[str, Field(max_length=300)]
+    root_certificates: str | None
+    nodes: Annotated[int, Field(ge=1, le=10_000)]
+    noise: Literal["system", "seeded"]
+    scenario: str | None
+    mark: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    processes: Annotated[list[StoredProcess], Field(max_length=10_001)]
 
 
 @dataclass(frozen=True)
@@ -48,10 +74,8 @@ class Federation:
 
     def write(self, folder: Path) -> None:
         """Writes federation.json."""
-        part = folder / "federation.json.part"
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
-            json.dump({"schema": 1, **asdict(self)}, stream, indent=2)
-        os.replace(part, folder / "federation.json")
+        text = json.dumps({"schema": 1, **asdict(self)}, indent=2)
+        replace_file(folder / "federation.json", text.encode(), mode=0o600)
 
 
 def read(folder: Path) -> Federation | None:
@@ -62,26 +86,19 @@ def read(folder: Path) -> Federation | None:
     """
     path = folder / "federation.json"
     try:
-        document = json.loads(path.read_text())
-        processes = tuple(
-            Started(str(one["name"]), int(one["pid"]), None if one["began"] is None else int(one["began"]))
-            for one in document["processes"]
-        )
-        certificates, scenario = document["root_certificates"], document["scenario"]
+        data = read_regular(path, _MAX_BYTES, follow=False)
+        stored = Stored.model_validate(json_text.loads(data.decode()))
         return Federation(
-            address=_text(document["address"]),
-            root_certificates=None if certificates is None else _text(certificates),
-            nodes=int(document["nodes"]),
-            noise={"system": "system", "seeded": "seeded"}[document["noise"]],
-            scenario=None if scenario is None else _text(scenario),
-            mark=_mark(document["mark"]),
-            processes=processes,
+            **stored.model_dump(exclude={"processes"}),
+            processes=tuple(Started(**one.model_dump()) for one in stored.processes),
         )
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: {error.strerror}. Remove it, or name the folder of a federation with --dir."
+        ) from error
+    except ValueError as error:  # a ValidationError is one, too
         raise InputError(
             f"{path}: damaged, so which processes belong to it is not known. End those by hand (`ps -ef | "
             f"grep flower` names them), then remove the file."
@@ -144,15 +161,3 @@ def target_of(
             "End it (fedprivacy federation down), and start it again."
         )
     return Target(federation.link, federation.noise, federation.scenario is not None, on_this_machine=True)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _mark(value: object) -> str:
-    if not re.fullmatch(r"[0-9a-f]{32}", _text(value)):
-        raise ValueError(value)
-    return str(value)

@@ -56,9 +56,10 @@ def report(
 ) -> None:
     """Render the report of stored runs again.
 
-    RUN is the directory of a run or a comparison. The guarantees of each run are accounted for again first.
+    RUN is the directory of a run or a comparison. What it guarantees is derived again first, from the
+    scenario, the plan and the rounds in its record; one whose parts disagree is refused. Nothing is signed.
     """
-    from fedprivacy.rechecking import checked_document
+    from fedprivacy.records.verify import checked_document
     from fedprivacy.report import write
 
     for path in runs:

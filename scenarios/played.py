@@ -8,43 +8,19 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.accounting.statement import guarantees
 from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.claims import attack_claims, budget, frame_of, points_json, proved, verdict_of
 from fedprivacy.attacks.document import attack_document, told_figures
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.metrics import points_of
-from fedprivacy.attacks.verdict import Case, Verdict, verdict
-from fedprivacy.audit import LowerBound
 from fedprivacy.plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Ascent, Passive, Released
+from fedprivacy.scenario.attack.sections import Passive
 from scenarios.judging import Judged, histogram
-from scenarios.trained import BY_ARM, Trained, arms_document
+from scenarios.trained import Trained, arms_document
 
 Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
 Begun = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
-GAME = (
-    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
-    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
-    "targets and measured on the other. An empirical epsilon is of the targets alone that were drawn blind "
-    "to membership, whose coins are still fair; it holds at its confidence for each attack by itself."
-)
-BRANCHES = (
-    "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
-    "answered to one attack is spent for those after it, so that the guarantee of a run covers all attacks "
-    "on it together. Several runs (seeds, epsilons) are several releases."
-)
-TRANSCRIPTS = (
-    "The folders `seen` hold what the attackers saw, raw updates among it: they are as sensitive as the data."
-)
-
-
-RELEASED = (
-    "An attacker of the released model has that model alone. It knows the records of the training data and "
-    "their labels, how models are trained on them, and records that nobody trains on, but neither whose a "
-    "record is nor who is a member. Each of its reference models is trained on a half of these records that "
-    "its own coins drew, in one place and without noise."
-)
 
 
 def results(
@@ -81,8 +57,6 @@ def results(
         for name in variant.attacks
         if all((number, seed, name) in played for seed in seeds)
     ]
-    looked = any(isinstance(one, Released) for one in scenario.attacks.values())
-    stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
     arms = {}
     if scenario.arms:
         epsilons = [budget(*one) for one in zip(variants, plans, strict=True)]
@@ -91,32 +65,11 @@ def results(
         "attacks": attacks,
         **arms,
         **({"exposures": exposures} if (exposures := _exposures(scenario, played)) else {}),
+        "plans": [plan.to_json() for plan in plans],
         "ledgers": ledgers,
-        "verdict": _verdict(scenario, attacks, ledgers, played).to_json(),
-        "notes": [GAME, BRANCHES, *([BY_ARM] if arms else []), *stored],
+        "verdict": verdict_of(variants, attacks, ledgers).to_json(),
+        **frame_of(scenario),
     }
-
-
-def _verdict(
-    scenario: AttackScenario,
-    attacks: Sequence[Mapping[str, Any]],
-    ledgers: Sequence[Mapping[str, Any]],
-    played: Played,
-) -> Verdict:
-    """All attacks together against their bounds."""
-    cases, variants = [], scenario.variants
-    for attack in attacks:
-        runs = [
-            one for (at, _, name), one in played.items() if (at, name) == (attack["ledger"], attack["name"])
-        ]
-        kept = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
-        bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
-        points = points_of([run.measured for run in runs])
-        learned = [run.supervised for run in runs if run.supervised is not None]
-        if scenario.arms and len(learned) == len(runs):  # there it may be told beside the bound
-            points.update({f"{at}, supervised": counts for at, counts in points_of(learned).items()})
-        cases.append(Case(f"{attack['name']}{kept}", bound, points))
-    return verdict(cases)
 
 
 def _attack(
@@ -129,32 +82,23 @@ def _attack(
     begun: set[int | None],
 ) -> dict[str, Any]:
     attack = variant.attacks[name]
-    guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
+    guesses, delta = _guesses(runs), variant.privacy.delta or 0.0
     figures = attack_document(
         [run.measured for run in runs],
         bound=bound_of_ledger(ledger, attack.seat),
-        empirical=_empirical(runs, variant.privacy.delta or 0.0),
+        empirical=guesses if isinstance(guesses, str) else lower_bound(guesses, delta),
     )
     accuracies = np.array([run.accuracy for run in runs])
     return {
-        "name": name,
-        **({"arm": variant.arm} if variant.arm else {}),
-        "attack": attack.kind,
-        "seat": attack.seat,
-        "isolating": attack.isolating,
-        "trust": variant.privacy.trust,
-        "mechanism": None if plan.mechanism is None else plan.mechanism.name,
-        "epsilon": budget(variant, plan),
-        "ledger": number,
-        "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
-        "rounds": attack.played(variant.game.members + variant.game.nonmembers) or None,
         "observed": _observed(begun, runs[0]),
         "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         "targets_lost": sum(run.lost for run in runs),
         **figures,
+        **attack_claims(variant, name, number, plan, ledger),
+        **({} if isinstance(guesses, str) else proved(guesses, delta)),
         "score": [run.score for run in runs],
         "calibration_auc": float(np.mean([run.calibration_auc for run in runs])),
-        **_supervised(runs),
+        **_supervised(runs, arms=bool(variant.arm)),
         "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
         "histograms": _histograms(runs),
         "story": [run.story for run in runs] if runs[0].story else None,
@@ -164,18 +108,19 @@ def _attack(
             "after": float(accuracies[:, 1].mean()),
             **_trained(runs),
         },
-        "guarantee": guarantee.to_json(),
         "seconds": round(sum(run.seconds for run in runs), 3),
     }
 
 
-def _supervised(runs: Sequence[Judged]) -> dict[str, Any]:
+def _supervised(runs: Sequence[Judged], *, arms: bool) -> dict[str, Any]:
     """The figures of `supervised`, which may be stronger than the score that was chosen."""
     figures = [run.supervised for run in runs if run.supervised is not None]
     areas = [run.supervised_calibration_auc for run in runs if run.supervised_calibration_auc is not None]
     if not len(figures) == len(areas) == len(runs):
         return {}  # cells of an earlier version
-    return {"supervised": {**told_figures(figures), "calibration_auc": float(np.mean(areas))}}
+    # In a game of arms it may be told beside the bound, and is held against it.
+    points = {"points": points_json(points_of(figures))} if arms else {}
+    return {"supervised": {**told_figures(figures), "calibration_auc": float(np.mean(areas)), **points}}
 
 
 def _trained(runs: Sequence[Judged]) -> dict[str, float]:
@@ -188,13 +133,6 @@ def _exposures(scenario: AttackScenario, played: Played) -> list[dict[str, Any]]
     """Whose records each attack by LiRA tells: of the first run, whose references know of no privacy."""
     found = ((name, played.get((0, scenario.seed, name))) for name in scenario.attacks)
     return [{"attack": name, **one.exposure} for name, one in found if one and one.exposure]
-
-
-def budget(variant: AttackScenario, plan: Plan) -> float | None:
-    """The epsilon of a run: of its scenario, or where that gives the noise what it costs; None without."""
-    if variant.privacy.trust == "none":
-        return None
-    return variant.privacy.epsilon or plan.spent().epsilon
 
 
 def _histograms(runs: Sequence[Judged]) -> list[dict[str, Any]]:
@@ -216,14 +154,14 @@ def _observed(begun: set[int | None], run: Judged) -> dict[str, int] | None:
     return {"first": first, "last": last, "count": len(run.observed)}
 
 
-def _empirical(runs: Sequence[Judged], delta: float) -> LowerBound | str:
-    """What the guesses of all runs prove together, or why they cannot."""
+def _guesses(runs: Sequence[Judged]) -> Guesses | str:
+    """The guesses of all runs together, or why they prove nothing."""
     total = Guesses(0, 0, 0)
     for run in runs:
         if isinstance(run.guesses, str):
             return run.guesses
         total += run.guesses
-    return lower_bound(total, delta)
+    return total
 
 
 def _mean_of(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:

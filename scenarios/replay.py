@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.accounting.charge import under_way
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
-from fedprivacy.record import SEEDS
+from fedprivacy.io.folder import check_tree
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
@@ -25,10 +26,6 @@ from scenarios.spending import open_account
 from scenarios.trained import Trained, accuracy, measure
 from scenarios.undertaking import Undertaking, Work, undertaking
 
-OPERATOR_ONLY = (
-    "attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train", "attacks[].seconds",
-    "exposures", "performance.seconds", "error", *SEEDS,
-)  # fmt: skip
 OnAttack = Callable[[str, int, int], None]
 
 
@@ -66,6 +63,7 @@ def replay(
     """
     asked = [run for variant in range(len(scenario.variants)) for run in _runs(scenario, variant, stored)]
     if stored is not None:
+        check_tree(stored)
         for run in asked:
             stored_run(run)
         for run in asked:  # what is refused is refused before anything is written; played, it costs no more
@@ -116,6 +114,8 @@ def _work(
                 _measure_all(task, asked, workers, trained)
             _attack_all(task, asked, workers, played, steps)
     finally:
+        runs = [run.plan for run in asked if run.scenario.seed == scenario.seed]
+        found = results(scenario, runs, dict(sorted(played.items())), trained, _begun(asked, played))
         document = {
             "schema": SCHEMA,
             "kind": "replay",
@@ -127,14 +127,8 @@ def _work(
             "started": task.started,
             "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
-            **results(
-                scenario,
-                [run.plan for run in asked if run.scenario.seed == scenario.seed],
-                dict(sorted(played.items())),
-                trained,
-                _begun(asked, played),
-            ),
-            "operator_only": list(OPERATOR_ONLY),
+            **found,
+            "notes": [*found["notes"], *under_way(ending.status)],
             "performance": {
                 "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from fedprivacy.errors import InputError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.io.console import Terminal
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report.attacks import exposed, figures
 from fedprivacy.runs import SCHEMA, read_document
 
@@ -71,7 +71,7 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
 
 def show(document: Mapping[str, Any]) -> None:
     """The records, the classes at both ends, and what it rests on."""
-    console, plain = Console(highlight=False), Console(highlight=False, soft_wrap=True)
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     [one] = exposed.read({exposed.FIELD: [document]})
     table = Table(title="Most exposed records", title_justify="left")
     for name in ("record", "with it", "without it", "advantage [95 %]"):
@@ -96,6 +96,6 @@ def show(document: Mapping[str, Any]) -> None:
     if len(told) > 1:
         ends = [*told[:CLASSES], *told[max(CLASSES, len(told) - CLASSES) :]]
         said = ", ".join(f"class {label} {figures.share(value)}" for label, value in ends)
-        plain.print(f"AUC by class, of the most and the least exposed of {len(told):,}: {said}", markup=False)
+        plain.print(f"AUC by class, of the most and the least exposed of {len(told):,}: {said}")
     for note in (*document["notes"], CAUTION):
-        plain.print(f"- {note}", markup=False)
+        plain.print(f"- {note}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from flwr.app import Context, RecordDict
 from clients.fleet import Fleet
 from fedprivacy.at_work import begun, taken_up
 from fedprivacy.data.population import population
-from fedprivacy.errors import InputError
+from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.files import sweep_parts
 from fedprivacy.plan import Plan
 from fedprivacy.planning import candidates_of
@@ -22,6 +23,7 @@ from fedprivacy.report import write as write_report
 from fedprivacy.resuming import check_plan, plan_to_resume
 from fedprivacy.runs import Checkpoint
 from fedprivacy.scenario import Scenario
+from scenarios.ending import print_charge
 from scenarios.launch import EMBEDDED, Engine, Launched, launched
 from server.app import make_app as make_server_app
 
@@ -160,8 +162,10 @@ def _play(
     server_app = make_server_app(record, fleet.people, fleet.model, checkpoint=checkpoint, view=apps.view)
     run_id = apps.grid.run.run_id
     context = Context(run_id=run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
+    ended = False
     try:
         server_app(apps.grid, context)
+        ended = True
     except KeyboardInterrupt:
         path = record.directory.path
         allow = " --allow-code" if fleet.model.code else ""
@@ -171,7 +175,9 @@ def _play(
         )
         raise
     finally:
-        document = record.directory.document()
-        if report:
-            write_report(document, record.directory.path)
+        with nullcontext() if ended else suppress(FedPrivacyError):  # what ended the run says more
+            document = record.directory.document()
+            if report:
+                write_report(document, record.directory.path)
+                print_charge(document)
     return document

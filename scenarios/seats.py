@@ -19,7 +19,7 @@ from fedprivacy.seeds import Streams
 from scenarios.arena import Arena, Tensors
 from scenarios.spending import NOTHING, Spent
 from server.adversary import Climber, Interposed, Isolator, Listener
-from server.hosts import find_hosts
+from server.hosts import deal_hosts
 
 See = Callable[[Sight], None]
 
@@ -117,7 +117,7 @@ def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: S
     victim, hosts = arena.game.victim, arena.scenario.federation.hosts
     stage = arena.resume(branch.key, tensors, spent)
     host, weights = victim % hosts, torch.from_numpy(stage.federation.model)
-    node = find_hosts(stage.grid, hosts)[host]
+    node = deal_hosts(stage.grid, hosts).nodes[host]
     isolator = Isolator(stage.grid, node, host, arena.fleet.plan, victim, weights, arena.scale)
     turns = _turns(arena, branch)
     for turn, targets in enumerate(turns):

@@ -8,17 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from clients.respondents import Respondents
-from fedprivacy.accounting.statement import guarantees
-from fedprivacy.analytics.comparison import INTERVAL, brief, finding, slope_by_trust, slopes, summary
-from fedprivacy.analytics.ledger import ledger
+from fedprivacy.analytics.cells import Corner, claims_of_cell, closing, corners_of
+from fedprivacy.analytics.comparison import brief, summary
 from fedprivacy.analytics.plan import plan_of
-from fedprivacy.analytics.record import SIZES_NOTE, TRUTH_NOTE
-from fedprivacy.analytics.shuffled import shuffled
-from fedprivacy.errors import InputError
-from fedprivacy.record import SEEDS
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import SCHEMA
-from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.surroundings import peak_memory_mb, versions
 from scenarios.asking import play
@@ -26,38 +20,15 @@ from scenarios.cells import Job
 from scenarios.ending import Ending
 from scenarios.undertaking import Undertaking, Work, undertaking
 
-ONE_RUN_ALONE = (
-    "Each epsilon is that of one run alone: who sees the results of several cells or repeats has seen "
-    "several releases about the same people, which cost the sum of their epsilons at most."
-)
-OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
-# What tells how many clients there are, where one may be there or not: see `SIZES_NOTE`.
-SIZES = (
-    "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
-    "performance.peak_memory_mb",
-)  # fmt: skip
-# Errors against the true values, and what is made of them.
-SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
 BATCH = 10  # repeats that one process plays before the next may take over
 OnRun = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One point of a comparison; `asked` is the mechanism where several are compared, else None."""
+class Cell(Corner):
+    """One point of a comparison, and its scenario."""
 
-    trust: Trust
-    asked: str | None
-    epsilon: float | None
-    clients: int | None
     scenario: Statistics
-
-    @property
-    def label(self) -> str:
-        """A name for progress."""
-        parts = [self.trust, self.asked, self.epsilon and f"epsilon {self.epsilon:g}"]
-        parts.append(self.clients and f"{self.clients:,} clients")
-        return ", ".join(str(part) for part in parts if part)
 
     def seeded(self, seed: int) -> Statistics:
         """The scenario of one repeat."""
@@ -70,20 +41,10 @@ def cells_of(scenario: Statistics) -> Iterator[Cell]:
     Raises:
         InputError: if the scenario itself has no privacy to compare, or a cell cannot be played.
     """
-    settings = scenario.compare
-    if scenario.privacy.trust == "none" and set(settings.trusts) != {"none"}:
-        raise InputError(
-            'privacy.trust = "none": a comparison takes delta from the scenario itself. '
-            'Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
-        )
-    for trust in settings.trusts:
-        mechanisms: tuple[str, ...] = {"local": settings.local, "central": settings.central}.get(trust, ())
-        for asked in mechanisms or (None,):
-            for epsilon in (None,) if trust == "none" else settings.epsilons:
-                for clients in settings.clients or (None,):
-                    cell = scenario.cell(trust, epsilon, scenario.seed, clients, asked)
-                    plan_of(cell)  # what cannot be had is said before anything is played
-                    yield Cell(trust, asked, epsilon, clients, cell)
+    for corner in corners_of(scenario):
+        cell = scenario.cell(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.asked)
+        plan_of(cell)  # what cannot be had is said before anything is played
+        yield Cell(corner.trust, corner.asked, corner.epsilon, corner.clients, cell)
 
 
 def compare(
@@ -133,8 +94,6 @@ def _work(
             _play_all(cells, scenario, task, workers, played, on_run)
     finally:
         documents = [_document(cells[number], played[number]) for number in sorted(played)]
-        found = slopes(documents)
-        private_size = scenario.privacy.adjacency != "replace-one"
         document = {
             "schema": SCHEMA,
             "kind": "compare-statistics",
@@ -147,13 +106,7 @@ def _work(
             "versions": versions(),
             "scenario": scenario.tables(),
             "cells": documents,
-            "slope": slope_by_trust(found),
-            "slopes": found,
-            "finding": finding(documents, found, scenario.tables()["privacy"]) if documents else None,
-            "interval": INTERVAL,
-            "operator_only": list(OPERATOR_ONLY),
-            "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],
-            "notes": [TRUTH_NOTE, ONE_RUN_ALONE, *([SIZES_NOTE] if private_size else [])],
+            **closing(scenario, documents, ending.status),
             "performance": {
                 "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),
@@ -205,16 +158,9 @@ def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
 def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
     runs = [played[seed] for seed in sorted(played)]
     plan = plan_of(cell.scenario)
-    charged = ledger(plan, len(plan.asks), held=True)
     return {
-        "trust": cell.trust,
-        "asked": cell.asked,
-        "epsilon": cell.epsilon,
-        "clients": cell.scenario.population,
+        **claims_of_cell(cell, cell.scenario, plan),
         "repeats": len(runs),
         "queries": [summary([run[number] for run in runs]) for number in range(len(plan.asks))],
-        "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
-        "shuffled": shuffled(plan) if cell.scenario.privacy.shuffled else None,
-        "ledger": charged,
         "seconds": round(sum(query["seconds"] for run in runs for query in run), 6),
     }

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.accounting.statement import SEES, guarantees
-from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.claims import arm_claims
 from fedprivacy.comparison import interval
 from fedprivacy.errors import InputError
 from fedprivacy.plan import Plan
@@ -17,12 +16,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from scenarios.arena import played_in
 from scenarios.attacked import Attacked, stored_run
 
-BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 Trained = dict[tuple[int, int], "Accuracy"]  # by the number of the variant, the seed
-BY_ARM = (
-    "Each arm plays the same game with the same coins. Each epsilon is that of one run of one arm alone; "
-    "whoever sees several of them has seen several releases of the same people."
-)
 
 
 @dataclass(frozen=True)
@@ -62,12 +56,6 @@ def accuracy(measured: Any) -> Accuracy:
     return found
 
 
-def bounds_of(ledger: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """By seat, the most that any attack can reach there; without the curve, which attacks have."""
-    found = {seat: bound_of_ledger(ledger, seat).to_json() for seat in SEES}
-    return {seat: {key: one[key] for key in BOUNDS} for seat, one in found.items()}
-
-
 def arms_document(
     variants: Sequence[AttackScenario],
     plans: Sequence[Plan],
@@ -94,21 +82,11 @@ def arms_document(
         accuracies = {"train": [one.train for one in runs], "test": [one.test for one in runs]}
         found.append(
             {
-                "arm": variant.arm,
-                "trust": variant.privacy.trust,
-                "mechanism": None if plan.mechanism is None else plan.mechanism.name,
-                "unit": variant.privacy.unit,
-                "adjacency": variant.privacy.adjacency,
-                "epsilon": epsilons[number],
-                "ledger": number,
-                "rounds": variant.warm_up,
+                **arm_claims(variant, number, plan, ledgers[number], epsilons[number]),
                 "rounds_played": [one.rounds for one in runs],
                 "seeds": len(runs),
                 "accuracy": {name: interval(values) for name, values in accuracies.items()},
                 "accuracies": accuracies,
-                "guarantees": [one.to_json() for one in guarantees(ledgers[number])],
-                "bounds": bounds_of(ledgers[number]),
-                "skipped": dict(variant.skipped),
             }
         )
     return found

@@ -16,7 +16,8 @@ from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
-from fedprivacy.record import SEEDS, TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.record import scenario_digest
+from fedprivacy.records.choice import claims_of
 from fedprivacy.report import write as write_report
 from fedprivacy.run_streams import run_streams
 from fedprivacy.runs import SCHEMA, Checkpoint
@@ -34,9 +35,6 @@ from scenarios.ending import Ending
 from scenarios.undertaking import Undertaking, Work, undertaking
 
 OnRun = Callable[[str, int, int], None]
-# What tells of the tries that are not told, and of scores of clients that are not charged.
-GRID = "The choice among the candidates is charged for here. Of the candidates, and of all other settings: "
-OWN_OPERATOR_ONLY = ("tries", "performance.seconds", "error")
 
 
 def tune(
@@ -199,8 +197,6 @@ def _document(
     tries: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     chosen, tested = told["candidate"], people.tests_clients("test")
-    ledger = chosen_ledger(scenario.tune, plans, chosen, tested=tested)
-    naive = naive_ledger(scenario.tune, plans, chosen, tested=tested)
     settings = {} if chosen is None else scenario.settings[chosen]
     public = scenario.tune.method != "random-stopping"
     accuracies = {one["candidate"]: one["accuracy"] for one in tries} if public else {}
@@ -216,18 +212,13 @@ def _document(
         "started": task.started,
         "versions": versions(scenario.training.trainer),
         "scenario": scenario.tables(),
+        "scenario_digest": scenario_digest(task.directory),
         "choice": {**told, "settings": settings, "clients": people.partition.clients},
         "candidates": [
             {"settings": one, "public_accuracy": accuracies.get(number)}
             for number, one in enumerate(scenario.settings)
         ],
         "tries": [dict(one) for one in tries],
-        "plans": [plan.to_json() for plan in plans],
-        "tested": tested,
-        "ledger": ledger,
-        "privacy": {"guarantees": [one.to_json() for one in guarantees(ledger)]},
-        "naive": {"ledger": naive, "guarantees": [one.to_json() for one in guarantees(naive)]},
-        "operator_only": [*OWN_OPERATOR_ONLY, *SEEDS],
-        "notes": [f"{GRID}{scenario.tuning or TUNING_UNSTATED}", *[TESTED_NOTE] * tested],
+        **claims_of(scenario, plans, chosen, tested=tested),
         "performance": {"seconds": round(task.seconds, 3), "peak_memory_mb": peak_memory_mb()},
     }

@@ -17,6 +17,7 @@ from fedprivacy.at_work import begun, taken_up
 from fedprivacy.errors import InputError
 from fedprivacy.files import sweep_parts
 from fedprivacy.record import scenario_digest
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import write as write_report
 from fedprivacy.runs import RunDirectory
 from scenarios.begun import BEGUN, COMMANDS, begun_in
@@ -160,11 +161,11 @@ def _begun(directory: RunDirectory, work: Work) -> dict[str, Any]:
 
 
 def _finished(directory: RunDirectory) -> dict[str, Any] | None:
-    """The document of work that is done, its report beside it. A damaged one is made again of the cells."""
+    """The document of work that is done, its report beside it. A damaged or changed one is made again."""
     if not (directory.path / "run.json").exists():
         return None
     try:
-        document = directory.document()
+        document = checked_document(directory.path)
     except InputError as error:
         print(f"{error} It is made again, of the cells.", file=sys.stderr)
         return None

@@ -59,6 +59,11 @@ class Interposed(Grid):
         """The real grid's run."""
         return self._grid.run
 
+    @property
+    def all_here(self) -> bool:
+        """Whether the real grid has all its nodes from the beginning."""
+        return bool(getattr(self._grid, "all_here", False))
+
     def create_message(self, *args: Any, **kwargs: Any) -> Message:
         """Made by the real grid."""
         return self._grid.create_message(*args, **kwargs)

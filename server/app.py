@@ -44,7 +44,7 @@ from fedprivacy.scenario.statistics import Statistics
 from server.aggregation import RoundTotal, nobody_took_part
 from server.estimates import serve as serve_estimates
 from server.home import Home, going_home
-from server.hosts import find_hosts
+from server.hosts import deal_hosts
 from server.optimizers import server_optimizer
 from server.polling import PollingGrid
 from server.replies import longest
@@ -140,6 +140,7 @@ def _play(
 ) -> None:
     scenario = record.scenario
     federation, module = federation_of(grid, scenario, record.ledger, people, model)
+    record.dealing = federation.dealing.to_json()
     x, y = people.held_out(scenario.evaluation.on)
     apart = scenario.server.patience is not None and scenario.evaluation.on != "public"
     read_by_rule = people.held_out("public") if apart else None
@@ -217,7 +218,7 @@ def federation_of(
     banded = ledger.plan.banded
     federation = Federation(
         grid=grid,
-        hosts=find_hosts(grid, scenario.federation.hosts),
+        dealing=deal_hosts(grid, scenario.federation.hosts),
         plan=ledger.plan,
         ledger=ledger,
         optimizer=server_optimizer(scenario.server, len(weights)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +20,8 @@ from fedprivacy.faults import REASON
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
-from server.aggregation import by_turn
-from server.hosts import find_hosts
+from server.aggregation import NO_ANSWER, by_turn
+from server.hosts import Dealing, deal_hosts
 from server.messages import parts_of, request_to
 from server.sampling import Chunk, chunks, one_per_node
 
@@ -61,7 +61,7 @@ def serve(
 
     def begin() -> None:
         begun()
-        asking.find()
+        asking.deal()
 
     study(
         scenario,
@@ -69,6 +69,7 @@ def serve(
         directory,
         streams=streams,
         ask=asking,
+        dealing=lambda: None if asking.dealing is None else asking.dealing.to_json(),
         stated=stated,
         command=command,
         on_cell=on_cell,
@@ -87,29 +88,31 @@ class SilosOnGrid:
 
     grid: Grid
     side: SiloStudy
-    hosts: Mapping[int, int] | None = None
+    dealing: Dealing | None = None
 
-    def find(self) -> None:
+    def deal(self) -> Dealing | None:
         """Finds the node of each host, where there is anything to ask silos for.
 
         Raises:
             RunError: a host has none.
         """
-        if self.hosts is None and self.side.lots:
-            self.hosts = find_hosts(self.grid, self.side.scenario.federation.hosts)
+        if self.dealing is None and self.side.lots:
+            self.dealing = deal_hosts(self.grid, self.side.scenario.federation.hosts)
+        return self.dealing
 
     def __call__(self, lot: Lot, step: int, thetas: NDArray[np.float64]) -> Told:
         """What the silos of a lot tell at a step, put together by their numbers, whatever node has them."""
-        self.find()
+        dealing = self.deal()
+        assert dealing is not None  # there is a lot
         federation = self.side.scenario.federation
         asked = list(chunks(np.arange(lot.silos), hosts=federation.hosts, size=lot.silos))
         told = Told(np.zeros((lot.count, lot.silos, thetas.shape[1])), 0)
-        in_order = by_turn(self._replies(asked, lot, step, thetas))
+        in_order = by_turn(self._replies(dealing, asked, lot, step, thetas))
         reply = next(in_order, None)
         present, why = 0, None
         for number, chunk in enumerate(asked):
             if reply is None or reply[0] != number:
-                why = why or "the node did not answer"
+                why = why or (dealing.fault(chunk.host) or NO_ANSWER)[1]
                 continue
             try:
                 silos, rows = self._accepted(reply[1], lot, chunk, thetas.shape[1])
@@ -141,18 +144,22 @@ class SilosOnGrid:
         return reply.silos, reply.rows
 
     def _replies(
-        self, asked: Sequence[Chunk], lot: Lot, step: int, thetas: NDArray[np.float64]
+        self,
+        dealing: Dealing,
+        asked: Sequence[Chunk],
+        lot: Lot,
+        step: int,
+        thetas: NDArray[np.float64],
     ) -> Iterator[Message]:
         """The replies of a step. A node gets its next message when it has answered the last.
 
         It keeps count of what each silo has answered.
         """
-        assert self.hosts is not None  # found before
         plan, timeout = self.side.plan(lot), self.side.scenario.federation.timeout
-        for wave in one_per_node(asked, self.hosts):
+        for wave in one_per_node(asked, dealing.nodes):
             messages = (
                 request_to(
-                    self.hosts[chunk.host],
+                    dealing.nodes[chunk.host],
                     MESSAGE,
                     f"{lot.number}/{step}/{place}",
                     *SiloRequest(lot.number, step, chunk.host, chunk.clients, thetas, plan).parts(),

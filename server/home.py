@@ -10,6 +10,7 @@ from typing import Any
 
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.homecoming import MOST_BYTES, PART, Sender, is_token
+from fedprivacy.io.regular_file import TooLarge, read_regular
 from fedprivacy.runs import RunDirectory
 
 _AT_ONCE = 2**20  # bytes written before the uploader of Flower's log gets time
@@ -78,11 +79,12 @@ class Home:
         left_out, room, since = None, MOST_BYTES, 0
         for name in names:
             path = self.directory.path / name
-            if not path.is_file():
-                continue
-            data = path.read_bytes()
-            if len(data) > room:
+            try:
+                data = read_regular(path, room, follow=False)
+            except TooLarge:
                 left_out = name
+                continue
+            except OSError:  # it is not there yet
                 continue
             room -= len(data)
             for line in self._sender.file(name, data):

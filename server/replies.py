@@ -87,6 +87,8 @@ def accepted(
     except FedPrivacyError as error:
         raise Rejected("reply_shape", str(error)) from error
     answered, faults = len(reply.clients), reply.faults
+    if answered > len(asked):  # before anything is done with so many
+        raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and names {answered}")
     if len(np.setdiff1d(reply.clients, asked)) or len(np.unique(reply.clients)) != answered:
         raise Rejected("reply_clients", "a node answered for clients that it was not asked for, or twice")
     told = answered + reply.refused + faults.failed + faults["dropped"]

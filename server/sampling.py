@@ -51,16 +51,17 @@ def chunks(cohort: Ids, *, hosts: int, size: int) -> Iterator[Chunk]:
 
 
 def one_per_node(asked: Sequence[Chunk], nodes: Mapping[int, int]) -> list[list[tuple[int, Chunk]]]:
-    """Numbered chunks in waves that hold at most one chunk for each node.
+    """Numbered chunks in waves that hold at most one chunk for each node; those without a node are left out.
 
     Args:
         asked: A round's chunks, in order.
-        nodes: For each logical host the node that serves it.
+        nodes: For each logical host that is served its node.
     """
     waves: list[list[tuple[int, Chunk]]] = []
     depth: dict[int, int] = {}
     for number, chunk in enumerate(asked):
-        node = nodes[chunk.host]
+        if (node := nodes.get(chunk.host)) is None:
+            continue
         wave = depth.get(node, 0)
         depth[node] = wave + 1
         if wave == len(waves):

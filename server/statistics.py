@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,8 @@ from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.faults import REASON
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.protocol import AskReply, AskRequest
-from server.aggregation import SPENT, by_turn
-from server.hosts import find_hosts
+from server.aggregation import NO_ANSWER, SPENT, by_turn
+from server.hosts import Dealing, deal_hosts
 from server.messages import parts_of, request_to
 from server.sampling import Chunk, chunks, one_per_node
 
@@ -87,14 +87,15 @@ def serve(
 
 def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
     plan, federation = record.plan, record.scenario.federation
-    hosts = find_hosts(grid, federation.hosts)
+    dealing = deal_hosts(grid, federation.hosts)
+    record.dealing = dealing.to_json()
     streams = streams_for(record.stated.noise, statistics_streams(record.scenario, people))
     everybody = np.arange(plan.population)
     asked = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
     for number, ask in enumerate(plan.asks):
         began = time.perf_counter()
-        replies = _replies(grid, hosts, asked, number, plan.to_json(), federation.timeout)
-        gathered = gather(asked, replies, plan, ask)
+        replies = _replies(grid, dealing, asked, number, plan.to_json(), federation.timeout)
+        gathered = gather(asked, replies, plan, ask, dealing)
         if not gathered.answered:
             why = gathered.first_failure
             refused = f"{gathered.refused} of {plan.population} clients refused. "
@@ -119,7 +120,9 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
         )
 
 
-def gather(asked: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask) -> Gathered:
+def gather(
+    asked: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask, dealing: Dealing
+) -> Gathered:
     """The sum over a query's replies, added in the order of the chunks whatever the order of arrival.
 
     Args:
@@ -127,13 +130,15 @@ def gather(asked: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsP
         replies: Flower replies.
         plan: What is asked for.
         ask: One of its queries.
+        dealing: Which hosts have no node, and why.
     """
     gathered = Gathered(np.zeros(plan.totals_of(ask)))
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(asked):
         if reply is None or reply[0] != number:
-            gathered.fail(len(chunk.clients), "the node did not answer")
+            _, reason = dealing.fault(chunk.host) or NO_ANSWER
+            gathered.fail(len(chunk.clients), reason)
             continue
         _add(gathered, reply[1], plan, ask, len(chunk.clients))
         reply = next(in_order, None)
@@ -175,17 +180,17 @@ def _check(reply: AskReply, *, counts: bool) -> None:
 
 
 def _replies(
-    grid: Grid, hosts: Mapping[int, int], asked: Sequence[Chunk], query: int, plan: Any, timeout: float
+    grid: Grid, dealing: Dealing, asked: Sequence[Chunk], query: int, plan: Any, timeout: float
 ) -> Iterator[Message]:
     """The replies to one query. A node gets its next message when it has answered the last.
 
     It keeps count of who has answered, and Flower's simulation engine loses a node's state where two of
     its messages are under way at once.
     """
-    for wave in one_per_node(asked, hosts):
+    for wave in one_per_node(asked, dealing.nodes):
         messages = (
             request_to(
-                hosts[chunk.host],
+                dealing.nodes[chunk.host],
                 MESSAGE,
                 f"{query}/{position}",
                 *AskRequest(query, chunk.host, chunk.clients, plan).parts(),

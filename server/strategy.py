@@ -26,6 +26,7 @@ from fedprivacy.scenario.sections import Denoise
 from fedprivacy.seeds import Streams
 from server.aggregation import RoundTotal, aggregate
 from server.denoising import denoised
+from server.hosts import Dealing
 from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.privacy import add_central_noise
@@ -39,7 +40,7 @@ class Federation:
 
     Args:
         grid: Flower's way to the nodes.
-        hosts: For each logical host the node that serves it.
+        dealing: Which node serves which logical host.
         plan: The privacy plan.
         ledger: What has been released so far.
         optimizer: Moves the model.
@@ -58,7 +59,7 @@ class Federation:
     """
 
     grid: Grid
-    hosts: Mapping[int, int]
+    dealing: Dealing
     plan: Plan
     ledger: Ledger
     optimizer: ServerOptimizer
@@ -91,7 +92,7 @@ class Federation:
         """
         plan = self.plan.following(self.clipping_norm)
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
-        asked = list(chunks(cohort, hosts=len(self.hosts), size=self.chunk_size))
+        asked = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
         self.ledger.ask(cohort)
         replies = self._replies(number, asked)
         total = aggregate(
@@ -102,6 +103,7 @@ class Federation:
             longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
             dropout=self.dropout,
             counted=plan.adaptive is not None,
+            fault_of=self.dealing.fault,
         )
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
@@ -130,7 +132,9 @@ class Federation:
         """
         alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
         turns = getattr(self.grid, "one_each", False)
-        waves = one_per_node(asked, self.hosts) if alone or turns else [list(enumerate(asked))]
+        nodes = self.dealing.nodes
+        served = [one for one in enumerate(asked) if one[1].host in nodes]
+        waves = one_per_node(asked, nodes) if alone or turns else [served]
         if not alone:  # without waiting for a wave; in turns, so that no node waits for another's chunks
             waves = [[one for wave in waves for one in wave]]
         for wave in waves:
@@ -158,7 +162,7 @@ class Federation:
 
     def _requests(self, number: int, asked: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
         """Numbered messages, made one at a time, so that memory does not grow with the cohort."""
-        model = self.model
+        model, nodes = self.model, self.dealing.nodes
         for position, chunk in asked:
             request = TrainRequest(
                 round=number,
@@ -170,4 +174,4 @@ class Federation:
                 observe=self.observe,
                 clipping_norm=self.clipping_norm,
             )
-            yield request_to(self.hosts[chunk.host], "train", f"{number}/{position}", *request.parts())
+            yield request_to(nodes[chunk.host], "train", f"{number}/{position}", *request.parts())

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fedprivacy.data import storage
 from fedprivacy.errors import InputError
 from fedprivacy.installation import install
+from fedprivacy.printable import on_one_line
 from fedprivacy.scenario.findings import Finding, dotted, literal, suggestion
 
 if TYPE_CHECKING:
@@ -65,11 +66,12 @@ class Source:
 class SourceError(InputError):
     """What keeps a data set from being used, each at its key of the data section."""
 
+    several = True
+
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__(
-            "\n".join(f"{dotted(one.path)}: {one.what}. {one.remedy}".strip() for one in findings)
-        )
+        lines = (f"{dotted(one.path)}: {one.what}. {one.remedy}".strip() for one in findings)
+        super().__init__("\n".join(map(on_one_line, lines)))
 
 
 def file(source: Source) -> str:
@@ -124,6 +126,10 @@ def _make(source: Source, made: Path) -> None:
         raise SourceError([_at("path", source.path, what, 'Such names have an owner: "ylecun/mnist".')])
     if source.is_folder and source.revision is not None:
         raise SourceError([_at("revision", source.revision, "has no effect with a folder", "Remove it.")])
+    for path in Path(source.path).rglob("*") if source.is_folder else ():
+        if not (path.is_file() or path.is_dir()):  # a pipe, which nobody may ever write to, or a device
+            what = f"{path.name} in it is neither a file nor a folder"
+            raise SourceError([_at("path", source.path, what, "Remove it, or name another folder.")])
     made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # What datasets makes of a folder is one more copy of private data: it goes when ours is there.
     passing: AbstractContextManager[str | None] = (

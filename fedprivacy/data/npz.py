@@ -20,12 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy import npy
+from fedprivacy.data.file_format import BEGIN, explain_format
 from fedprivacy.errors import InputError
+from fedprivacy.io.regular_file import NotRegular, TooLarge, check_regular, open_regular
+from fedprivacy.printable import on_one_line
 
 NEEDED = ("x_train", "y_train", "x_test", "y_test")
 MAX_LABEL = 10**6
 _USED = (*NEEDED, "user_train", "user_test", "feature_names", "classes")
 _BLOCK_BYTES = 2**22
+MAX_BYTES = 2**40  # of a file; records are read block by block
 # What unpacks to more, and by more than a factor that data has, was made to fill a disk or the memory.
 LARGEST_PACKED, MAX_RATIO = 2**28, 200
 _NUMBERS, _WORDS = "biuf", "US"
@@ -36,9 +40,11 @@ _DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImpleme
 class NpzError(InputError):
     """What keeps a file from being used: each as (what is wrong, what to do)."""
 
+    several = True
+
     def __init__(self, path: str, wrongs: Sequence[tuple[str, str]]) -> None:
         self.wrongs = tuple(wrongs)
-        super().__init__("\n".join(f"{path}: {what}. {remedy}" for what, remedy in wrongs))
+        super().__init__("\n".join(on_one_line(f"{path}: {what}. {remedy}") for what, remedy in wrongs))
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,8 @@ def stamp(path: str) -> tuple[str, int, int]:
     """
     with _explained(path):
         status = os.stat(path)
-        return os.path.abspath(path), status.st_size, status.st_mtime_ns
+        check_regular(status, path)
+        return _stamp(path, status)
 
 
 def array(path: str, name: str) -> NDArray[Any]:
@@ -117,7 +124,7 @@ def blocks(path: str, name: str) -> Iterator[NDArray[Any]]:
     Raises:
         NpzError: if it cannot be read.
     """
-    with _explained(path), zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+    with _explained(path), _opened(path) as archive, archive.open(f"{name}.npy") as member:
         header = _header_of(member, 0)
         yield from _rows(member, header)
         member.read(1)  # past the end, where zipfile compares checksums
@@ -138,7 +145,7 @@ def headers(path: str) -> dict[str, Header]:
     Raises:
         NpzError: if they cannot be read.
     """
-    with _explained(path), zipfile.ZipFile(path) as archive:
+    with _explained(path), _opened(path) as archive:
         return _headers(archive)
 
 
@@ -173,6 +180,23 @@ def _unusable_columns(path: str, stamp: tuple[str, int, int]) -> tuple[int, ...]
     return tuple(sorted(found))
 
 
+def _stamp(path: str, status: os.stat_result) -> tuple[str, int, int]:
+    return os.path.abspath(path), status.st_size, status.st_mtime_ns
+
+
+@contextmanager
+def _opened(path: str, stamp: tuple[str, int, int] | None = None) -> Iterator[zipfile.ZipFile]:
+    """The file as an archive; if a stamp is given, only as long as it has that."""
+    with open_regular(path, MAX_BYTES) as stream:
+        if stamp is not None and _stamp(path, os.fstat(stream.fileno())) != stamp:
+            raise ValueError("it changed while it was read")
+        other = explain_format(stream.read(BEGIN))
+        if other is not None:
+            raise NpzError(path, [other])
+        with zipfile.ZipFile(stream) as archive:
+            yield archive
+
+
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
     """Turns whatever a broken file raises into what the user reads."""
@@ -184,6 +208,10 @@ def _explained(path: str) -> Iterator[None]:
         wrong = ("no such file", "The path is seen from the folder where the command runs.")
     except IsADirectoryError:
         wrong = ("a folder, not a file", "Name the .npz file in it.")
+    except NotRegular as error:
+        wrong = (str(error.strerror), "Save the arrays in an .npz file, and name that.")
+    except TooLarge as error:
+        wrong = (str(error), "Use a part of the records, or several files with a scenario each.")
     except PermissionError:
         wrong = ("may not be read", "Ask for the right to read it.")
     except zipfile.BadZipFile as error:
@@ -245,7 +273,7 @@ def _exactly(member: IO[bytes], size: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
-    with _explained(path), zipfile.ZipFile(path) as archive:
+    with _explained(path), _opened(path, stamp) as archive:
         found = _headers(archive)
         there = [info.filename.removesuffix(".npy") for info in archive.infolist()]
     absent = [name for name in NEEDED if name not in found]
@@ -288,9 +316,7 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
         kinds, noun = wanted.get(name.split("_")[0], (_WORDS + "biu", "names"))
         if header.dtype.kind not in kinds:
             kind = _KINDS.get(header.dtype.kind, f"values of type {header.dtype}")
-            ids = noun == "ids" and header.dtype.kind != "O"
-            remedy = "Save whole numbers or words." if ids else "Save it as a plain array."
-            yield f"{name} holds {kind}, {noun} are needed", remedy
+            yield f"{name} holds {kind}, {noun} are needed", remedy(name, header)
         if name.startswith("x_") and (len(header.shape) < 2 or 0 in header.shape[1:]):
             yield (
                 f"{name} has shape {header.shape}",
@@ -315,6 +341,20 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
             f"feature_names has shape {names.shape}",
             f"A name for each of the {train[0]} columns is needed.",
         )
+
+
+def remedy(name: str, header: Header) -> str:
+    """What to do with an array of values of another kind."""
+    if name.startswith("user_") and header.dtype.kind != "O":
+        return "Save whole numbers or words."
+    if name.startswith("y_") and header.dtype.kind in _WORDS + "O":
+        return (
+            "Number the classes from 0, the same in both parts, as numpy.unique(labels, return_inverse=True) "
+            "does. Their names may go into an array classes."
+        )
+    if name.startswith("x_") and header.dtype.kind in _WORDS:
+        return "Encode words as numbers, such as one column of 0 and 1 for each word."
+    return "Save it as a plain array."
 
 
 def _wrong_labels(name: str, labels: NDArray[Any]) -> Iterator[tuple[str, str]]:

@@ -114,7 +114,7 @@ def _misfits(
     x, y = headers[x_name], headers[y_name]
     for name, header in ((x_name, x), (y_name, y)):
         if header.dtype.kind not in "biuf":
-            yield f"{name} holds {header.dtype}, numbers are needed", "Save it as a plain array."
+            yield f"{name} holds {header.dtype}, numbers are needed", npz.remedy(name, header)
     if x.shape[1:] != options.shape:
         what = f"records of {x_name} have the shape {x.shape[1:]}, {options.shape} is agreed"
         yield what, "Bring them into that shape."

@@ -25,9 +25,10 @@ from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
 from fedprivacy import npy
-from fedprivacy.data.npz import blocks, header_of, stamp
+from fedprivacy.data.npz import MAX_BYTES, blocks, header_of, stamp
 from fedprivacy.data.scaling import Scaling
 from fedprivacy.errors import InputError
+from fedprivacy.io.regular_file import open_regular
 
 LARGE = 2**28  # bytes of float32
 SLOW = 2**24  # bytes of float32 in packings that take seconds to unpack
@@ -72,7 +73,7 @@ def mapped(file: Path) -> NDArray[np.float32]:
 
     Pages are private: torch wants an array that could be written, but nothing reaches the file.
     """
-    with open(file, "rb") as opened:
+    with open_regular(file, MAX_BYTES) as opened:
         header, offset = npy.header_of(opened), opened.tell()
         if header.dtype != np.float32 or offset + header.size != os.fstat(opened.fileno()).st_size:
             raise OSError(f"{file} is damaged; remove it")

@@ -21,6 +21,7 @@ from typing import Any
 import tomli_w
 
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.io.regular_file import read_regular
 
 _LIMIT = 60.0
 _NAME = "federation"
@@ -81,7 +82,7 @@ def check_certificate(path: Path) -> None:
     from cryptography import x509
 
     try:
-        x509.load_pem_x509_certificates(path.read_bytes())
+        x509.load_pem_x509_certificates(read_regular(path, 2**20))
     except OSError as error:
         raise InputError(
             f"--root-certificates {path}: {error.strerror}. Give the file of the authority (ca.crt) that "

@@ -35,6 +35,7 @@ class SimulatedGrid(MessageGrid):
         ValueError: If there is no node.
     """
 
+    all_here = True  # no node registers later
     merges = False
     """Whether a node may have several messages under way at once, whose changes of its state are merged."""
 

@@ -14,8 +14,8 @@ from fedprivacy.at_work import begun
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.homecoming import Result, new_token
 from fedprivacy.printable import printable
-from fedprivacy.rechecking import checked_document
 from fedprivacy.record import broken_off
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.bundled import Playable
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config

@@ -17,8 +17,8 @@ from hypothesis import strategies as some
 from fedprivacy import json_text
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import InputError
-from fedprivacy.rechecking import checked_document
 from fedprivacy.record import RunRecord
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import render
 from fedprivacy.report.reading import read as read_report
 from fedprivacy.resuming import plan_to_resume
@@ -371,7 +371,7 @@ def test_a_pipe_is_no_document(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "run.json")
-    with pytest.raises(InputError, match="Not a file"):
+    with pytest.raises(InputError, match="a pipe, not a file"):
         checked_document(tmp_path)
 
 

@@ -14,7 +14,7 @@ from flwr.app import Context, RecordDict
 from clients.app import app as client_app
 from fedprivacy.accounting.deployment import SIMULATED, Stated
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import write
 from fedprivacy.runs import RunDirectory
 from scenarios.engines.embedded import EmbeddedGrid
@@ -177,19 +177,21 @@ def test_without_held_out_records_nothing_is_known_of_the_model(
     assert "no round of this run was evaluated" in page
 
 
-def test_a_node_that_has_nothing_to_give_ends_the_run_before_the_first_round(
-    owners, make_scenario, on_nodes_text, tmp_path: Path
+def test_a_node_that_has_nothing_to_give_costs_its_own_clients_alone(
+    owners, make_scenario, on_nodes_text, tmp_path: Path, monkeypatch
 ) -> None:
+    monkeypatch.setattr("server.hosts.ERROR_GRACE", 0.0)
     configs = [owners.config(node) for node in range(3)]
     owners.give(1, y_train=np.full(20, 7))
-    with pytest.raises(Exception, match="data: its data do not fit the scenario"):
-        played(tmp_path / "runs", make_scenario(text=on_nodes_text).to_toml(), configs)
-    [path] = (tmp_path / "runs").iterdir()
-    document = json.loads((path / "run.json").read_text())
-    assert document["status"] == "failed"
-    assert "label" not in document["error"]
-    assert "own.npz" not in document["error"]
-    assert not owners.account(0).exists()
+    document = played(tmp_path / "runs", make_scenario(text=on_nodes_text).to_toml(), configs)
+    assert document["status"] == "finished"
+    assert {kind for event in document["rounds"] for kind in event["faults"]} == {"no_node"}
+    [said] = document["dealing"]["errors"].values()
+    assert "data: its data do not fit the scenario" in said
+    assert "label" not in said
+    assert "own.npz" not in said
+    assert owners.account(0).exists()
+    assert not owners.account(1).exists()
 
 
 @pytest.mark.parametrize("trust", ["local", "central"])

@@ -22,7 +22,7 @@ from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.protocol import TrainRequest
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.runs import RunDirectory
 from fedprivacy.seeds import Streams
 from scenarios.launch import Engine

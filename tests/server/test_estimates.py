@@ -23,7 +23,7 @@ from fedprivacy.erm.study import lots
 from fedprivacy.erm.study.document import ABSENT, study
 from fedprivacy.erm.study.lots import Lot, SiloStudy
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
@@ -397,4 +397,4 @@ def test_nobody_pins_a_study(tmp_path: Path) -> None:
     pinned = {"scenario": made().to_toml(), "home": str(tmp_path), "num-partitions": 1, "partition-id": 0}
     grid = EmbeddedGrid(client_app, [pinned], {"scenario": made().to_toml(), "out": ""})
     with pytest.raises(RunError, match="the node's own scenario cannot be used"):
-        SilosOnGrid(grid, Silos.of(made()).study).find()
+        SilosOnGrid(grid, Silos.of(made()).study).deal()

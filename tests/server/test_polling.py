@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 import server.polling
@@ -16,11 +16,9 @@ from clients.app import make_app
 from clients.fleet import Fleet
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.data.population import population
-from fedprivacy.errors import RunError
 from scenarios.engines.embedded import EmbeddedGrid
 from server.aggregation import by_turn
 from server.app import federation_of
-from server.hosts import find_hosts
 from server.polling import AT_ONCE, PollingGrid
 
 
@@ -146,58 +144,3 @@ def test_all_nodes_have_work_from_the_beginning(make_scenario, monkeypatch) -> N
     federation.round(0)
     assert sorted(sent[:3]) == [1, 2, 3]
     assert len(sent) == 12
-
-
-# ------------------------------------------------------------------ which node serves which host
-
-
-def grid_that_says(*answers: object) -> PollingGrid:
-    app = ClientApp()
-
-    @app.query()
-    def query(message: Message, context) -> Message:
-        said = answers[context.node_id - 1]
-        if isinstance(said, Error):
-            return Message(said, reply_to=message)
-        content = {} if said is None else {"hosts": ConfigRecord({"hosts": said})}
-        return Message(RecordDict(content), reply_to=message)
-
-    return PollingGrid(EmbeddedGrid(app, [{}] * len(answers)))
-
-
-def test_hosts_are_found_and_the_lowest_node_serves() -> None:
-    assert find_hosts(grid_that_says([0, 1], [1]), 2) == {0: 1, 1: 1}
-
-
-@pytest.mark.parametrize("said", [[2], [-1], [0.0], ["0"], 0, None, [True]])
-def test_an_answer_that_no_node_can_give_ends_the_run(said: object) -> None:
-    with pytest.raises(RunError, match="says that it serves the logical hosts"):
-        find_hosts(grid_that_says([0, 1], said), 2)
-
-
-def test_a_node_that_fails_ends_the_run_and_one_that_is_away_is_asked_again() -> None:
-    with pytest.raises(RunError, match="cannot say which clients live there: no data"):
-        find_hosts(grid_that_says([0, 1], Error(2, "no data")), 2)
-    assert find_hosts(grid_that_says([0, 1], Error(5, "away")), 2) == {0: 1, 1: 1}
-    with pytest.raises(
-        RunError, match=r"no node serves the logical hosts \[1\] after 1 s; 2 nodes are online, 1 answered"
-    ):
-        find_hosts(grid_that_says([0], Error(5, "away")), 2, timeout=1.0)
-
-
-def test_a_node_that_has_answered_is_not_asked_again() -> None:
-    """In a deployment each answer starts a process; and one host may come up later than another."""
-    asked: list[int] = []
-    app = ClientApp()
-
-    @app.query()
-    def query(message: Message, context) -> Message:
-        asked.append(context.node_id)
-        if context.node_id == 2 and asked.count(2) < 3:
-            return Message(Error(5, "away"), reply_to=message)
-        return Message(
-            RecordDict({"hosts": ConfigRecord({"hosts": [context.node_id - 1]})}), reply_to=message
-        )
-
-    assert find_hosts(PollingGrid(EmbeddedGrid(app, [{}, {}])), 2) == {0: 1, 1: 2}
-    assert (asked.count(1), asked.count(2)) == (1, 3)

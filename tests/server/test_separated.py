@@ -22,7 +22,7 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import write
 from fedprivacy.runs import RunDirectory
 from fedprivacy.sampling import SeparatedSampling

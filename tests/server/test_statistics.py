@@ -20,6 +20,7 @@ from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.errors import RunError
 from fedprivacy.protocol import AskReply
+from fedprivacy.report import render
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.statistics import Statistics
@@ -219,7 +220,8 @@ def test_nobody_answers(make_statistics, tmp_path: Path) -> None:
         served(make_statistics(text=ALL), tmp_path, wrap=Nobody)
     document = written(tmp_path)
     assert (document["status"], document["queries"]) == ("failed", [])
-    assert document["ledger"]["rounds"] == 1  # what was asked for is charged, answered or not
+    assert document["ledger"]["rounds"] == 8  # that nobody answered may depend on the data
+    assert document["ledger"]["completed"]["rounds"] == 1  # what was asked for counts, answered or not
     check_record(document, "run.json")
 
 
@@ -300,10 +302,13 @@ class Killed(BaseException):
     """Nothing in the code catches it: what is on disk is what a killed process leaves."""
 
 
-@pytest.mark.parametrize(("stop", "status", "charged"), [
-    (Killed, "running", 8), (KeyboardInterrupt, "interrupted", 3), (ZeroDivisionError, "failed", 3),
-])  # fmt: skip
-def test_a_run_that_breaks_off_is_charged(make_statistics, tmp_path, stop, status: str, charged: int) -> None:
+@pytest.mark.parametrize(
+    ("stop", "status", "released"),
+    [(Killed, "running", None), (KeyboardInterrupt, "interrupted", 3), (ZeroDivisionError, "failed", 3)],
+)
+def test_a_run_that_breaks_off_is_charged_for_its_whole_plan(
+    make_statistics, tmp_path, stop, status: str, released: int | None
+) -> None:
     def on_query(result: dict[str, Any]) -> None:
         if result["name"] == "mean":
             raise stop
@@ -311,10 +316,19 @@ def test_a_run_that_breaks_off_is_charged(make_statistics, tmp_path, stop, statu
     with pytest.raises(stop):
         served(make_statistics(text=ALL), tmp_path, on_query=on_query)
     document = written(tmp_path)
-    assert (document["status"], document["ledger"]["rounds"]) == (status, charged)
+    assert (document["status"], document["ledger"]["rounds"]) == (status, 8)
     check_record(document, "run.json")
-    [outsider] = [one for one in document["privacy"]["guarantees"] if one["observer"] == "outsider"]
-    assert outsider["epsilon"] == pytest.approx(charged * 1.0)
+    assert against_outsiders(document["privacy"]) == pytest.approx(8.0)
+    second = document["privacy"].get("completed")
+    assert (second and second["rounds"]) == released
+    assert ("Whole plan: the claim" in render(document)) == (second is not None)
+    if second:
+        assert against_outsiders(second) == pytest.approx(released * 1.0)
+
+
+def against_outsiders(stated: dict[str, Any]) -> float:
+    [outsider] = [one for one in stated["guarantees"] if one["observer"] == "outsider"]
+    return outsider["epsilon"]
 
 
 def test_before_a_query_is_asked_the_whole_plan_is_charged(make_statistics, tmp_path: Path) -> None:

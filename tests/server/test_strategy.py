@@ -15,7 +15,7 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.planning import plan_of
 from fedprivacy.sampling import FixedSampling
 from server.adversary import Interposed
-from server.hosts import find_hosts
+from server.hosts import deal_hosts
 
 NOBODY = "sampling={name='poisson', rate=1e-9}"
 
@@ -229,7 +229,7 @@ def test_a_malicious_server_may_send_what_it_likes_to_one_chunk(make_scenario, t
 def test_a_host_without_a_node_ends_the_run(make_scenario, trial) -> None:
     played = trial(make_scenario())
     with pytest.raises(RunError, match=r"no node serves the logical hosts \[1\]"):
-        find_hosts(played.grid, 2, timeout=0)
+        deal_hosts(played.grid, 2, timeout=0)
 
 
 def test_fixed_size_cohorts(make_scenario, trial) -> None:

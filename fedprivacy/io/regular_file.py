@@ -1,0 +1,109 @@
+"""Files that somebody names, opened for reading: regular ones alone, and up to a size.
+
+A path may lead to a device that never ends, to a pipe that nobody writes to, or to a folder; and what was
+there when it was looked at may be another thing when it is opened. So the size and the kind are those of what
+is open, and opening waits for nobody.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# Not a terminal of ours, and no waiting for whoever writes to a pipe; regular files know neither.
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_STEP = 2**16
+_UNITS = (("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10))
+
+
+class NotRegular(OSError):
+    """A device, a pipe, a socket or a link where a file belongs; `strerror` says which."""
+
+
+class TooLarge(ValueError):
+    """A file beyond the limit of its reader."""
+
+
+def open_regular(path: str | Path, limit: int, *, follow: bool = True) -> BinaryIO:
+    """Opens a regular file for reading.
+
+    Args:
+        path: The file.
+        limit: The most bytes that it may have.
+        follow: Whether it may be a link.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file; a folder is an IsADirectoryError.
+        TooLarge: It has more bytes.
+        ValueError: It is not the name of a file.
+    """
+    check_regular(os.stat(path, follow_symlinks=follow), path)  # opening a device may already act on it
+    handle = os.open(path, _FLAGS | (0 if follow else _NO_FOLLOW))
+    try:
+        status = os.fstat(handle)
+        check_regular(status, path)
+        if status.st_size > limit:
+            raise TooLarge(f"it is larger than {printed_size(limit)}")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: str | Path, limit: int, *, follow: bool = True) -> bytes:
+    """Reads a whole regular file; see `open_regular`."""
+    data = bytearray()
+    with open_regular(path, limit, follow=follow) as opened:
+        step = os.fstat(opened.fileno()).st_size + _STEP
+        while more := opened.read(step):  # files of the system say that they are empty, others may grow
+            data += more
+            if len(data) > limit:
+                raise TooLarge(f"it is larger than {printed_size(limit)}")
+            step = _STEP
+    return bytes(data)
+
+
+def check_regular(status: os.stat_result, path: str | Path) -> None:
+    """Refuses what is not a regular file.
+
+    Args:
+        status: What the system says of it.
+        path: Its name, for the error.
+
+    Raises:
+        IsADirectoryError: It is a folder.
+        NotRegular: It is a device, a pipe, a socket or a link.
+    """
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file", str(path))
+    raise NotRegular(errno.EINVAL, f"{kind_of(status)}, not a file", str(path))
+
+
+def kind_of(status: os.stat_result) -> str:
+    """Names what is neither a regular file nor a folder."""
+    if stat.S_ISLNK(status.st_mode):
+        return "a link"
+    if stat.S_ISFIFO(status.st_mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(status.st_mode) else "a device"
+
+
+def printed_size(size: int) -> str:
+    """Writes a size that is a power of two as people read it.
+
+    >>> printed_size(2**28)
+    '256 MB'
+    """
+    return next((f"{size >> bits} {unit}" for unit, bits in _UNITS if size >> bits), f"{size} bytes")

@@ -1,0 +1,102 @@
+"""Standard output and error as the command writes to them: escaped, and with an end when they are full.
+
+`guard_streams` is called once, before anything is printed. From then on `print`, logging, warnings and
+tracebacks of whatever module reach the terminal through `printable`; styles come from `io.console` alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from fedprivacy.errors import FedPrivacyError
+from fedprivacy.printable import printable
+
+
+class OutputError(FedPrivacyError):
+    """Standard output cannot be written; empty where nobody reads it any more, as in `... | head`."""
+
+
+class Guarded:
+    """A text stream that takes our own styles, and whose failures are ours.
+
+    Args:
+        stream: Where it writes.
+        essential: Whether a failure ends the command; else what is written is lost without a word.
+    """
+
+    def __init__(self, stream: TextIO, *, essential: bool) -> None:
+        self._stream, self._essential = stream, essential
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._fail(error)
+            return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes texts."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Has written what was buffered."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._fail(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _fail(self, error: OSError) -> None:
+        """Ends what cannot be written, also what is left of it when the interpreter ends."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+        if not self._essential:
+            return
+        if error.errno == errno.EPIPE:
+            raise OutputError("") from None
+        raise OutputError(
+            f"standard output: {error.strerror}. Make room, or send it elsewhere; what was written to files "
+            "is whole."
+        ) from None
+
+
+class Escaped(Guarded):
+    """A text stream to which others' texts go: characters that act are written out.
+
+    Args:
+        stream: Where it writes.
+        essential: As of `Guarded`.
+    """
+
+    def __init__(self, stream: TextIO, *, essential: bool) -> None:
+        super().__init__(stream, essential=essential)
+        self.rich_proxied_file = Guarded(stream, essential=essential)  # where rich writes its own styles
+
+    def write(self, text: str) -> int:
+        """Writes a text, escaped."""
+        super().write(printable(text))
+        return len(text)
+
+
+def guard_streams() -> None:
+    """Puts `Escaped` streams in the place of standard output and error, until the process ends."""
+    if not isinstance(sys.stdout, Escaped):
+        sys.stdout = Escaped(sys.stdout, essential=True)
+    if not isinstance(sys.stderr, Escaped):
+        sys.stderr = Escaped(sys.stderr, essential=False)
+
+
+def for_styles(stream: TextIO) -> Any:
+    """The stream for texts that were escaped before they were given styles."""
+    return stream.rich_proxied_file if isinstance(stream, Escaped) else stream
