@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import socket
@@ -28,6 +29,8 @@ os.environ.setdefault(
     "RAY_worker_niceness", "0"
 )  # else Ray's workers starve beside the tests of the other core
 torch.set_num_threads(1)
+# A run waits for the disk some twenty times. What tests kill are processes, and the system's cache outlives those.
+os.fsync = lambda file: None
 
 BASE = """
 name = "small"
@@ -60,6 +63,12 @@ chunk_size = 5
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What starts whole federations comes first: begun last it would keep one core busy and the other idle."""
     items.sort(key=lambda item: "tests/scenarios/engines/" not in item.nodeid)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: the collector need not look at it again and again, nor forks copy it."""
+    gc.collect()
+    gc.freeze()
 
 
 def scenario(*overrides: str, text: str = BASE) -> Scenario:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
+from warm import write_command
 
 from benchmarks import peers
 from benchmarks.against_peers import Row, main
@@ -121,7 +122,11 @@ def test_an_unknown_peer_is_refused(python: Path, bench: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_take_turns_and_errors_of_a_peer_are_shown(python: Path, bench: Path, tmp_path: Path) -> None:
+def test_all_take_turns_and_errors_of_a_peer_are_shown(
+    python: Path, bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_command(tmp_path / "python")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))  # of our own process
     (bench / "bench_flower.py").write_text(BROKEN)
     file = tmp_path / "figures.json"
     small = ("--work", "lr", "--cohort", 10, "--turns", 2, "--rounds", 1, "--warmup", 1, "--workers", 1)

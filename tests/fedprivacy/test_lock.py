@@ -130,5 +130,5 @@ def test_a_link_is_not_followed_and_what_it_leads_to_stays(tmp_path: Path, there
 
 def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / FILE)
-    with pytest.raises(HeldError, match="Not a file"), alone(tmp_path):
+    with pytest.raises(HeldError, match="a pipe, not a file"), alone(tmp_path):
         pass

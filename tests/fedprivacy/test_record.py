@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedprivacy.record import spread
+from fedprivacy.accounting.per_client import spread
 
 
 def test_the_spread_of_records_is_that_of_real_clients() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.errors import InputError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads
 from scenarios import trained
@@ -158,14 +158,14 @@ def test_a_measurement_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d["arms"][1].update(epsilon=0.5), "another thing"),
-        (lambda d: d["arms"][1].update(trust="local"), "another thing"),
-        (lambda d: d["arms"][1].update(arm="bare"), "another thing"),
-        (lambda d: d["arms"][1]["guarantees"][2].update(epsilon=0.1), "its ledger costs"),
-        (lambda d: d["arms"][1]["bounds"]["outsider"].update(auc=0.5), "is the bound of the outsider"),
-        (lambda d: d["attacks"][3].update(arm="bare"), "names another arm"),
-        (lambda d: d["attacks"][3].update(arm="unheard-of"), "names another arm"),
-        (lambda d: d["attacks"][3].update(epsilon=5.0), "names another arm, or another epsilon"),
+        (lambda d: d["arms"][1].update(epsilon=0.5), "epsilon: says"),
+        (lambda d: d["arms"][1].update(trust="local"), "trust: says"),
+        (lambda d: d["arms"][1].update(arm="bare"), "arm: says"),
+        (lambda d: d["arms"][1]["guarantees"][2].update(epsilon=0.1), "epsilon: says"),
+        (lambda d: d["arms"][1]["bounds"]["outsider"].update(auc=0.5), "bounds.outsider.auc: says"),
+        (lambda d: d["attacks"][3].update(arm="bare"), "arm: says"),
+        (lambda d: d["attacks"][3].update(arm="unheard-of"), "arm: says"),
+        (lambda d: d["attacks"][3].update(epsilon=5.0), "epsilon: says"),
     ],
 )
 def test_a_changed_arm_is_refused(played, tmp_path, change, said: str) -> None:

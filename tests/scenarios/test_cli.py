@@ -159,6 +159,24 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["budget", "gaussian", "--epsilon", "1", "--delta", "2"], "--delta 2.0"),
         (["budget", "gaussian", "--epsilon", "1", "--adjacency", "any"], "must be one of replace-one"),
         (["run", "digits", "--no-such-option"], "fedprivacy run: no such option"),
+        (["run", "digits", "--epsilon", "4"], "a key of the scenario. Give it as --set privacy.epsilon=4."),
+        (["compare", "digits", "--epsilon=4"], "Give it as --set privacy.epsilon=4."),
+        (["run", "digits", "--privacy.delta", "1e-6", "--json"], "Give it as --set privacy.delta=1e-6."),
+        (
+            ["run", "digits", "--learning-rate", "0.1"],
+            "--set training.learning_rate=0.1 or --set server.learning_rate=0.1.",
+        ),
+        (["run", "digits", "--out", "a" * 300], f"--out {'a' * 300}: File name too long. Choose a folder"),
+        (["run", "--resume", "a" * 300], "a/scenario.toml: File name too long. Name another."),
+        (
+            ["run", "digits", "--set", "privacy.delta=1e-300"],
+            "must be at least 1e-12. Below it no accountant",
+        ),
+        (["run", "/dev/zero"], "/dev/zero: a device, not a file. Save the text in a file, and name that."),
+        (
+            ["run", "mnist-people", "--set", "data.path=/dev/zero"],
+            "data.path=/dev/zero: a device, not a file. Save the arrays in an .npz file, and name that.",
+        ),
         (["no-such-command"], "fedprivacy: no such command 'no-such-command'"),
         (["rnu", "digits"], "no such command 'rnu'. Did you mean 'run'? `fedprivacy --help`"),
         (["scenarios", "more"], "got unexpected extra argument (more). `fedprivacy scenarios --help`"),
@@ -347,8 +365,9 @@ def test_report_renders_again(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize(
+    ("command", "sent"), [("run", signal.SIGINT), ("compare", signal.SIGINT), ("compare", signal.SIGTERM)]
+)
 def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     command: str, sent: signal.Signals, small: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from fedprivacy.comparison import (
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.finding import finding
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import render
 from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
@@ -380,15 +380,13 @@ def test_the_report_tells_units_apart_and_a_changed_unit_is_refused(units: dict)
         changed = json.loads(whole)
         changed["cells"][1].update(change)
         (path / "run.json").write_text(json.dumps(changed))
-        with pytest.raises(InputError, match=r"cells\[1\] says .* compare again"):
+        with pytest.raises(InputError, match=r"cells\[1\].* compare again"):
             checked_document(path)
     older = json.loads(whole)  # of a version that knew one unit alone
     older["cells"] = older["cells"][:2]
     del older["scenario"]["compare"]["units"]
     for cell in older["cells"]:
         del cell["unit"], cell["batches"], cell["records_per_client"]
-    (path / "run.json").write_text(json.dumps(older))
-    assert checked_document(path) == older
     assert "Central, unit" not in render(older)
     (path / "run.json").write_text(whole)
 
@@ -433,7 +431,7 @@ def test_settings_are_varied_one_at_a_time(make_scenario, tmp_path: Path) -> Non
     assert "would have to be charged for" in page
     document["variations"][0]["guarantees"][1]["epsilon"] = 0.1
     (path / "run.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"variations\[0\] states other epsilons"):
+    with pytest.raises(InputError, match=r"variations\[0\].guarantees\[1\].epsilon: says 0.1"):
         checked_document(path)
 
 
@@ -489,7 +487,7 @@ def test_options_are_compared_with_the_scenario_without_them_at_every_epsilon(
     assert "same: undecided at epsilon 2 and 8." in page
     document["options"][0]["guarantees"][1]["epsilon"] = 0.1
     (path / "run.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"options\[0\] states other epsilons"):
+    with pytest.raises(InputError, match=r"options\[0\].guarantees\[1\].epsilon: says 0.1"):
         checked_document(path)
 
 

@@ -16,7 +16,7 @@ from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
 from fedprivacy.models import evaluate
 from fedprivacy.planning import plan_of
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario

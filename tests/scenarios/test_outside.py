@@ -13,7 +13,7 @@ import pytest
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.released.battery import ATTACKS
 from fedprivacy.errors import ScenarioError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.sections import Method, Released

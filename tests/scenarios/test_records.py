@@ -25,7 +25,7 @@ from fedprivacy.errors import InputError, Refusal
 from fedprivacy.plan import Plan
 from fedprivacy.planning import plan_of
 from fedprivacy.protocol import TrainRequest
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from scenarios.runner import resume, run
 
 INSIDE = (
@@ -105,7 +105,7 @@ def test_the_record_of_a_run_has_each_clients_epsilon(make_scenario, tmp_path: P
     assert checked_document(path) == document
     told["largest"] /= 2
     (path / "run.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="single clients"):
+    with pytest.raises(InputError, match=r"privacy\.per_client\.largest: says"):
         checked_document(path)
 
 

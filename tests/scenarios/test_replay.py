@@ -12,7 +12,7 @@ import pytest
 from benchmarks.kill_and_resume import ATTACKED
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.errors import InputError, ScenarioError
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load, loads
 from scenarios import seats
@@ -211,7 +211,7 @@ def test_the_game_is_played_at_each_epsilon_with_clipping_alone_and_without_priv
         changed = json.loads(json.dumps(document))
         changed["attacks"][at]["mechanism"] = mechanism
         (Path(document["path"]) / "run.json").write_text(json.dumps(changed))
-        with pytest.raises(InputError, match="another thing of clipping alone"):
+        with pytest.raises(InputError, match=r"attacks\[.\].mechanism: says"):
             checked_document(Path(document["path"]))
 
 

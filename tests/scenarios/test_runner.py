@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shlex
 import tomllib
@@ -15,7 +16,8 @@ from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
 from clients.fleet import Fleet
-from fedprivacy.accounting.statement import guarantees
+from fedprivacy.accounting.charge import BLINDLY
+from fedprivacy.accounting.statement import check_record, guarantees
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.runs import RunDirectory
@@ -129,11 +131,16 @@ def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, ov
     left = json.loads((path / "run.json").read_text())
     assert left["status"] == ("interrupted" if fault is KeyboardInterrupt else "failed")
     assert len(left["rounds"]) == 3
-    assert (path / "report.html").exists()
+    assert left["ledger"]["rounds"] == whole["ledger"]["rounds"] == 5  # the planned charge stays
+    assert left["privacy"]["completed"]["rounds"] == 3
+    page = html.unescape((path / "report.html").read_text())
+    assert "Whole plan: the claim" in page
+    assert BLINDLY[left["status"]] in page
     resumed = resume(path)
     assert resumed["status"] == "finished"
     assert np.array_equal(weights(path), weights(whole["path"]))
     assert resumed["ledger"] == whole["ledger"]
+    assert "completed" not in resumed["privacy"]
     strip = [[{k: v for k, v in e.items() if k != "seconds"} for e in d["rounds"]] for d in (resumed, whole)]
     assert strip[0] == strip[1]
     assert resumed["final"] == whole["final"]
@@ -186,11 +193,43 @@ def test_a_resumed_run_that_ends_early_claims_no_less_than_before(
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("server.app.find_hosts", interrupted)
+    monkeypatch.setattr("server.app.deal_hosts", interrupted)
     with pytest.raises(KeyboardInterrupt):
         resume(path)
     left = json.loads((path / "run.json").read_text())
     assert (left["status"], left["ledger"]) == ("interrupted", before)
+
+
+@pytest.mark.parametrize("overrides", [("server.rounds=6",), (*LOCAL, "server.rounds=6")])
+def test_a_run_that_is_stopped_twice_says_what_was_released_only_where_it_is_known(
+    make_scenario, tmp_path: Path, overrides
+) -> None:
+    def stop_at(number: int) -> Callable[[dict], None]:
+        def stop(event: dict) -> None:
+            if event["round"] == number:
+                raise KeyboardInterrupt
+
+        return stop
+
+    def stopped(work: Callable[[], object]) -> dict:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        [path] = tmp_path.iterdir()
+        document = json.loads((path / "run.json").read_text())
+        check_record(document, "run.json")
+        assert document["ledger"]["rounds"] == 6
+        return document
+
+    first = stopped(lambda: run(make_scenario(*overrides), tmp_path, on_round=stop_at(2)))
+    [path] = tmp_path.iterdir()
+    second = stopped(lambda: resume(path, on_round=stop_at(3)))
+    assert [one["privacy"]["completed"]["rounds"] for one in (first, second)] == [3, 4]
+    for number in (3, 4):  # the rounds are played again, and the run is stopped before it has caught up
+        (path / "checkpoint" / f"round-{number:06d}.safetensors").unlink()
+    third = stopped(lambda: resume(path, on_round=stop_at(1)))
+    assert (len(third["rounds"]), "completed" in third["privacy"]) == (2, False)
+    assert "completed" not in third["ledger"]
+    assert resume(path)["ledger"]["rounds"] == 6
 
 
 def test_a_resume_that_is_refused_leaves_the_record_as_it_is(make_scenario, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from benchmarks.killing import timeless
 from clients.respondents import Respondents
+from fedprivacy.analytics.cells import ONE_RUN_ALONE
 from fedprivacy.errors import InputError
 from scenarios.asking import play
-from scenarios.sweep import BATCH, ONE_RUN_ALONE, cells_of, compare
+from scenarios.sweep import BATCH, cells_of, compare
 
 SMALL = """
 name = "sweep"

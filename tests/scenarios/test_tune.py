@@ -20,7 +20,7 @@ from fedprivacy.accounting.statement import printed
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError, ScenarioError
 from fedprivacy.planning import plan_of
-from fedprivacy.rechecking import checked_document
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import render
 from fedprivacy.report.redaction import redact
 from fedprivacy.runs import RunDirectory

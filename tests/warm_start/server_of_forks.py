@@ -16,17 +16,24 @@ import sys
 import threading
 
 OURS = (
-    "fedprivacy.rechecking", "fedprivacy.report", "scenarios.asking", "scenarios.cli", "scenarios.compare",
+    "fedprivacy.records.verify", "fedprivacy.report", "scenarios.asking", "scenarios.cli", "scenarios.compare",
     "scenarios.display", "scenarios.display_attacks", "scenarios.display_statistics", "scenarios.new",
     "scenarios.ready", "scenarios.replay", "scenarios.runner", "scenarios.sweep",
 )  # fmt: skip
 # What those leave to the first use.
 HEAVY = ("matplotlib.backends.backend_svg", "rich.progress", "rich.table", "sklearn.datasets", "torch.func")
 
+# For Flower's processes: no module of ours, since those have to come from the bundle that the run carries.
+FLOWER = (
+    "dp_accounting.pld", "dp_accounting.rdp", "flwr.clientapp", "flwr.serverapp", "flwr.superlink.cli",
+    "flwr.supernode.cli", "jinja2", "pydantic", "safetensors.numpy", "scipy.optimize", "scipy.stats",
+    "sklearn.datasets", "tomli_w", "torch.func",
+)  # fmt: skip
 
-def serve(address: str) -> None:
+
+def serve(address: str, modules: tuple[str, ...] = OURS + HEAVY) -> None:
     """Serves until its standard input ends, and returns only in the fork that is to run a command."""
-    for module in OURS + HEAVY:
+    for module in modules:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # the collector of a fork would else copy every page

@@ -27,7 +27,24 @@ ROOT = HERE.parents[1]
 RUN = "from scenarios.cli import main; main()"
 RUN_AND_END = """
 try:
-    from scenarios.cli import main; main()
+    if sys.argv[1:2] == ["-m"]:
+        import runpy
+        del sys.argv[:2]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        from scenarios.cli import main; main()
+    sys.exit()
+except SystemExit as ended:
+    server_of_forks.end(ended.code)
+"""
+RUN_FLOWER_AND_END = """
+import os
+from flwr.superlink.cli import flwr_serverapp
+from flwr.supernode.cli import flwr_clientapp
+try:
+    sys.argv = sys.argv[1:]
+    {"flwr-clientapp": flwr_clientapp, "flwr-serverapp": flwr_serverapp}[os.path.basename(sys.argv[0])]()
+    server_of_forks.end(None)
 except SystemExit as ended:
     server_of_forks.end(ended.code)
 """
@@ -37,7 +54,29 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR
 
 @cache
 def warm() -> list[str]:
-    """The first words of the command: a client of this process's server, which is started by the first call.
+    """The first words of the command: a client of this process's server, which is started by the first call."""
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        str(HERE / "client.py"),
+        _serving(RUN_AND_END, "OURS + server_of_forks.HEAVY"),
+    ]
+
+
+@cache
+def flower_environment() -> dict[str, str]:
+    """Variables under which Flower's processes for a run and for a message are forks of a server.
+
+    Only libraries are imported there: the code of the bundle is loaded by each process, as ever.
+    """
+    address = _serving(RUN_FLOWER_AND_END, "FLOWER")
+    paths = {"PYTHONPATH": str(HERE / "flower"), "SERVER_OF_FORKS": address}
+    return {**paths, "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2"}
+
+
+def _serving(run: str, modules: str) -> str:
+    """Starts a server that has imported modules, and returns its address.
 
     The server ends with this process, however that ends: its standard input is a pipe from here.
     """
@@ -46,7 +85,7 @@ def warm() -> list[str]:
     code = (
         # Nor is the current folder where modules are found, as it is not for the installed command.
         f"import sys; sys.path[0] = {str(HERE)!r}; import server_of_forks; del sys.path[0]\n"
-        f"server_of_forks.serve({address!r})\n{RUN_AND_END}"
+        f"server_of_forks.serve({address!r}, server_of_forks.{modules})\n{run}"
     )
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     server = subprocess.Popen(
@@ -57,11 +96,11 @@ def warm() -> list[str]:
     assert server.stdout is not None
     atexit.register(_end, server, folder)
     assert server.stdout.readline() == "ready\n", "the server of forks did not start"
-    return [sys.executable, "-I", "-S", str(HERE / "client.py"), address]
+    return address
 
 
 def write_command(file: Path) -> None:
-    """Writes an executable that stands for the installed `fedprivacy`."""
+    """Writes an executable that stands for the installed `fedprivacy`, and with `-m MODULE` for Python."""
     file.write_text(f'#!/bin/sh\nexec {shlex.join(warm())} "$@"\n')
     file.chmod(0o755)
 

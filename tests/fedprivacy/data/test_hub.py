@@ -397,3 +397,16 @@ def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: py
     monkeypatch.setattr(hub, "find_spec", lambda name: None)
     said = f"my.toml:3: data.name: needs the extra: {install('datasets')}."
     assert complaints('path = "people"\nlabel = "y"') == [said]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_folder_with_what_is_no_file_is_refused_unread(people: str, folder: Path, kind: str) -> None:
+    place = next(folder.rglob("train.csv"))
+    place.unlink()
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/zero")
+    source = Source.of({"path": str(place.parent), "train": "train", "test": "test", "label": "married"})
+    with pytest.raises(SourceError, match=r"train\.csv in it is neither a file nor a folder"):
+        hub.file(source)

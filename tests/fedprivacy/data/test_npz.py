@@ -66,9 +66,18 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
             f"feature_names holds objects (a pickle, never read), names are needed. {PLAIN}",
         ],
     ),
+    "labels in words": (
+        {"y_train": np.array(["cat", "dog"] * 3)[:6]},
+        [
+            "y_train holds text, numbers are needed. Number the classes from 0, the same in both parts, as "
+            "numpy.unique(labels, return_inverse=True) does. Their names may go into an array classes."
+        ],
+    ),
     "text for numbers": (
         {"x_test": np.array([["a", "b"]] * 3)},
-        [f"x_test holds text, numbers are needed. {PLAIN}"],
+        [
+            "x_test holds text, numbers are needed. Encode words as numbers, such as one column of 0 and 1 for each word."
+        ],
     ),
     "complex records": (
         {"x_train": np.ones((6, 2), complex)},
@@ -137,10 +146,22 @@ def test_what_is_no_npz_file(tmp_path: Path) -> None:
     path = tmp_path / "d.npz"
     assert complaints(str(path)) == ["no such file. The path is seen from the folder where the command runs."]
     assert complaints(str(tmp_path)) == ["a folder, not a file. Name the .npz file in it."]
-    for content in (b"", b"x" * 1000, b"\x80\x04]q\x00."):
+    for content, begin in (
+        (b"", "an empty file, not .npz. "),
+        (
+            b"a,b\n1,2\n" * 100,
+            "not an .npz file but text, such as CSV. Load it with numpy.loadtxt or pandas.read_csv",
+        ),
+        (("größe\n" * 200).encode()[:511], "not an .npz file but text, such as CSV. "),
+        (b"\x80\x04]q\x00.", "not an .npz file but probably a pickle, which is never read. "),
+        (b"\x93NUMPY\x01\x00", "not an .npz file but one array (.npy). Load it with numpy.load"),
+        (b"PK\x03\x04" + b"x" * 1000, "not an .npz file, or a damaged one ("),
+        (b"\x00\x01\x02" * 100, "not an .npz file, or a damaged one ("),
+    ):
         path.write_bytes(content)
         [said] = complaints(str(path))
-        assert said.startswith("not an .npz file, or a damaged one (")
+        assert said.startswith(begin)
+        assert ("Fetch it again" in said) == (not content or "damaged" in begin)
     with zipfile.ZipFile(path, "w") as archive:
         for name in npz.NEEDED:
             archive.writestr(f"{name}.npy", b"no array")

@@ -803,13 +803,21 @@ def test_a_plain_server_app_runs_without_deprecated_use(
     assert [str(warning.message) for warning in recwarn] == []
 
 
-@pytest.mark.parametrize("trust", ["local", "central"])
+@pytest.mark.parametrize(
+    ("every_engine", "trust"),
+    [("embedded", "local"), ("embedded", "central")]
+    + [pytest.param(*pair, marks=pytest.mark.slow) for pair in (("ray", "central"), ("superlink", "local"))],
+    indirect=["every_engine"],
+)
 def test_a_statistics_run_gives_the_same_answers_on_any_engine(
     every_engine: Engine, make_statistics: Callable[..., Any], trust: str
 ) -> None:
     """Each node keeps count of who has answered over the messages of a run, whichever node asks whom."""
+    chunk = 25 if every_engine is ENGINES["superlink"] else 13  # a message over HTTP costs a second
     scenario = make_statistics(
-        f"privacy.trust={trust}", "federation={hosts=4, chunk_size=13}", "queries.where={kind='count'}"
+        f"privacy.trust={trust}",
+        f"federation={{hosts=4, chunk_size={chunk}}}",
+        "queries.where={kind='count'}",
     )
     respondents = Respondents.of(scenario)
     record = StatisticsRecord(scenario, respondents.plan, None)

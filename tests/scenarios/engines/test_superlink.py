@@ -8,14 +8,14 @@ import os
 import subprocess
 import tomllib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from flwr.app import Context, RecordDict
 from flwr.cli.build import build_fab_from_disk
-from warm import COLD, ENVIRONMENT, warm
+from warm import COLD, ENVIRONMENT, flower_environment, warm
 
 import server.home
 from clients.app import app as client_app
@@ -37,11 +37,14 @@ ROOT = Path(__file__).parents[3]
 TARGET = Target(Link("127.0.0.1:1"), "system")
 
 
-def fedprivacy(*args: str, cwd: Path, cold: bool = False) -> subprocess.CompletedProcess[str]:
-    command = [*(COLD if cold else warm()), *args]
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+def fedprivacy(
+    *args: str, cwd: Path, cold: bool = False, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    command, more = [*(COLD if cold else warm()), *args], more or {}
+    paths = os.pathsep.join(filter(None, [str(ROOT), more.get("PYTHONPATH"), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT | {"PYTHONPATH": paths}, timeout=400, check=False
+        command, capture_output=True, text=True, cwd=cwd, timeout=400, check=False,
+        env=ENVIRONMENT | {**more, "PYTHONPATH": paths},
     )  # fmt: skip
     assert "Traceback" not in done.stderr + done.stdout
     return done
@@ -364,8 +367,8 @@ CENTRAL = SCENARIO.replace("hosts = 3\nchunk_size = 16", "hosts = 2\nchunk_size 
 
 
 def at_once(folder: Path, *commands: tuple[str, ...]) -> list[subprocess.CompletedProcess[str]]:
-    """Several commands, two side by side: on a federation each waits most of its time."""
-    with ThreadPoolExecutor(2) as pool:  # a ServerApp that does not begin within 30 s is given up by Flower
+    """Several commands side by side: on a federation each waits most of its time."""
+    with ThreadPoolExecutor(4) as pool:
         return list(pool.map(lambda words: fedprivacy(*words, cwd=folder), commands))
 
 
@@ -405,6 +408,7 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
             port,
             cwd=tmp_path,
             cold=True,
+            more=flower_environment(),
         )
         assert up.returncode == 0, up.stderr
         assert "SEEDED NOISE, FOR TESTS ONLY" in up.stderr
@@ -416,19 +420,26 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
 
         far = ("run", "--engine", "superlink", "--json")
         code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
-        silos, local, central, failed = at_once(
+        near = ("run", "--out", "here", "--json")
+        silos, central, local, failed, local_here, central_here, silos_here = at_once(
             tmp_path,
             (*far, "silos.toml"),
-            (*far, "two.toml"),
             (*far, "central.toml"),
+            (*far, "two.toml"),
             (*far, "two.toml", *code),
+            (*near, "two.toml"),
+            (*near, "central.toml"),
+            (*near, "silos.toml"),
         )
         ends = set()
-        for file, done in (("two.toml", local), ("central.toml", central)):
+        for file, done, embedded in (
+            ("two.toml", local, local_here),
+            ("central.toml", central, central_here),
+        ):
             assert done.returncode == 0, done.stderr
             assert "SEEDED NOISE" in done.stderr
             document = json.loads(done.stdout)
-            same = json.loads(fedprivacy("run", file, "--out", "here", "--json", cwd=tmp_path).stdout)
+            same = json.loads(embedded.stdout)
             there, here = (final_hash(one, tmp_path, nodes=False) for one in (document, same))
             assert there == here, file
             ends.add(there)
@@ -439,7 +450,7 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
         assert len(ends) == 2
         assert silos.returncode == 0, silos.stderr
         there = json.loads(silos.stdout)
-        here = json.loads(fedprivacy("run", "silos.toml", "--out", "here", "--json", cwd=tmp_path).stdout)
+        here = json.loads(silos_here.stdout)
         for cell, same in zip(there["cells"], here["cells"], strict=True):
             assert (cell["theta"], cell["excess"], cell["absent"]) == (same["theta"], same["excess"], 0)
         assert there["performance"]["engine"] == "superlink"

@@ -1,0 +1,74 @@
+"""Inside a folder of somebody else nothing is written or removed through a link."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.files import replace_file
+from fedprivacy.io.folder import check_tree, is_below, is_inner, make_inner, open_append
+
+
+def test_a_tree_of_files_and_folders_passes_also_through_a_link_to_its_top(tmp_path: Path) -> None:
+    (tmp_path / "top" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "top" / "a" / "b" / "file").touch()
+    check_tree(tmp_path / "top")
+    (tmp_path / "latest").symlink_to("top")
+    check_tree(tmp_path / "latest")
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "dangling", "pipe"])
+@pytest.mark.parametrize("depth", [0, 3])
+def test_what_is_no_file_is_refused_at_any_depth(tmp_path: Path, kind: str, depth: int) -> None:
+    folder = tmp_path.joinpath("top", *"abc"[:depth])
+    folder.mkdir(parents=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    target = {"link": "mine/file", "folder": "mine", "dangling": "nowhere"}.get(kind)
+    if target is None:
+        os.mkfifo(folder / "bad")
+    else:
+        (folder / "bad").symlink_to(tmp_path / target)
+    with pytest.raises(InputError, match=f"{folder}/bad: a {'pipe' if kind == 'pipe' else 'link'} inside"):
+        check_tree(tmp_path / "top")
+    if depth:
+        check_tree(tmp_path / "top", depth=depth)
+
+
+def test_folders_are_made_and_links_to_folders_are_none(tmp_path: Path) -> None:
+    assert make_inner(tmp_path / "new")
+    assert not make_inner(tmp_path / "new")
+    (tmp_path / "link").symlink_to("new")
+    (tmp_path / "file").touch()
+    for name in ("link", "file"):
+        assert not is_inner(tmp_path / name)
+        with pytest.raises(NotADirectoryError, match="not a folder of its own"):
+            make_inner(tmp_path / name)
+
+
+def test_files_are_written_through_no_link(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    (tmp_path / "run").mkdir()
+    target = tmp_path / "run" / "run.json"
+    target.symlink_to(mine)
+    part = target.with_name(f"run.json.{os.getpid()}.part")
+    part.symlink_to(mine)
+    replace_file(target, b"new")
+    assert (mine.read_bytes(), target.read_bytes(), target.is_symlink()) == (b"mine", b"new", False)
+    assert not os.path.lexists(part)
+    (tmp_path / "events").symlink_to(mine)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("events", "pipe"):
+        with pytest.raises(OSError, match=r"symbolic links|a pipe|No such device"):
+            open_append(tmp_path / name)
+    assert mine.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["/etc", "..", "a/../../b", "", ".", "a\0b"])
+def test_what_leads_out_of_a_folder_is_not_below_it(name: str) -> None:
+    assert not is_below(name)
+    assert is_below(f"x{name.replace('..', '').replace(chr(0), '')}/a")
