@@ -269,22 +269,29 @@ def test_rounds_are_composed() -> None:
     assert mean > 1e-2 + 5 * error
 
 
-@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+MANY = [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**6, 10**6, 3e-2)]
+
+
 @pytest.mark.parametrize(
-    ("kept", "dimension", "within"), [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**6, 10**6, 3e-2)]
+    ("adjacency", "kept", "dimension", "within"),
+    [*(("replace-one", *one) for one in MANY), *(("zero-out", *one) for one in MANY[:2])],
 )
 def test_many_coordinates_cost_what_gaussian_noise_of_the_same_information_does(
     adjacency: str, kept: int, dimension: int, within: float
 ) -> None:
     event = EncodedStudentDpEvent(3.0, 9.0, kept, dimension)
     mu = (2 if adjacency == "replace-one" else 1) / gaussian_like(event)
-    found = epsilon(event, 1e-5, adjacency).epsilon
-    assert found == pytest.approx(gaussian_epsilon(1e-5, mu), rel=within)
-    sampled = epsilon(dp.PoissonSampledDpEvent(0.3, event), 1e-5, "zero-out").epsilon
-    gaussian = epsilon(
-        dp.PoissonSampledDpEvent(0.3, dp.GaussianDpEvent(gaussian_like(event))), 1e-5, "zero-out"
+    assert epsilon(event, 1e-5, adjacency).epsilon == pytest.approx(gaussian_epsilon(1e-5, mu), rel=within)
+
+
+@pytest.mark.parametrize(("kept", "dimension", "within"), MANY[:2])
+def test_of_sampled_clients_too(kept: int, dimension: int, within: float) -> None:
+    event = EncodedStudentDpEvent(3.0, 9.0, kept, dimension)
+    sampled, gaussian = (
+        epsilon(dp.PoissonSampledDpEvent(0.3, release), 1e-5, "zero-out").epsilon
+        for release in (event, dp.GaussianDpEvent(gaussian_like(event)))
     )
-    assert sampled == pytest.approx(gaussian.epsilon, rel=within)
+    assert sampled == pytest.approx(gaussian, rel=within)
 
 
 def test_at_the_same_epsilon_nine_degrees_need_seven_percent_more_variance() -> None:

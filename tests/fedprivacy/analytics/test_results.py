@@ -21,7 +21,7 @@ from fedprivacy.analytics.results import result, truth
 from fedprivacy.analytics.telling import totals
 from fedprivacy.scenario.statistics import Statistics
 
-REPEATS = 250
+REPEATS = 150
 FALSE_ALARM = 1e-4
 
 
