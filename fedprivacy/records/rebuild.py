@@ -115,16 +115,28 @@ def _possible(
     stored, rounds = document["ledger"], document["rounds"]
     held, released = stored["held"], stored.get(COMPLETED, stored)
     early_stopping = scenario.server.patience is not None
+    # Only a file can say that held-out records are those of clients.
+    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
+    unknown = (False, True) if file and scenario.evaluation.on == "test" else (False,)
+    ledgers = [
+        Ledger(plan, held=held, tested=tested, stated=stated, counts=counts_of(released))
+        for stated, tested in product(possible(document["randomness"], held=held), unknown)
+    ]
+
+    def sized(one: dict[str, Any]) -> dict[str, Any]:
+        with placed(where, "ledger.clients", remedy):
+            return with_sizes(one, plan, stored, sizes_of(document))
+
+    if document["status"] != "finished":
+        # Of a run that could not close its record itself (`record.broken_off`) the whole plan stays charged.
+        for ledger in ledgers:
+            yield sized(ledger.in_advance(broken_off=document["status"] == "failed").to_json()), ledger
     # Of a run that is charged in advance it is not told what it has released.
     told = COMPLETED in stored or (len(rounds) == plan.rounds and not early_stopping)
     if told and plan.trust == "local":
         key = f"ledger.{COMPLETED}" if COMPLETED in stored else "ledger"
         check_participations(released, rounds, plan, key, where, remedy)
-    # Only a file can say that held-out records are those of clients.
-    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
-    unknown = (False, True) if file and scenario.evaluation.on == "test" else (False,)
-    for stated, tested in product(possible(document["randomness"], held=held), unknown):
-        ledger = Ledger(plan, held=held, tested=tested, stated=stated, counts=counts_of(released))
+    for ledger in ledgers:
         # A round that broke off after its release has no line.
         broken = COMPLETED in stored and released["rounds"] == len(rounds) + 1
         ledger.rounds = len(rounds) + broken
@@ -137,11 +149,7 @@ def _possible(
             early_stopping=early_stopping,
             known=COMPLETED in stored,
         )
-        # Of a run that could not close its record itself (`record.broken_off`) the whole plan stays charged.
-        whole = ledger.in_advance(broken_off=document["status"] == "failed").to_json()
-        with placed(where, "ledger.clients", remedy):
-            sized = [with_sizes(one, plan, stored, sizes_of(document)) for one in (derived, whole)]
-        yield from ((one, ledger) for one in sized)
+        yield sized(derived), ledger
 
 
 def counts_of(ledger: Mapping[str, Any]) -> dict[int, int]:
