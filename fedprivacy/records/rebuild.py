@@ -16,6 +16,7 @@ from fedprivacy.accounting.deployment import possible
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.per_client import group_of
 from fedprivacy.plan import Plan
+from fedprivacy.record import TESTED_NOTE
 from fedprivacy.records.differences import difference, placed, refusal
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FlwrDatasets, Npz
@@ -87,15 +88,20 @@ def sizes_of(document: Mapping[str, Any]) -> Any:
 def check_rounds(
     document: Mapping[str, Any], scenario: Scenario, plan: Plan, where: str, remedy: str
 ) -> None:
-    """That the rounds are numbered in order, and as many as the status of the run says.
+    """That the rounds are numbered in order, as many as the status of the run says, and of the plan's size.
 
     Raises:
         InputError: they are not.
     """
     rounds, status = document["rounds"], document["status"]
+    largest = min(plan.population, getattr(plan.sampler, "cohort", plan.population))
     for at, event in enumerate(rounds):
         if event["round"] != at:
             raise refusal(where, f"rounds[{at}].round", f"says {event['round']}, it is round {at}", remedy)
+        for key, most in (("cohort", largest), ("contributed", event["cohort"])):
+            if (event[key] or 0) > most:
+                said = f"says {event[key]} clients, {most} at most are asked"
+                raise refusal(where, f"rounds[{at}].{key}", said, remedy)
         with placed(where, f"rounds[{at}].clipping_norm", remedy):
             plan.following(event.get("clipping_norm"))
     if len(rounds) > plan.rounds:
@@ -117,7 +123,8 @@ def _possible(
     early_stopping = scenario.server.patience is not None
     # Only a file can say that held-out records are those of clients.
     file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
-    unknown = (False, True) if file and scenario.evaluation.on == "test" else (False,)
+    noted = TESTED_NOTE in document["notes"]
+    unknown = (noted, not noted) if file and scenario.evaluation.on == "test" else (False,)
     ledgers = [
         Ledger(plan, held=held, tested=tested, stated=stated, counts=counts_of(released))
         for stated, tested in product(possible(document["randomness"], held=held), unknown)

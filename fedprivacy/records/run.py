@@ -15,7 +15,7 @@ from fedprivacy.planning import stored_plan
 from fedprivacy.record import OPERATOR_ONLY, notes_of, stated_privacy
 from fedprivacy.records.differences import placed, refusal, refuse_difference
 from fedprivacy.records.rebuild import counts_of, rebuilt, sizes_of
-from fedprivacy.records.stored_scenario import check_digest, scenario_of
+from fedprivacy.records.unread import check_digest, unread
 from fedprivacy.scenario import Scenario
 
 AGAIN = "run it again"
@@ -32,7 +32,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]:
     """The document of a run, and whether held-out records belong to its clients; see `check`."""
-    scenario = scenario_of(document["scenario"], where, AGAIN)
+    scenario = unread(Scenario, document["scenario"], where, AGAIN)
     check_digest(document, scenario, where, AGAIN)
     plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
     ledger, facts = rebuilt(document, scenario, plan, where, AGAIN)
