@@ -191,6 +191,7 @@ class Run(Trained):
     randomness: dict[str, str]
     plan: dict[str, Any]
     rounds: Annotated[list[Event], Field(max_length=10**6)]
+    notes: Texts
     final: Final
     performance: Performance
     estimate: dict[str, Any]
