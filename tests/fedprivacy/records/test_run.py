@@ -15,6 +15,7 @@ import pytest
 
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError
+from fedprivacy.record import broken_off, heard_of
 from fedprivacy.records.verify import checked_document
 from fedprivacy.report import render
 from scenarios.runner import resume, run
@@ -199,4 +200,47 @@ def test_a_round_of_more_clients_than_may_be_asked_is_refused(
     document["rounds"][1].update(cohort=cohort, contributed=cohort)
     (path / "run.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=rf"run\.json: rounds\[1\]\.cohort: says {cohort} clients"):
+        checked_document(path)
+
+
+@pytest.mark.parametrize("status", ["interrupted", "failed"])
+@pytest.mark.parametrize("settings", [(), (*LOCAL, *POISSON)], ids=["central", "local"])
+def test_a_run_that_was_heard_of_from_afar_is_read_again_however_much_was_heard(
+    settings: tuple[str, ...], status: str, make_scenario, tmp_path: Path
+) -> None:
+    asked, begun = make_scenario(*settings), []
+
+    def listen(event: dict[str, Any]) -> None:
+        [path] = tmp_path.iterdir()
+        begun.append(json.loads((path / "run.json").read_text()))
+
+    whole = run(asked, tmp_path, on_round=listen, report=False)
+    for rounds in range(4):
+        heard = broken_off(heard_of(begun[0], asked, whole["rounds"][:rounds]), status, "the line was cut")
+        (Path(whole["path"]) / "run.json").write_text(json.dumps(heard))
+        read_again(json.loads(json.dumps(heard)), shown=False)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param(lambda groups: groups[::-1], id="in another order"),
+        pytest.param(
+            lambda groups: [
+                {**one, "clients": one["clients"] + more} for one, more in zip(groups, (1, -1), strict=True)
+            ],
+            id="a client in another group",
+        ),
+        pytest.param(lambda groups: groups[:1], id="a group left out"),
+    ],
+)
+def test_groups_of_clients_that_the_counts_of_answers_do_not_have_are_refused(
+    forged: Callable[[list[Any]], list[Any]], make_scenario, tmp_path: Path
+) -> None:
+    document = run(make_scenario(*LOCAL, *RECORDS, *POISSON), tmp_path, report=False)
+    groups, path = document["ledger"]["clients"], Path(document["path"])
+    assert len(groups) > 1
+    document["ledger"]["clients"] = forged(groups[:2]) + groups[2:]
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"run\.json: ledger\.clients: "):
         checked_document(path)
