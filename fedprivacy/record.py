@@ -202,8 +202,6 @@ class RunRecord:
     def _document(self, status: str, error: str | None) -> dict[str, Any]:
         scenario, plan = self.scenario, self.plan
         seconds = self._seconds + time.perf_counter() - self._clock
-        evaluated = [event for event in self.rounds if event["accuracy"] is not None]
-        last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
         ledger = self._charged(status)
         trained = sum(event["cohort"] for event in self.rounds)
         training = sum(event["seconds"] for event in self.rounds)
@@ -225,7 +223,7 @@ class RunRecord:
             "plan": plan.to_json(),
             "dealing": self.dealing,
             "rounds": self.rounds,
-            "final": {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": self.per_class},
+            "final": _final(self.rounds, self.per_class),
             "privacy": stated_privacy(plan, ledger, self._candidates),
             "ledger": ledger,
             "operator_only": list(OPERATOR_ONLY),
@@ -304,6 +302,35 @@ def _stopping(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]
         return []
     stopped, noise = has_stopped_early(scenario, plan, rounds), plan.noise_words is not None
     return [stopping.words(len(rounds), plan.rounds, patience, stopped=stopped, noise=noise)]
+
+
+def heard_of(
+    document: Mapping[str, Any], scenario: Scenario, rounds: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The document of a run that wrote it when it began, with the rounds that were heard of since.
+
+    Args:
+        document: As the run wrote it.
+        scenario: What was asked for.
+        rounds: As `round_event` made them.
+    """
+    plan, tested = Plan.from_json(document["plan"]), TESTED_NOTE in document["notes"]
+    return {
+        **document,
+        "rounds": rounds,
+        "final": _final(rounds, None),
+        "estimate": estimate(rounds),
+        "notes": notes_of(scenario, plan, rounds, tested=tested),
+    }
+
+
+def _final(
+    rounds: Sequence[Mapping[str, Any]], per_class: Sequence[Mapping[str, Any]] | None
+) -> dict[str, Any]:
+    """How good the model is, by the last evaluation."""
+    evaluated = [event for event in rounds if event["accuracy"] is not None]
+    last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
+    return {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": per_class}
 
 
 def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:

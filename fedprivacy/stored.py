@@ -191,6 +191,7 @@ class Run(Trained):
     randomness: dict[str, str]
     plan: dict[str, Any]
     rounds: Annotated[list[Event], Field(max_length=10**6)]
+    notes: Texts
     final: Final
     performance: Performance
     estimate: dict[str, Any]
@@ -267,7 +268,7 @@ class Comparison(Fields):
     status: Annotated[str, Field(pattern="^(finished|interrupted|failed)$")]
     error: str | None
     scenario: dict[str, Any]
-    scenario_digest: str | None = None
+    scenario_digest: str
     finding: str
     performance: Performance
     cells: Annotated[list[Cell], Field(max_length=10_000)]
@@ -506,7 +507,7 @@ class Tune(Trained):
     path: str
     status: Annotated[str, Field(pattern="^finished$")]
     error: None
-    scenario_digest: str | None = None
+    scenario_digest: str
     performance: Performance
     choice: Choice
     candidates: Annotated[list[TuneCandidate], Field(min_length=1, max_length=1000)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,22 @@ def group_of(
     """
     event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
     return {"clients": clients, "answers": answers, "records": records, "event": to_json(event)}
+
+
+def binned(counts: Mapping[int, int]) -> dict[int, int]:
+    """How many clients are in groups (`client_events`) of how many answers.
+
+    Args:
+        counts: How many clients have answered how often.
+
+    >>> binned({1: 7, 2: 5})
+    {1: 7, 2: 5}
+    """
+    known = sorted(counts)
+    found = Counter[int]()
+    for answers, end in zip(known, _binned(np.array(known), upward=True).tolist(), strict=True):
+        found[end] += counts[answers]
+    return dict(found)
 
 
 def _binned(values: NDArray[np.int64], *, upward: bool) -> NDArray[np.int64]:

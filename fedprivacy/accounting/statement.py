@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from fedprivacy.accounting.charge import COMPLETED
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
-from fedprivacy.accounting.per_client import per_client
 from fedprivacy.errors import InputError
 
 SEES = {
@@ -165,105 +164,6 @@ def both_figures(privacy: Mapping[str, Any]) -> list[str]:
         )
         against.setdefault(said, []).append(f"the {one['observer']}")
     return [f"Against {' and '.join(observers)}: {said}" for said, observers in against.items()]
-
-
-# What an epsilon stands with; accountant and words may be those of another version.
-_TERMS = ("trust", "delta", "unit", "adjacency", "sampling", "rounds", "assumptions", "of")
-
-
-def check_record(document: Mapping[str, Any], where: str) -> None:
-    """Accounts for a stored run again from its ledger, and compares.
-
-    Args:
-        document: A run.json; a comparison has no ledger of its own and passes.
-        where: Its name, for the message.
-
-    Raises:
-        InputError: if a stored epsilon is not what the stored ledger costs.
-    """
-    if document.get("kind") not in ("run", "statistics"):
-        return
-    try:
-        check_guarantees(document["privacy"]["guarantees"], document["ledger"], where)
-        _check_completed(document, where)
-        for key in ("trust", "unit", "adjacency", "delta"):
-            if key in document["privacy"] and document["privacy"][key] != document["ledger"][key]:
-                raise InputError(
-                    f"{where}: says {key} = {document['privacy'][key]}, its ledger has "
-                    f"{document['ledger'][key]}. The record was changed: run it again."
-                )
-        said, found = document["privacy"].get("per_client"), per_client(document["ledger"])
-        if not _same_clients(said, found):
-            raise InputError(
-                f"{where}: says other epsilons of single clients than its ledger costs. The record was "
-                "changed, or made with another accountant: run it again."
-            )
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{where}: damaged, {type(error).__name__}: {error}.") from error
-
-
-def _check_completed(document: Mapping[str, Any], where: str) -> None:
-    """That what is stated of the rounds that completed is what their ledger costs."""
-    stated, released = document["privacy"].get(COMPLETED), document["ledger"].get(COMPLETED)
-    if (stated is None) is not (released is None):
-        raise InputError(
-            f"{where}: privacy.{COMPLETED} and ledger.{COMPLETED} do not stand together. The record was "
-            "changed: run it again."
-        )
-    if stated is not None and released is not None:
-        check_guarantees(stated["guarantees"], released, f"{where}: {COMPLETED}")
-        if stated["rounds"] != released["rounds"]:
-            raise InputError(
-                f"{where}: says that {stated['rounds']} rounds were charged, its ledger has "
-                f"{released['rounds']}. The record was changed: run it again."
-            )
-
-
-def check_guarantees(stated: Iterable[Mapping[str, Any]], ledger: Mapping[str, Any], where: str) -> None:
-    """Accounts for a stored ledger again, and compares with the guarantees that stand beside it.
-
-    Raises:
-        InputError: if a stored epsilon is not what the ledger costs.
-    """
-    stated, found_now = list(stated), guarantees(ledger)
-    stored = {g["observer"]: g["epsilon"] for g in stated}
-    again = {g.observer: g.epsilon for g in found_now}
-    terms = {
-        g.observer: {key: value for key, value in g.to_json().items() if key in _TERMS} for g in found_now
-    }
-    for g in stated:
-        other = [key for key, value in terms.get(g["observer"], {}).items() if g.get(key) != value]
-        if other:
-            raise InputError(
-                f"{where}: says {other[0]} = {g.get(other[0])} against the {g['observer']}, its ledger has "
-                f"{terms[g['observer']][other[0]]}. The record was changed: run it again."
-            )
-    for observer in stored.keys() | again.keys():
-        said, found = stored.get(observer), again.get(observer)
-        if _apart(said, found):
-            raise InputError(
-                f"{where}: says epsilon = {said} against the {observer}, its ledger costs {found}. "
-                "The record was changed, or made with another accountant: run it again."
-            )
-
-
-def _same_clients(said: Mapping[str, Any] | None, found: Mapping[str, Any] | None) -> bool:
-    """Whether epsilons of single clients (`per_client`) are the same, up to what versions may differ by."""
-    if not said or not found:
-        return not said and not found
-    pairs = [(said["largest"], found["largest"]), (said["median"], found["median"])]
-    if len(said["groups"]) != len(found["groups"]):
-        return False
-    for one, other in zip(said["groups"], found["groups"], strict=True):
-        pairs.append((one["epsilon"], other["epsilon"]))
-        if {**one, "epsilon": 0} != {**other, "epsilon": 0}:
-            return False
-    return not any(_apart(*pair) for pair in pairs)
-
-
-def _apart(said: float | None, found: float | None) -> bool:
-    """Whether two epsilons are not the same, up to what versions of a library may differ by."""
-    return _far(said) > _far(found) * 1.001 or _far(said) < _far(found) / 1.001
 
 
 def _far(epsilon: float | None) -> float:

@@ -13,7 +13,6 @@ from fedprivacy.record import SEEDS
 from fedprivacy.records.differences import difference, placed, refusal, refuse_difference
 from fedprivacy.records.parts import plain, refuse_parts
 from fedprivacy.records.run import check_plan
-from fedprivacy.records.stored_scenario import scenario_of
 from fedprivacy.records.unread import stored_scenario
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FlwrDatasets, Npz
@@ -28,8 +27,7 @@ def check_runs(document: Mapping[str, Any], where: str) -> None:
     Raises:
         InputError: they are not, or what it says of its runs is not what they were.
     """
-    stored_scenario(Scenario, document, where, AGAIN)
-    scenario = scenario_of(document["scenario"], where, AGAIN)
+    scenario = stored_scenario(Scenario, document, where, AGAIN)
     plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
     with placed(where, "audited.canaries", AGAIN):
         audited = audited_plan(plan, document["audited"]["canaries"])

@@ -11,11 +11,11 @@ from fedprivacy.plan import Plan
 from fedprivacy.record import SEEDS, TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.records.differences import placed, refusal, refuse_difference
 from fedprivacy.records.run import check_plan
-from fedprivacy.records.stored_scenario import check_digest, scenario_of, sections
+from fedprivacy.records.unread import check_digest, unread
+from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FlwrDatasets, Npz
-from fedprivacy.scenario.kinds import KINDS
 from fedprivacy.scenario.tune import TuneScenario
-from fedprivacy.scenario.tune.sections import TUNE, StoppingTune
+from fedprivacy.scenario.tune.sections import StoppingTune
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
 
 AGAIN = "tune again"
@@ -54,8 +54,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     Raises:
         InputError: a part of it does not follow from its scenario and its plans.
     """
-    parts = sections(document["scenario"], {**KINDS, "tune": TUNE}, where, AGAIN)
-    scenario = TuneScenario.model_construct(**parts)
+    scenario = unread(TuneScenario, document["scenario"], where, AGAIN)
     check_digest(document, scenario, where, AGAIN)
     settings = scenario.settings
     listed = [one["settings"] for one in document["candidates"]]
@@ -65,7 +64,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     plans = [
         check_plan(
             plan,
-            scenario_of(scenario.candidate_tables(number), where, AGAIN),
+            unread(Scenario, scenario.candidate_tables(number), where, AGAIN),
             f"plans[{number}]",
             where,
             AGAIN,

@@ -10,7 +10,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.records import run
 from fedprivacy.records.cells import Cell, closing, places, results
 from fedprivacy.records.differences import brief, difference, refusal, refuse_difference
-from fedprivacy.records.stored_scenario import check_digest, scenario_of
+from fedprivacy.records.unread import check_digest, unread
 from fedprivacy.runs import read_document
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import cell as cell_tables
@@ -27,7 +27,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     Raises:
         InputError: a cell is not one of the scenario, or says what its runs do not; or they are missing.
     """
-    scenario = scenario_of(document["scenario"], where, AGAIN)
+    scenario = unread(Scenario, document["scenario"], where, AGAIN)
     check_digest(document, scenario, where, AGAIN)
     cells = list(cells_of(scenario, where))
     _match(document, cells, folder, where)
@@ -63,7 +63,7 @@ def cells_of(scenario: Scenario, where: str) -> Iterator[Cell]:
                 if variation is None
                 else varied(tables, variation, seed)
             )
-            scenarios[seed] = scenario_of(laid, where, AGAIN)
+            scenarios[seed] = unread(Scenario, laid, where, AGAIN)
         if variation is not None:
             epsilon = next(iter(scenarios.values())).privacy.epsilon
         yield Cell(corner, epsilon, scenarios, variation=variation)
@@ -113,7 +113,7 @@ def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:
     if seed not in cell.scenarios or seed in cell.runs or document["status"] != "finished":
         raise refusal(where, key, f"name {name}, which is no finished run of this cell", AGAIN)
     asked = cell.scenarios[seed].tables()
-    ran = scenario_of(document["scenario"], file, AGAIN).tables()
+    ran = unread(Scenario, document["scenario"], file, AGAIN).tables()
     if (found_apart := difference(ran, asked, "scenario")) is not None:
         at, said, wanted = found_apart
         said = f"name {name}, whose {at} is {brief(said)}, and this cell has {brief(wanted)}"

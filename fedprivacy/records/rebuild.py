@@ -16,6 +16,7 @@ from fedprivacy.accounting.deployment import possible
 from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.accounting.per_client import group_of
 from fedprivacy.plan import Plan
+from fedprivacy.record import TESTED_NOTE
 from fedprivacy.records.differences import difference, placed, refusal
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FlwrDatasets, Npz
@@ -87,15 +88,20 @@ def sizes_of(document: Mapping[str, Any]) -> Any:
 def check_rounds(
     document: Mapping[str, Any], scenario: Scenario, plan: Plan, where: str, remedy: str
 ) -> None:
-    """That the rounds are numbered in order, and as many as the status of the run says.
+    """That the rounds are numbered in order, as many as the status of the run says, and of the plan's size.
 
     Raises:
         InputError: they are not.
     """
     rounds, status = document["rounds"], document["status"]
+    largest = min(plan.population, getattr(plan.sampler, "cohort", plan.population))
     for at, event in enumerate(rounds):
         if event["round"] != at:
             raise refusal(where, f"rounds[{at}].round", f"says {event['round']}, it is round {at}", remedy)
+        for key, most in (("cohort", largest), ("contributed", event["cohort"])):
+            if (event[key] or 0) > most:
+                said = f"says {event[key]} clients, {most} at most are asked"
+                raise refusal(where, f"rounds[{at}].{key}", said, remedy)
         with placed(where, f"rounds[{at}].clipping_norm", remedy):
             plan.following(event.get("clipping_norm"))
     if len(rounds) > plan.rounds:
@@ -115,16 +121,29 @@ def _possible(
     stored, rounds = document["ledger"], document["rounds"]
     held, released = stored["held"], stored.get(COMPLETED, stored)
     early_stopping = scenario.server.patience is not None
+    # Only a file can say that held-out records are those of clients.
+    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
+    noted = TESTED_NOTE in document["notes"]
+    unknown = (noted, not noted) if file and scenario.evaluation.on == "test" else (False,)
+    ledgers = [
+        Ledger(plan, held=held, tested=tested, stated=stated, counts=counts_of(released))
+        for stated, tested in product(possible(document["randomness"], held=held), unknown)
+    ]
+
+    def sized(one: dict[str, Any]) -> dict[str, Any]:
+        with placed(where, "ledger.clients", remedy):
+            return with_sizes(one, plan, stored, sizes_of(document))
+
+    if document["status"] != "finished":
+        # Of a run that could not close its record itself (`record.broken_off`) the whole plan stays charged.
+        for ledger in ledgers:
+            yield sized(ledger.in_advance(broken_off=document["status"] == "failed").to_json()), ledger
     # Of a run that is charged in advance it is not told what it has released.
     told = COMPLETED in stored or (len(rounds) == plan.rounds and not early_stopping)
     if told and plan.trust == "local":
         key = f"ledger.{COMPLETED}" if COMPLETED in stored else "ledger"
         check_participations(released, rounds, plan, key, where, remedy)
-    # Only a file can say that held-out records are those of clients.
-    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
-    unknown = (False, True) if file and scenario.evaluation.on == "test" else (False,)
-    for stated, tested in product(possible(document["randomness"], held=held), unknown):
-        ledger = Ledger(plan, held=held, tested=tested, stated=stated, counts=counts_of(released))
+    for ledger in ledgers:
         # A round that broke off after its release has no line.
         broken = COMPLETED in stored and released["rounds"] == len(rounds) + 1
         ledger.rounds = len(rounds) + broken
@@ -137,11 +156,7 @@ def _possible(
             early_stopping=early_stopping,
             known=COMPLETED in stored,
         )
-        # Of a run that could not close its record itself (`record.broken_off`) the whole plan stays charged.
-        whole = ledger.in_advance(broken_off=document["status"] == "failed").to_json()
-        with placed(where, "ledger.clients", remedy):
-            sized = [with_sizes(one, plan, stored, sizes_of(document)) for one in (derived, whole)]
-        yield from ((one, ledger) for one in sized)
+        yield sized(derived), ledger
 
 
 def counts_of(ledger: Mapping[str, Any]) -> dict[int, int]:

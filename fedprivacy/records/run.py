@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.accounting.per_client import binned
 from fedprivacy.candidates import CANDIDATES
 from fedprivacy.estimates import estimate
 from fedprivacy.plan import Plan
 from fedprivacy.planning import stored_plan
 from fedprivacy.record import OPERATOR_ONLY, notes_of, stated_privacy
 from fedprivacy.records.differences import placed, refusal, refuse_difference
-from fedprivacy.records.rebuild import rebuilt, sizes_of
-from fedprivacy.records.stored_scenario import check_digest, scenario_of
+from fedprivacy.records.rebuild import counts_of, rebuilt, sizes_of
+from fedprivacy.records.unread import check_digest, unread
 from fedprivacy.scenario import Scenario
 
 AGAIN = "run it again"
@@ -30,7 +32,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]:
     """The document of a run, and whether held-out records belong to its clients; see `check`."""
-    scenario = scenario_of(document["scenario"], where, AGAIN)
+    scenario = unread(Scenario, document["scenario"], where, AGAIN)
     check_digest(document, scenario, where, AGAIN)
     plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
     ledger, facts = rebuilt(document, scenario, plan, where, AGAIN)
@@ -91,17 +93,19 @@ def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
         raise refusal(where, at, f"says {least} at least, the plan is for {plan.least_records}", AGAIN)
     if groups is None:
         return
-    clients = sum(group["clients"] for group in groups)
-    if clients != plan.population or any(group["clients"] < 1 for group in groups):
-        raise refusal(where, "ledger.clients", f"are {clients}, the plan has {plan.population}", AGAIN)
+    order = [(group["answers"], group["records"] or 0) for group in groups]
+    if order != sorted(set(order)) or any(group["clients"] < 1 for group in groups):
+        raise refusal(where, "ledger.clients", "are not in order, or a group is empty or twice there", AGAIN)
     named = [group["records"] for group in groups if group["records"] is not None]
     if named and min(named) != least:
         raise refusal(where, "ledger.clients", f"have {min(named)} records at least, not {least}", AGAIN)
-    most = max(group["answers"] for group in groups)
-    counts = document["ledger"].get("participations")
-    answers = plan.charged(document["ledger"]["rounds"]) if counts is None else max(map(int, counts))
-    if most != answers:
-        raise refusal(where, "ledger.clients", f"say {most} answers at most, not {answers}", AGAIN)
+    answers, counts = Counter[int](), counts_of(document["ledger"])
+    for group in groups:
+        answers[group["answers"]] += group["clients"]
+    implied = binned(counts) if counts else {plan.charged(document["ledger"]["rounds"]): plan.population}
+    if answers != implied:
+        said = f"have answered {dict(answers)} times, its participations imply {implied}"
+        raise refusal(where, "ledger.clients", said, AGAIN)
 
 
 def check_candidates(

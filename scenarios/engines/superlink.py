@@ -14,9 +14,10 @@ from fedprivacy.at_work import begun
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.homecoming import Result, new_token
 from fedprivacy.printable import printable
-from fedprivacy.record import broken_off
+from fedprivacy.record import broken_off, heard_of
 from fedprivacy.records.verify import checked_document
 from fedprivacy.report import write as write_report
+from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import Playable
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control
@@ -157,13 +158,11 @@ class _Arriving:
         try:
             document = json.loads(result.files["run.json"])
             if status is not None:
-                known = document["kind"] == "run"
-                document = (
-                    broken_off(document, status, str(error)) if known else {**document, "status": status}
-                )
-                document["error"] = error
-                if known:  # as far as was heard of
-                    document["rounds"] = result.events
+                if document["kind"] == "run" and isinstance(self.scenario, Scenario):
+                    document = heard_of(document, self.scenario, result.events)
+                    document = broken_off(document, status, str(error))
+                else:
+                    document |= {"status": status, "error": error}
             with begun(self.out, self.scenario.name, text) as directory:
                 document |= {
                     "path": str(directory.path),

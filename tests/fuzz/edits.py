@@ -124,19 +124,31 @@ def place(route: Route) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in route).lstrip(".")
 
 
-def edits(document: Any, route: Route = ()) -> Iterator[Edit]:
-    """Several edits of every value of a document, the containers too."""
+def edits(document: Any, route: Route = (), seen: set[Any] | None = None) -> Iterator[Edit]:
+    """Several edits of every value of a document, the containers too; one of each that is as in a row before.
+
+    `rounds[1].cohort` is as `rounds[0].cohort`, if both are numbers.
+    """
+    seen = set() if seen is None else seen
     if isinstance(document, dict):
         for key, value in document.items():
-            yield Edit((*route, key), GONE)
-            yield from edits(value, (*route, key))
+            yield from _new(route, [Edit((*route, key), GONE)], (key, GONE), seen)
+            yield from edits(value, (*route, key), seen)
         return
+    values = _lists(document) if isinstance(document, list) else _others(document)
+    yield from _new(route, [Edit(route, other) for other in values], type(document), seen)
     if isinstance(document, list):
-        yield from (Edit(route, other) for other in _lists(document))
         for index, value in _some(document):
-            yield from edits(value, (*route, index))
-        return
-    yield from (Edit(route, other) for other in _others(document))
+            yield from edits(value, (*route, index), seen)
+
+
+def _new(route: Route, changes: list[Edit], kind: Any, seen: set[Any]) -> list[Edit]:
+    """All edits of a value, or one if a value of its kind at its place was edited in another row."""
+    place = (tuple("" if isinstance(part, int) else part for part in route), kind)
+    if place in seen:
+        return changes[:1]
+    seen.add(place)
+    return changes
 
 
 def _some(values: list[Any]) -> Iterable[tuple[int, Any]]:
@@ -157,12 +169,12 @@ def _others(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value, None]
     if isinstance(value, int | float):
-        half = value // 2 if isinstance(value, int) else value * 0.5
-        return _other_than(value, [half, value * 100, value + 1, 0, None, -value])
+        near = [value // 2, value + 1] if isinstance(value, int) else [value * 0.5]
+        return _other_than(value, [*near, value * 100, None, -value])
     if value is None:
-        return [0, 1, 0.5, True, "central"]
-    found: list[Any] = ["", None, *_number_in(value)]
-    found += [other for alike in ALIKE if value in alike for other in alike]
+        return [0.5, 0, 1, True, "central"]
+    found: list[Any] = [other for alike in ALIKE if value in alike for other in alike]
+    found += [*_number_in(value), "", None]
     return _other_than(value, found)
 
 

@@ -348,7 +348,7 @@ def test_a_report_of_a_changed_record_is_refused(small: Path, tmp_path: Path) ->
     (Path(document["path"]) / "run.json").write_text(json.dumps(document))
     done = fedprivacy("report", document["path"])
     assert done.returncode == 2
-    assert "says epsilon = 0.001 against the participant" in done.stderr
+    assert "run.json: privacy.guarantees[1].epsilon: says 0.001" in done.stderr
 
 
 def test_version() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedprivacy.accounting.statement import check_record
 from fedprivacy.blueprint import blueprint
 from fedprivacy.comparison import (
     Difference,
@@ -108,7 +107,7 @@ def test_a_run_whose_process_was_ended_is_closed_with_what_it_charged(
     (path,) = (tmp_path / "central").iterdir()
     document = json.loads((path / "run.json").read_text())
     assert (document["status"], document["error"]) == (status, "the comparison was broken off")
-    check_record(document, "run.json")
+    assert checked_document(path) == document
     for guarantee in document["privacy"]["guarantees"]:
         if guarantee["epsilon"] is not None:
             assert "charged in advance" in guarantee["words"]

@@ -233,7 +233,9 @@ def test_a_resumed_run_asks_and_draws_as_if_it_had_never_stopped(
         run(asked, tmp_path / "broken", on_round=stop)
     (path,) = (tmp_path / "broken").iterdir()
     broken = json.loads((path / "run.json").read_text())
-    assert broken["ledger"]["claims"][1]["event"]["count"] == 2  # six rounds of four: two answers
+    assert broken["ledger"]["claims"][1]["event"]["count"] == 3  # of all ten rounds
+    released = broken["ledger"]["completed"]
+    assert released["claims"][1]["event"]["count"] == 2  # six rounds of four: two answers
     kept = RunDirectory(path).load_checkpoint().tensors
     assert set(kept) == {"weights", "ledger/asked", "node/index"}  # of the noise nothing is on disk
     resumed = resume(path, engine=Engine(workers=workers))

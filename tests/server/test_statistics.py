@@ -15,11 +15,11 @@ from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 from clients.app import app as client_app
 from clients.app import make_app
 from clients.respondents import Respondents
-from fedprivacy.accounting.statement import check_record
 from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import StatisticsRecord
-from fedprivacy.errors import RunError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.protocol import AskReply
+from fedprivacy.records.verify import checked_document
 from fedprivacy.report import render
 from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.runs import RunDirectory
@@ -222,7 +222,7 @@ def test_nobody_answers(make_statistics, tmp_path: Path) -> None:
     assert (document["status"], document["queries"]) == ("failed", [])
     assert document["ledger"]["rounds"] == 8  # that nobody answered may depend on the data
     assert document["ledger"]["completed"]["rounds"] == 1  # what was asked for counts, answered or not
-    check_record(document, "run.json")
+    checked_document(*tmp_path.iterdir())
 
 
 def test_the_timeout_of_a_scenario_ends_the_wait(make_statistics) -> None:
@@ -317,7 +317,7 @@ def test_a_run_that_breaks_off_is_charged_for_its_whole_plan(
         served(make_statistics(text=ALL), tmp_path, on_query=on_query)
     document = written(tmp_path)
     assert (document["status"], document["ledger"]["rounds"]) == (status, 8)
-    check_record(document, "run.json")
+    checked_document(*tmp_path.iterdir())
     assert against_outsiders(document["privacy"]) == pytest.approx(8.0)
     second = document["privacy"].get("completed")
     assert (second and second["rounds"]) == released
@@ -372,7 +372,7 @@ def test_each_observer_is_told_what_holds(make_statistics, tmp_path, trust: str,
         assert ("each client randomises its own answers" in words) == (trust == "local")
         assert ("the server is honest" in words) == (trust == "central")
         assert "the true values" in words
-    check_record(document, "run.json")
+    checked_document(*tmp_path.iterdir())
 
 
 def test_clients_that_were_handed_their_plan_say_so(make_statistics) -> None:
@@ -388,8 +388,12 @@ def test_a_changed_record_is_found_out(make_statistics, tmp_path: Path) -> None:
     served(make_statistics(text=ALL), tmp_path)
     document = written(tmp_path)
     document["privacy"]["guarantees"][1]["epsilon"] = 0.5
-    with pytest.raises(Exception, match="its ledger costs 8"):
-        check_record(document, "run.json")
+    [path] = tmp_path.iterdir()
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(
+        InputError, match=r"privacy.guarantees\[1\].epsilon: says 0.5, its scenario implies 8"
+    ):
+        checked_document(path)
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

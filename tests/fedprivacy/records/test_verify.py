@@ -33,6 +33,12 @@ def test_a_changed_comparison_is_refused(make_scenario, base_text: str, tmp_path
         with pytest.raises(InputError, match=said):
             checked_document(path)
         file.write_text(whole)
+    file, whole = path / "run.json", (path / "run.json").read_text()
+    undigested = {key: value for key, value in json.loads(whole).items() if key != "scenario_digest"}
+    file.write_text(json.dumps(undigested))
+    with pytest.raises(InputError, match=r"run\.json: damaged: scenario_digest is missing"):
+        checked_document(path)
+    file.write_text(whole)
     stored.unlink()
     with pytest.raises(InputError, match="No such file"):
         checked_document(path)
