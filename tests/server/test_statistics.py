@@ -253,7 +253,8 @@ class Backwards(EmbeddedGrid):
 
 
 def test_replies_are_added_in_the_order_of_their_chunks(make_statistics) -> None:
-    scenario = make_statistics("privacy.epsilon=10000", "federation.chunk_size=5", text=ALL)
+    """Of the three chunks the first has a client more: taken for another's, its reply would count as wrong."""
+    scenario = make_statistics("data.clients=91", "federation.chunk_size=40", text=ALL)
     respondents = Respondents.of(scenario)
     found = []
     for grid in (EmbeddedGrid, Backwards):
