@@ -291,6 +291,8 @@ class Errors(Fields):
     right: Number | None
     measure: str
     error: Mean | None
+    bound: dict[str, Any] | None
+    answer: dict[str, Any]
 
 
 class StatisticsCell(Fields):
