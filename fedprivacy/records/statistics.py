@@ -115,7 +115,7 @@ def _checked_cell(
 def _checked_queries(
     queries: Sequence[Mapping[str, Any]], plan: StatisticsPlan, where: str, key: str
 ) -> list[dict[str, Any]]:
-    """Results with the queries, mechanisms and noise that the plan has, and what follows from their counts."""
+    """Results with the queries, mechanisms and noise of the plan, and what follows from their counts."""
     if len(queries) > len(plan.asks):
         refuse_length(len(queries), len(plan.asks), key, where, "its plan implies", AGAIN)
     found = []

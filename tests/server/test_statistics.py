@@ -16,7 +16,6 @@ from clients.app import app as client_app
 from clients.app import make_app
 from clients.respondents import Respondents
 from fedprivacy.accounting.statement import check_record
-from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.errors import RunError
 from fedprivacy.protocol import AskReply
