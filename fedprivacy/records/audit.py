@@ -13,7 +13,7 @@ from fedprivacy.attacks.auditing import guesses_each
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
 from fedprivacy.attacks.neighbours import Neighbours
-from fedprivacy.records.audited_runs import AGAIN, check_runs
+from fedprivacy.records.audited_runs import AGAIN, checked_runs
 from fedprivacy.records.differences import refusal, refuse_length
 from fedprivacy.records.parts import refuse_parts
 
@@ -24,7 +24,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     Raises:
         InputError: a claim, what is proved of it or a verdict does not follow from its ledger and guesses.
     """
-    check_runs(document, where)
+    audited = checked_runs(document, where)
     stored, again = document["observers"], []
     refuse_length(len(stored), len(OBSERVERS), "observers", where, "an audit has", AGAIN)
     for number, (one, name) in enumerate(zip(stored, OBSERVERS, strict=True)):
@@ -32,13 +32,13 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         implied = {"observer": name, "ledger": dearest(document["ledgers"], name)}
         refuse_parts(one, implied, where, "its ledgers imply", AGAIN, key)
         _check_scores(document, number, where)
-        guesses = _guesses(document["audited"], one["one_run"], where, f"{key}.one_run")
+        guesses = _guesses(audited, one["one_run"], where, f"{key}.one_run")
         assessed = _assessed(document, one, guesses)
         refuse_parts(one, assessed, where, "its ledger, guesses and scores imply", AGAIN, key)
         again.append({**one, **assessed})
     refuted = any(one["verdict"]["holds"] is False for one in again)
     refuse_parts(document, {"refuted": refuted}, where, "its verdicts imply", AGAIN)
-    return {**document, "observers": again}
+    return {**document, "audited": audited, "observers": again}
 
 
 def _check_scores(document: Mapping[str, Any], number: int, where: str) -> None:

@@ -22,18 +22,18 @@ OPERATOR_ONLY = ("performance.seconds", *SEEDS)
 AGAIN = "audit again"
 
 
-def check_runs(document: Mapping[str, Any], where: str) -> None:
-    """Refuses an audit whose ledgers are not those of its scenario with its canaries.
+def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What a record says of the runs of an audit (`audited`), as it may be shown.
 
     Raises:
-        InputError: they are not, or what it says of its runs is not what they were.
+        InputError: it is not what they were, or a ledger is not that of its scenario with its canaries.
     """
     scenario = stored_scenario(Scenario, document, where, AGAIN)
     plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
     implied = {"status": "finished", "operator_only": list(OPERATOR_ONLY)}
     refuse_parts(document, implied, where, "an audit has", AGAIN)
-    _check_facts(document, plan, where)
-    audited = audited_plan(plan, document["audited"]["canaries"])
+    facts = _facts(document, plan, where)
+    audited = audited_plan(plan, facts["canaries"])
     for number, ledger in enumerate(document["ledgers"]):
         key = f"ledgers[{number}]"
         found = [
@@ -41,10 +41,11 @@ def check_runs(document: Mapping[str, Any], where: str) -> None:
         ]
         fits = next((one for one in found if difference(ledger, one) is None), found[0])
         refuse_difference(ledger, fits, key, where, "its plan implies", AGAIN)
+    return facts
 
 
-def _check_facts(document: Mapping[str, Any], plan: Plan, where: str) -> None:
-    """That what is said of the runs is what plan and ledgers have, and the words say no more."""
+def _facts(document: Mapping[str, Any], plan: Plan, where: str) -> dict[str, Any]:
+    """What is said of the runs, once plan and ledgers have it too, and the words say no more."""
     audited, ledgers = document["audited"], document["ledgers"]
     facts = {
         "trials": len(ledgers),
@@ -63,8 +64,9 @@ def _check_facts(document: Mapping[str, Any], plan: Plan, where: str) -> None:
     if compared is not None:
         allowed = {"allowed": 2.0 if plan.adjacency == "replace-one" else 1.0}
         refuse_parts(compared, allowed, where, "its plan implies", AGAIN, "audited.neighbours")
-    words = {"words": audit_description(document["scenario"], audited)}
+    words = {"words": audit_description(document["scenario"], {**audited, **facts})}
     refuse_parts(audited, words, where, "its other facts imply", AGAIN, "audited")
+    return {**audited, **facts, **words}
 
 
 def _tested(scenario: Scenario) -> tuple[bool, ...]:

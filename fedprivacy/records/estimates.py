@@ -63,9 +63,12 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         return {**document, "cells": cells, **frame, **surface}
 
     found = first_fitting(implied, _stated(document), document["randomness"], where, AGAIN)
-    if finished or "finding" in document or "slopes" in document:
-        refuse_parts(document, summary_of(stored), where, "its cells imply", AGAIN)
-    return found
+    early = [key for key in ("finding", "slopes") if key in document and not finished]
+    if early:
+        raise refusal(where, early[0], "is there, and the study has not finished", AGAIN)
+    summary = summary_of(stored) if finished else {}
+    refuse_parts(document, summary, where, "its cells imply", AGAIN)
+    return {**found, **summary}
 
 
 def _stated(document: Mapping[str, Any]) -> Iterator[Stated | None]:
