@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +78,14 @@ def _assessed(
     document: Mapping[str, Any], observer: Mapping[str, Any], guesses: tuple[Guesses, ...] | None
 ) -> dict[str, Any]:
     """What an audit states of an observer (`assess`), from the figures of a record."""
-    found = document["audited"]["neighbours"]
-    return assess(
-        observer["observer"],
-        document["ledgers"][observer["ledger"]],
-        document["scenario"],
-        document["audited"]["method"],
-        guesses,
-        ScoreMoments.of_json(observer["scores"]),
-        None if found is None else Neighbours.of_json(found),
-    )
+    audited, ledger = document["audited"], document["ledgers"][observer["ledger"]]
+    parts = (ledger, document["scenario"], observer["scores"], audited["neighbours"])
+    return _assess(observer["observer"], audited["method"], guesses, *map(json.dumps, parts))
+
+
+# A record is read more than once, for its page and beside others: it is assessed once.
+@lru_cache(maxsize=64)
+def _assess(observer: str, method: str, guesses: tuple[Guesses, ...] | None, *parts: str) -> dict[str, Any]:
+    ledger, scenario, scores, neighbours = map(json.loads, parts)
+    found = None if neighbours is None else Neighbours.of_json(neighbours)
+    return assess(observer, ledger, scenario, method, guesses, ScoreMoments.of_json(scores), found)
