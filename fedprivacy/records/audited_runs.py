@@ -93,7 +93,13 @@ def _check_counts(plan: Plan, counts: Mapping[int, int], shares: int | None, key
     if clients != plan.population or most > plan.answers or min(counts.values(), default=0) < 1:
         said = f"says {counts}, the plan has {plan.population} clients of {plan.answers} answers at most"
         raise refusal(where, f"{key}.participations", said, AGAIN)
+    if plan.sampler.name == "all" and counts != {plan.answers: plan.population}:
+        said = f"says {counts}, the plan asks all {plan.population} clients {plan.answers} times"
+        raise refusal(where, f"{key}.participations", said, AGAIN)
     given = sum(count * clients for count, clients in counts.items())
     if (shares or 0) > given / plan.rounds:  # the smallest cohort is no larger than the mean one
         said = f"says {shares}, and {given} clients were asked in {plan.rounds} rounds"
+        raise refusal(where, f"{key}.least_shares", said, AGAIN)
+    if shares is None and given:
+        said = f"says nothing, and {given} clients were asked in {plan.rounds} rounds"
         raise refusal(where, f"{key}.least_shares", said, AGAIN)
