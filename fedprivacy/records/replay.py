@@ -78,9 +78,11 @@ def _checked_attacks(
     """The attacks, with what their variants, plans and guesses imply."""
     order = [(number, name) for number, variant in enumerate(variants) for name in variant.attacks]
     named = [(attack["ledger"], attack["name"]) for attack in document["attacks"]]
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), "attacks", where, "its scenario implies", AGAIN)
     # Of work that broke off some are missing.
     expected = [one for one in order if one in named]
-    if named != (order if document["status"] == "finished" else expected):
+    if named != expected:
         raise refusal(where, "attacks", "are others, or in another order, than its scenario has", AGAIN)
     found = []
     for number, (attack, (at, name)) in enumerate(zip(document["attacks"], named, strict=True)):
@@ -96,8 +98,8 @@ def _checked_attacks(
             implied |= {"epsilon_lower_bound": None, "empirical_epsilon": why}
         refuse_parts(attack, implied, where, SOURCE, AGAIN, key)
         repeats = scenario.game.repeats
-        for name, runs in attack["points"].items():
-            refuse_length(len(runs), repeats, f"{key}.points.{name}", where, "its scenario implies", AGAIN)
+        for score, runs in attack["points"].items():
+            refuse_length(len(runs), repeats, f"{key}.points.{score}", where, "its scenario implies", AGAIN)
         found.append({**attack, **implied})
     return found
 
@@ -114,7 +116,9 @@ def _checked_arms(
     stored = document.get("arms", [])
     named = [arm["ledger"] for arm in stored]
     order = list(range(len(variants))) if scenario.arms else []
-    expected = order if document["status"] == "finished" else [one for one in order if one in named]
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), "arms", where, "its scenario implies", AGAIN)
+    expected = [one for one in order if one in named]
     if named != expected:
         raise refusal(where, "arms", "are others, or in another order, than its scenario has", AGAIN)
     found = []
