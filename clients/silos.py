@@ -67,9 +67,10 @@ class Silos:
             hosts: The logical hosts that live on this node.
 
         Raises:
-            Refusal: if the server asks for another plan than the silos agreed to.
-            InputError: if the request names silos, a lot or a step that do not exist here, or points that are
-                none or beyond the radius; or the records of a silo break a condition.
+            Refusal: if the server asks for another plan than the silos agreed to, or for silos that are not
+                here.
+            InputError: if the request names a lot or a step that do not exist here, or points that are none
+                or beyond the radius; or the records of a silo break a condition.
             RunError: if a silo's minimum was not found.
         """
         lot = self._lot(request)

@@ -292,6 +292,8 @@ class Errors(Fields):
     right: Number | None
     measure: str
     error: Mean | None
+    bound: dict[str, Any] | None
+    answer: dict[str, Any]
 
 
 class StatisticsCell(Fields):
@@ -459,8 +461,10 @@ class Observed(Fields):
 class Audited(Fields):
     """What was audited."""
 
-    method: str
-    canaries: Annotated[int, Field(ge=1, le=10**9)]
+    words: str
+    method: Annotated[str, Field(pattern="^(one-run|canary-clients|both)$")]
+    canaries: Annotated[int, Field(ge=10, le=100_000)]
+    trials: Annotated[int, Field(ge=1, le=10_000)]
     neighbours: Compared | None
 
 

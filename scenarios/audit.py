@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -12,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.accounting.ledger import OBSERVERS
-from fedprivacy.accounting.statement import guarantees
 from fedprivacy.at_work import begun
 from fedprivacy.attacks.assessment import assess
-from fedprivacy.attacks.audit_record import audit_description
+from fedprivacy.attacks.audit_record import audit_description, dearest
 from fedprivacy.attacks.auditing import ERROR, added, guessed
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
 from fedprivacy.data.population import population
@@ -148,9 +146,6 @@ def _observer(
     name: str, heard: Sequence[Heard], scenario: Scenario, method: str, streams: Sequence[Streams]
 ) -> dict[str, Any]:
     """What the canaries tell of one observer, with what it follows from."""
-    claims = [next(one for one in guarantees(run.ledger) if one.observer == name) for run in heard]
-    # Each run keeps to its own claim, and so all of them to the largest.
-    dearest = max(range(len(claims)), key=lambda at: _far(claims[at].epsilon))
     guesses = None
     if method != "canary-clients":
         guesses = added(
@@ -161,10 +156,6 @@ def _observer(
         )
     present = np.concatenate([run.present for run in heard])
     scores = ScoreMoments.of(np.concatenate([run.scores[name] for run in heard]), present)
-    ledger, compared = heard[dearest].ledger, heard[0].neighbours
-    assessed = assess(name, ledger, scenario.tables(), method, guesses, scores, compared)
-    return {"observer": name, "ledger": dearest, "scores": scores.to_json(), **assessed}
-
-
-def _far(epsilon: float | None) -> float:
-    return math.inf if epsilon is None else epsilon
+    number, compared = dearest([run.ledger for run in heard], name), heard[0].neighbours
+    assessed = assess(name, heard[number].ledger, scenario.tables(), method, guesses, scores, compared)
+    return {"observer": name, "ledger": number, "scores": scores.to_json(), **assessed}

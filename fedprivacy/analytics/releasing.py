@@ -168,26 +168,7 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             step = 1 / (2 * mechanism.gamma)
             return Released(np.array([estimate]), np.array([answered**2 * variance]), step=step)
         case FrequencyOracle():
-            support = totals.astype(np.int64)
-            counts = mechanism.estimate(support, answered)
-            if (
-                ask.question.votes > 1
-            ):  # each client tells one of its so many votes, and the best alone is read
-                return Released(ask.question.votes * counts[: ask.question.cells])
-            step = 1 / (mechanism.p - mechanism.q)
-            variances = mechanism.estimated_variance(support, answered)
-            if not ask.question.whole:  # which of its records a client tells is chance as well
-                shares = (support + 0.5) / (answered + 1)
-                variances = answered * step**2 * shares * (1 - shares)
-            return Released(
-                counts,
-                variances,
-                step=step,
-                exclusive=mechanism if isinstance(mechanism, KaryRandomizedResponse) else None,
-                answered=answered,
-                whole=ask.question.whole,
-                size=answered,
-            )
+            return of_support(ask, mechanism, totals.astype(np.int64), answered)
         case Laplace() if trust == "local":
             return Released(totals, np.array([answered * mechanism.variance]))
         case Laplace():
@@ -200,6 +181,34 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
             chosen = [int(mechanism.draw(scores(totals), stream)) for scores in scores_of(ask.question)]
             return Released(chosen=tuple(chosen))
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
+
+
+def of_support(ask: Ask, mechanism: FrequencyOracle, support: NDArray[np.int64], answered: int) -> Released:
+    """What is published of a query whose clients report categories by a mechanism of their own.
+
+    Args:
+        ask: The query.
+        mechanism: The clients'.
+        support: How many reports support each category, shape (categories,).
+        answered: How many reports there are.
+    """
+    counts = mechanism.estimate(support, answered)
+    if ask.question.votes > 1:  # each client tells one of its so many votes, and the best alone is read
+        return Released(ask.question.votes * counts[: ask.question.cells])
+    step = 1 / (mechanism.p - mechanism.q)
+    variances = mechanism.estimated_variance(support, answered)
+    if not ask.question.whole:  # which of its records a client tells is chance as well
+        shares = (support + 0.5) / (answered + 1)
+        variances = answered * step**2 * shares * (1 - shares)
+    return Released(
+        counts,
+        variances,
+        step=step,
+        exclusive=mechanism if isinstance(mechanism, KaryRandomizedResponse) else None,
+        answered=answered,
+        whole=ask.question.whole,
+        size=answered,
+    )
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.analytics.plan import Ask, Told
 from fedprivacy.analytics.questions import Question, Vector, labels
-from fedprivacy.analytics.releasing import Released, scores_of
+from fedprivacy.analytics.releasing import Released, of_support, scores_of
 from fedprivacy.mechanisms.categories import FrequencyOracle
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
@@ -45,10 +45,49 @@ def terms(ask: Ask) -> dict[str, Any]:
         "mechanism": _called(mechanism),
         "noise": None if mechanism is None else mechanism.words,
     }
-    if question.kind == "histogram" and isinstance(mechanism, FrequencyOracle):
+    if reported(ask) is not None:
         return found
     noise = mechanism if isinstance(mechanism, Laplace | DiscreteLaplace) else None
     return {**found, "bound": _promised(ask, Released(variances=np.zeros(1), noise=noise))}
+
+
+def reported(ask: Ask) -> FrequencyOracle | None:
+    """The clients' own mechanism of a histogram, of whose counts what is promised depends; else None."""
+    counted = ask.question.kind == "histogram" and isinstance(ask.mechanism, FrequencyOracle)
+    return ask.mechanism if counted else None  # type: ignore[return-value]
+
+
+def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str, Any]:
+    """A histogram with what is promised of it, made again from some of its estimated counts.
+
+    Counts of reports are whole: what is between two of them becomes the nearer one.
+
+    Args:
+        ask: A query whose mechanism is `reported`.
+        estimate: The estimated counts of its first categories.
+        clients: How many answered.
+    """
+    mechanism = reported(ask)
+    assert mechanism is not None
+    support = np.asarray(estimate) * (mechanism.p - mechanism.q) + clients * mechanism.q
+    released = of_support(ask, mechanism, np.rint(support).clip(0, clients).astype(np.int64), clients)
+    return {**_histogram(ask.question, released, clients), "bound": _promised(ask, released)}
+
+
+def largest_bound(ask: Ask, clients: int) -> float:
+    """The largest error that is promised of a histogram, whatever its counts are.
+
+    Args:
+        ask: A query whose mechanism is `reported`.
+        clients: How many answered.
+    """
+    mechanism = reported(ask)
+    assert mechanism is not None
+    every = of_support(ask, mechanism, np.arange(clients + 1), clients)
+    assert every.variances is not None
+    bound = _promised(ask, every)
+    assert bound is not None
+    return float(bound["at_most"])
 
 
 def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:

@@ -1,14 +1,14 @@
-"""The record of an audit: what was audited, in words, and whether what it states follows from it."""
+"""The record of an audit: what was audited, in words, and which run's claim is held against the canaries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.attacks.assessment import assess
-from fedprivacy.attacks.auditing import ERROR, SHARES
-from fedprivacy.attacks.empirical import Guesses
-from fedprivacy.attacks.gaussian_scores import CONFIDENCE, ScoreMoments
+from fedprivacy.accounting.statement import guarantees
+from fedprivacy.attacks.auditing import ERROR
+from fedprivacy.attacks.gaussian_scores import CONFIDENCE
 from fedprivacy.attacks.neighbours import Neighbours
 
 
@@ -55,50 +55,13 @@ def audit_description(scenario: Mapping[str, Any], audited: Mapping[str, Any]) -
     return text.strip()
 
 
-def assessed_again(document: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """What an audit's record has to state of an observer, computed from its ledger, guesses and scores alone.
+def dearest(ledgers: Sequence[Mapping[str, Any]], observer: str) -> int:
+    """The number of the first ledger that claims most: each run keeps to its own claim, so all keep to that.
 
     Args:
-        document: The record.
-        number: The observer's place in it.
-
-    Raises:
-        ValueError: there are more or fewer sets of guesses than an audit makes, or the numbers of canaries,
-            clients, rounds and runs contradict each other.
+        ledgers: Of all runs, as JSON.
+        observer: "server", "participant" or "outsider".
     """
-    _check_counts(document, number)
-    stored, audited = document["observers"][number], document["audited"]
-    guesses, run = None, stored["one_run"]
-    if audited["method"] != "canary-clients":
-        guesses = tuple(Guesses(run["canaries"], one["made"], one["right"]) for one in run["guesses"])
-        if len(guesses) != len(SHARES):
-            raise ValueError(f"guesses: an audit makes {len(SHARES)} sets of them")
-    found = audited["neighbours"]
-    return assess(
-        stored["observer"],
-        document["ledgers"][stored["ledger"]],
-        document["scenario"],
-        audited["method"],
-        guesses,
-        ScoreMoments.of_json(stored["scores"]),
-        None if found is None else Neighbours.of_json(found),
-    )
-
-
-def _check_counts(document: Mapping[str, Any], number: int) -> None:
-    audited, stored, scenario = document["audited"], document["observers"][number], document["scenario"]
-    ledgers, canaries = document["ledgers"], audited["canaries"] * audited["trials"]
-    scored = stored["scores"]["present"]["count"] + stored["scores"]["absent"]["count"]
-    guessed = scored if stored["one_run"] is None else stored["one_run"]["canaries"]
-    facts = {
-        "words": (audited["words"], audit_description(scenario, audited)),
-        "canaries": ({scored, guessed}, {canaries}),
-        "trials": (audited["trials"], len(ledgers)),
-        "clients": ({ledger["population"] for ledger in ledgers}, {audited["clients"] + audited["canaries"]}),
-        "rounds": (audited["rounds"], scenario["server"]["rounds"]),
-        "clipping_norm": (audited["clipping_norm"], scenario["privacy"].get("clipping_norm")),
-        "false_alarm": (audited["false_alarm"], ERROR),
-    }
-    for key, (stated, implied) in facts.items():
-        if stated != implied:
-            raise ValueError(f"audited.{key} contradicts the rest of the record")
+    claims = [next(one for one in guarantees(ledger) if one.observer == observer) for ledger in ledgers]
+    costs = [math.inf if claim.epsilon is None else claim.epsilon for claim in claims]
+    return costs.index(max(costs))

@@ -103,7 +103,12 @@ def guessed(scores: Scores, present: Flags, stream: np.random.Generator) -> tupl
     """
     ranks = np.empty(len(scores))
     ranks[np.lexsort((stream.random(len(scores)), scores))] = np.arange(len(scores))
-    return tuple(guess(ranks, present, max(1, round(share * len(scores)))) for share in SHARES)
+    return tuple(guess(ranks, present, each) for each in guesses_each(len(scores)))
+
+
+def guesses_each(canaries: int) -> tuple[int, ...]:
+    """For each of `SHARES`, how many of so many canaries are guessed in, and as many guessed out."""
+    return tuple(max(1, round(share * canaries)) for share in SHARES)
 
 
 def added(runs: Sequence[tuple[Guesses, ...]]) -> tuple[Guesses, ...]:

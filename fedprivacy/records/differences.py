@@ -5,13 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import zip_longest
+from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.errors import InputError
 from fedprivacy.sameness import same
 
 CHANGED = "The record was changed, or made by another version"
+
+
+@dataclass(frozen=True)
+class Entries:
+    """How many entries a list has, where two lists differ in that."""
+
+    count: int
 
 
 def brief(value: Any) -> str:
@@ -35,6 +42,8 @@ def difference(
     ('ledger.a[1]', 2, 3)
     >>> difference({"a": 1}, {"a": 1, "b": 2})
     ('b', 'nothing', 2)
+    >>> difference([1], [1, 2], "rounds")
+    ('rounds', Entries(count=1), Entries(count=2))
     """
     if isinstance(stored, Mapping) and isinstance(derived, Mapping):
         return _first(
@@ -44,7 +53,9 @@ def difference(
             for name in dict.fromkeys([*stored, *derived])
         )
     if isinstance(stored, list) and isinstance(derived, list):
-        pairs = enumerate(zip_longest(stored, derived, fillvalue="nothing"))
+        if len(stored) != len(derived):
+            return key, Entries(len(stored)), Entries(len(derived))
+        pairs = enumerate(zip(stored, derived, strict=True))
         return _first(difference(*pair, f"{key}[{at}]", rounded=rounded) for at, pair in pairs)
     truth = isinstance(stored, bool) or isinstance(derived, bool)  # else True would be 1
     equal = stored is derived if truth else (same if rounded else _equal)(stored, derived)
@@ -71,7 +82,28 @@ def refuse_difference(
     found = difference(stored, derived, key, rounded=rounded)
     if found is not None:
         at, said, implied = found
+        if isinstance(said, Entries) and isinstance(implied, Entries):
+            refuse_length(said.count, implied.count, at, where, source, remedy)
         raise refusal(where, at, f"says {brief(said)}, {source} {brief(implied)}", remedy)
+
+
+def refuse_length(stored: int, derived: int, key: str, where: str, source: str, remedy: str) -> None:
+    """Refuses a list that has more or fewer entries than other parts of the record imply.
+
+    Args:
+        stored: How many it has.
+        derived: How many it should have.
+        key: Where the list is in the record.
+        where: The file.
+        source: What implies the number, with its verb: "its plan implies".
+        remedy: What to do, such as "run it again".
+
+    Raises:
+        InputError: the numbers differ.
+    """
+    if stored != derived:
+        entries = "1 entry" if stored == 1 else f"{stored} entries"
+        raise refusal(where, key, f"has {entries}, {source} {derived}", remedy)
 
 
 def refusal(where: str, key: str, problem: str, remedy: str) -> InputError:

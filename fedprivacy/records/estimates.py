@@ -15,8 +15,7 @@ from fedprivacy.erm.study.approaches import Cell, cells_of, silos_of
 from fedprivacy.erm.study.claims import cell_claims, length
 from fedprivacy.erm.study.document import SIMULATED, drawn_cell, frame_of, summary_of, surface_claims
 from fedprivacy.erm.study.people import units_of
-from fedprivacy.errors import InputError
-from fedprivacy.records.differences import CHANGED
+from fedprivacy.records.differences import refusal, refuse_length
 from fedprivacy.records.parts import check_status, first_fitting, of_scenario, refuse_parts
 from fedprivacy.records.unread import refuse_findings, stored_scenario, unread
 from fedprivacy.scenario.erm import ErmScenario, checks
@@ -41,12 +40,12 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     finished = document["status"] == "finished"
     for number, cell in enumerate(stored):
         if (cell["refused"] is None) != ("excess" in cell):
-            raise _refusal(where, f"cells[{number}].refused", "does not fit what the cell lost")
-    if len(stored) > len(planned) or (finished and len(stored) < len(planned)):
-        raise _refusal(where, "cells", f"are {len(stored)}, its scenario has {len(planned)}")
+            raise refusal(where, f"cells[{number}].refused", "does not fit what the cell lost", AGAIN)
+    if finished or len(stored) > len(planned):
+        refuse_length(len(stored), len(planned), "cells", where, SOURCE, AGAIN)
     away = _lengths(document, scenario, where)
     answered = [
-        _answered(one, silos_of(scenario, cell), f"{where}: cells[{number}]")
+        _answered(one, silos_of(scenario, cell), where, f"cells[{number}].absent")
         for number, (one, cell) in enumerate(zip(stored, planned, strict=False))
     ]
 
@@ -64,9 +63,12 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         return {**document, "cells": cells, **frame, **surface}
 
     found = first_fitting(implied, _stated(document), document["randomness"], where, AGAIN)
-    if finished or "finding" in document or "slopes" in document:
-        refuse_parts(document, summary_of(stored), where, "its cells imply", AGAIN)
-    return found
+    early = [key for key in ("finding", "slopes") if key in document and not finished]
+    if early:
+        raise refusal(where, early[0], "is there, and the study has not finished", AGAIN)
+    summary = summary_of(stored) if finished else {}
+    refuse_parts(document, summary, where, "its cells imply", AGAIN)
+    return {**found, **summary}
 
 
 def _stated(document: Mapping[str, Any]) -> Iterator[Stated | None]:
@@ -88,29 +90,27 @@ def _lengths(document: Mapping[str, Any], scenario: ErmScenario, where: str) -> 
     units, found = units_of(scenario), {}
     for number, one in enumerate(document["exact"]):
         values = np.array([coordinate["value"] for coordinate in one["theta"]])
-        if len(values) != len(units):
-            raise _refusal(
-                where, f"exact[{number}].theta", f"has {len(values)} coordinates, not {len(units)}"
-            )
+        at = f"exact[{number}].theta"
+        refuse_length(len(values), len(units), at, where, SOURCE, AGAIN)
         found[one["records"]] = length(values / units)
     missing = {cell["records"] for cell in document["cells"] if cell["refused"] is None} - found.keys()
     if missing:
-        raise _refusal(where, "exact", f"lacks the minimum over {min(missing)} records")
+        raise refusal(where, "exact", f"lacks the minimum over {min(missing)} records", AGAIN)
     return found
 
 
-def _answered(cell: Mapping[str, Any], silos: int, where: str) -> tuple[int, int]:
+def _answered(cell: Mapping[str, Any], silos: int, where: str, key: str) -> tuple[int, int]:
     """The fewest silos that answered in any step, and the answers that did not come."""
     if silos == 1 or cell["refused"] is not None:
         if any(cell.get(key) is not None for key in ("present", "absent", "first_absence")):
-            raise InputError(f"{where}.absent: is given, and no silo was asked. {CHANGED}: {AGAIN}.")
+            raise refusal(where, key, "is given, and no silo was asked", AGAIN)
         return 1, 0
     present, absent, first = (cell.get(key) for key in ("present", "absent", "first_absence"))
     whole = present == silos and absent == 0 and first is None
     some = isinstance(present, int) and 1 <= present < silos and (absent or 0) >= silos - present
     if not (whole or (some and isinstance(first, str))):
         said = f"says {absent} did not come, {present} of {silos} silos were there"
-        raise InputError(f"{where}.absent: {said}. {CHANGED}: {AGAIN}.")
+        raise refusal(where, key, said, AGAIN)
     assert isinstance(present, int)
     return present, int(absent or 0)
 
@@ -126,7 +126,7 @@ def _surface(
     surface = document.get("surface")
     cell = drawn_cell(scenario, max(one.records for one in planned))
     if (surface is not None) != (cell is not None and document["status"] == "finished"):
-        raise _refusal(where, "surface", "is drawn where a finished study has none, or lacks")
+        raise refusal(where, "surface", "is drawn where a finished study has none, or lacks", AGAIN)
     if surface is None or cell is None:
         return {}
     with of_scenario(where, AGAIN):
@@ -149,7 +149,3 @@ def _claims(
 def _surface_claims(tables: str, cell: Cell, stated: Stated | None) -> dict[str, Any]:
     """The parts of a surface that the scenario decides."""
     return surface_claims(unread(ErmScenario, json.loads(tables), "", AGAIN), cell, stated)
-
-
-def _refusal(where: str, key: str, problem: str) -> InputError:
-    return InputError(f"{where}: {key}: {problem}. {CHANGED}: {AGAIN}.")

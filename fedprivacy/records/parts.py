@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from fedprivacy.errors import InputError
-from fedprivacy.records.differences import CHANGED, brief, refuse_difference
+from fedprivacy.records.differences import brief, refusal, refuse_difference
 
 Statement = TypeVar("Statement")
 Found = TypeVar("Found")
@@ -28,7 +28,7 @@ def check_status(document: Mapping[str, Any], where: str, remedy: str) -> None:
     stopped, error = document["status"] in ("interrupted", "failed"), document["error"]
     if (error is not None) != stopped:
         said = f"says {document['status']}, and error is {brief(error)}"
-        raise InputError(f"{where}: status: {said}. {CHANGED}: {remedy}.")
+        raise refusal(where, "status", said, remedy)
 
 
 def refuse_parts(
@@ -87,9 +87,7 @@ def first_fitting(
             error = error or found
     if error is not None:
         raise error
-    raise InputError(
-        f"{where}: randomness: says {brief(randomness)}, which no run does. {CHANGED}: {remedy}."
-    )
+    raise refusal(where, "randomness", f"says {brief(randomness)}, which no run does", remedy)
 
 
 @contextmanager
@@ -103,5 +101,4 @@ def of_scenario(where: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        said = str(error).rstrip(".")
-        raise InputError(f"{where}: scenario: {said}. {CHANGED}: {remedy}.") from None
+        raise refusal(where, "scenario", str(error).rstrip("."), remedy) from None

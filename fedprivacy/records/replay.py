@@ -11,7 +11,7 @@ from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.attacks.claims import arm_claims, attack_claims, budget, frame_of, proved, verdict_of
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.plan import Plan
-from fedprivacy.records.differences import placed, refusal, refuse_difference
+from fedprivacy.records.differences import placed, refusal, refuse_difference, refuse_length
 from fedprivacy.records.parts import check_status, of_scenario, plain, refuse_parts
 from fedprivacy.records.run import check_plan
 from fedprivacy.records.unread import stored_scenario
@@ -32,9 +32,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     scenario = stored_scenario(AttackScenario, document, where, AGAIN)
     with of_scenario(where, AGAIN):
         variants = _variants(scenario, document["plans"])
-    if len(document["plans"]) != len(variants):
-        said = f"are {len(document['plans'])}, its scenario has {len(variants)}"
-        raise refusal(where, "plans", said, AGAIN)
+    refuse_length(len(document["plans"]), len(variants), "plans", where, "its scenario implies", AGAIN)
     plans = [
         check_plan(data, variant, f"plans[{number}]", where, AGAIN)
         for number, (data, variant) in enumerate(zip(document["plans"], variants, strict=True))
@@ -80,9 +78,11 @@ def _checked_attacks(
     """The attacks, with what their variants, plans and guesses imply."""
     order = [(number, name) for number, variant in enumerate(variants) for name in variant.attacks]
     named = [(attack["ledger"], attack["name"]) for attack in document["attacks"]]
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), "attacks", where, "its scenario implies", AGAIN)
     # Of work that broke off some are missing.
     expected = [one for one in order if one in named]
-    if named != (order if document["status"] == "finished" else expected):
+    if named != expected:
         raise refusal(where, "attacks", "are others, or in another order, than its scenario has", AGAIN)
     found = []
     for number, (attack, (at, name)) in enumerate(zip(document["attacks"], named, strict=True)):
@@ -93,11 +93,13 @@ def _checked_attacks(
         if guesses is not None:
             with placed(where, f"{key}.empirical_epsilon.guesses", AGAIN):
                 implied |= proved(Guesses(**guesses), delta)
-        elif attack["epsilon_lower_bound"] is not None:
-            raise refusal(where, f"{key}.epsilon_lower_bound", "is given without guesses", AGAIN)
+        else:
+            why = {"reason": attack["empirical_epsilon"].get("reason")}
+            implied |= {"epsilon_lower_bound": None, "empirical_epsilon": why}
         refuse_parts(attack, implied, where, SOURCE, AGAIN, key)
-        if any(len(runs) != scenario.game.repeats for runs in attack["points"].values()):
-            raise refusal(where, f"{key}.points", f"are not of {scenario.game.repeats} runs", AGAIN)
+        repeats = scenario.game.repeats
+        for score, runs in attack["points"].items():
+            refuse_length(len(runs), repeats, f"{key}.points.{score}", where, "its scenario implies", AGAIN)
         found.append({**attack, **implied})
     return found
 
@@ -114,7 +116,9 @@ def _checked_arms(
     stored = document.get("arms", [])
     named = [arm["ledger"] for arm in stored]
     order = list(range(len(variants))) if scenario.arms else []
-    expected = order if document["status"] == "finished" else [one for one in order if one in named]
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), "arms", where, "its scenario implies", AGAIN)
+    expected = [one for one in order if one in named]
     if named != expected:
         raise refusal(where, "arms", "are others, or in another order, than its scenario has", AGAIN)
     found = []

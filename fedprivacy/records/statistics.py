@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Any
 
 from fedprivacy.accounting.deployment import Stated, possible
 from fedprivacy.analytics.cells import Corner, claims_of_cell, closing, corners_of
-from fedprivacy.analytics.plan import StatisticsPlan, plan_of
+from fedprivacy.analytics.comparison import SHOWN
+from fedprivacy.analytics.plan import Ask, StatisticsPlan, plan_of
 from fedprivacy.analytics.record import charged_ledger, claims_of
-from fedprivacy.analytics.results import terms
-from fedprivacy.errors import InputError
-from fedprivacy.records.differences import CHANGED
+from fedprivacy.analytics.results import counted_again, largest_bound, reported, terms
+from fedprivacy.records.differences import brief, refusal, refuse_length
 from fedprivacy.records.parts import check_status, first_fitting, of_scenario, refuse_parts
 from fedprivacy.records.unread import refuse_findings, stored_scenario, unread
 from fedprivacy.scenario.statistics import Statistics, checks
@@ -34,15 +35,14 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     scenario = _scenario(document, where)
     queries, held = document["queries"], document["ledger"]["held"]
     if document["status"] == "running" and queries:  # its record is written when it begins, and when it ends
-        raise InputError(f"{where}: status: says running, and there are results. {CHANGED}: {AGAIN}.")
+        raise refusal(where, "status", "says running, and there are results", AGAIN)
     population = _population(scenario, document["plan"]["population"])
     tables = json.dumps(document["scenario"])
     with of_scenario(where, AGAIN):
         plan = _plan(tables, population)
 
-    if document["status"] == "finished" and len(queries) != len(plan.asks):
-        said = f"are {len(queries)} results, and {len(plan.asks)} were asked for"
-        raise InputError(f"{where}: queries: {said}. {CHANGED}: {AGAIN}.")
+    if document["status"] == "finished":
+        refuse_length(len(queries), len(plan.asks), "queries", where, "its plan implies", AGAIN)
 
     def implied(stated: Stated) -> dict[str, Any]:
         with of_scenario(where, AGAIN):
@@ -69,7 +69,7 @@ def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict
         document["status"] == "finished" and len(left) != len(document["cells"])
     ):
         said = f"says {document['status']}, and {len(document['cells'])} of {len(left)} cells are there"
-        raise InputError(f"{where}: status: {said}. {CHANGED}: {AGAIN}.")
+        raise refusal(where, "status", said, AGAIN)
     cells = []
     for number, cell in enumerate(document["cells"]):
         key = f"cells[{number}]"
@@ -78,9 +78,7 @@ def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict
             del left[0]
         if not left:
             said = ", ".join(f"{name} {cell[name]}" for name in ("trust", "asked", "epsilon", "clients"))
-            raise InputError(
-                f"{where}: {key}: says {said}, its scenario has no such cell there. {CHANGED}: {AGAIN}."
-            )
+            raise refusal(where, key, f"says {said}, its scenario has no such cell there", AGAIN)
         cells.append(_checked_cell(cell, scenario, left.pop(0), where, key))
     implied = closing(scenario, cells, document["status"])
     refuse_parts(document, implied, where, "its cells imply", AGAIN)
@@ -109,9 +107,7 @@ def _checked_cell(
         text = json.dumps({"compare": {}, **tables})
         plan, claims = _cell(text, _population(own, cell["clients"]), corner)
     refuse_parts(cell, claims, where, SOURCE, AGAIN, key)
-    if len(cell["queries"]) < len(plan.asks):
-        said = f"has {len(cell['queries'])} results, its plan {len(plan.asks)}"
-        raise InputError(f"{where}: {key}.queries: {said}. {CHANGED}: {AGAIN}.")
+    refuse_length(len(cell["queries"]), len(plan.asks), f"{key}.queries", where, "its plan implies", AGAIN)
     queries = _checked_queries(cell["queries"], plan, where, f"{key}.queries")
     return {**cell, **claims, "queries": queries}
 
@@ -119,16 +115,49 @@ def _checked_cell(
 def _checked_queries(
     queries: Sequence[Mapping[str, Any]], plan: StatisticsPlan, where: str, key: str
 ) -> list[dict[str, Any]]:
-    """Results with the queries, mechanisms and noise that the plan has."""
+    """Results with the queries, mechanisms and noise of the plan, and what follows from their counts."""
     if len(queries) > len(plan.asks):
-        said = f"has {len(queries)} results, its plan {len(plan.asks)}"
-        raise InputError(f"{where}: {key}: {said}. {CHANGED}: {AGAIN}.")
+        refuse_length(len(queries), len(plan.asks), key, where, "its plan implies", AGAIN)
     found = []
     for number, (query, ask) in enumerate(zip(queries, plan.asks, strict=False)):
-        implied = terms(ask)
-        refuse_parts(query, implied, where, "its plan implies", AGAIN, f"{key}[{number}]")
-        found.append({**query, **implied})
+        at, implied = f"{key}[{number}]", terms(ask)
+        refuse_parts(query, implied, where, "its plan implies", AGAIN, at)
+        found.append({**query, **implied, **_counted(query, ask, plan.population, where, at)})
     return found
+
+
+def _counted(query: Mapping[str, Any], ask: Ask, population: int, where: str, key: str) -> dict[str, Any]:
+    """What is promised of counts that clients' own noise is in, and their intervals; made again from them.
+
+    A comparison keeps the first repeat's counts under `answer`, of the first `SHOWN` categories alone: the
+    promise of more is held against what that many clients can make of it at most.
+    """
+    if reported(ask) is None:
+        return {}
+    repeats = "answer" in query
+    answer, below = (query["answer"], f"{key}.answer") if repeats else (query, key)
+    answered = population if repeats else query.get("answered")
+    if not isinstance(answered, int) or not 1 <= answered <= population:
+        raise refusal(where, f"{key}.answered", f"says {brief(answered)}, of {population} clients", AGAIN)
+    cells = ask.question.cells
+    shown, counts = min(cells, SHOWN) if repeats else cells, answer.get("estimate")
+    if not isinstance(counts, list) or not all(map(_is_number, counts)):
+        raise refusal(where, f"{below}.estimate", "is no list of counts", AGAIN)
+    refuse_length(len(counts), shown, f"{below}.estimate", where, "its plan implies", AGAIN)
+    again = counted_again(ask, counts, answered)
+    own = {name: again[name] for name in ("estimate", "low", "high")}
+    refuse_parts(answer, own, where, "whole counts of reports imply", AGAIN, below)
+    bound = again["bound"]
+    if shown < cells:
+        said, most = (query.get("bound") or {}).get("at_most"), largest_bound(ask, answered)
+        if _is_number(said) and bound["at_most"] <= said <= most:
+            bound = {**bound, "at_most": said}
+    refuse_parts(query, {"bound": bound}, where, "its counts imply", AGAIN, key)
+    return {"bound": bound, **({"answer": {**answer, **own}} if repeats else own)}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 # A record is read more than once, for its page and beside others: it is accounted for once.

@@ -263,11 +263,12 @@ def _plain(markup: str) -> str:
 def _guaranteed(value: Any, route: Route = (), inside: bool = False) -> Iterator[tuple[str, Any]]:
     """The leaves of a document below a name of `GUARANTEED`, the scenario's own text aside.
 
-    Of a round there is only its clipping norm, which noisy counts chose: noise is guaranteed in units of it.
+    Of a round there is only its clipping norm, which noisy counts chose: noise is guaranteed in units of it. How
+    many guesses were right is measured: what they prove is a leaf of its own.
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if (*route, key) not in (("scenario",), ("rounds",)) and key != "candidates":
+            if (*route, key) not in (("scenario",), ("rounds",)) and key not in ("candidates", "right"):
                 yield from _guaranteed(inner, (*route, key), inside or key in GUARANTEED)
     elif isinstance(value, list):
         for index, inner in enumerate(value):

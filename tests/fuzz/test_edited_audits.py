@@ -9,8 +9,8 @@ from edits import hold
 
 from scenarios.audit import audit
 
-# What was estimated from scores is no bound, and a description counts nothing that is accounted.
-MEASURED = r"observers\[\d+\]\.canary_clients.*|audited\.words"
+# What was estimated from scores is no bound.
+MEASURED = r"observers\[\d+\]\.canary_clients.*"
 SETTINGS = {"settings": "data and training: what decides privacy is in the guarantees"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from edits import hold
 
 from fedprivacy.scenario.erm import ErmScenario
@@ -39,6 +40,7 @@ SURFACE = r"surface\.(names|axis|values|minimum|path|estimate).*"
 SETTINGS = {"settings": "records and repeats: what decides privacy is in the guarantees"}
 
 
+@pytest.mark.slow
 def test_an_edited_study_is_refused_or_promises_the_same(tmp_path: Path) -> None:
     folder = Path(fit(ErmScenario.from_text(STUDY.format(features=1)), tmp_path)["path"])
     assert hold(folder, results=SETTINGS, measured=MEASURED).refused > 500

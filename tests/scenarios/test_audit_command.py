@@ -275,6 +275,11 @@ def test_an_estimate_alone_refutes_nothing_and_says_so() -> None:
     assert "above the claim" in said["words"]
 
 
+def another_coin(scores: dict[str, Any]) -> None:
+    scores["present"]["count"] += 1
+    scores["absent"]["count"] -= 1
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -286,12 +291,15 @@ def test_an_estimate_alone_refutes_nothing_and_says_so() -> None:
         (lambda one: one["if_gaussian"].update(confidence=0.99), "if_gaussian"),
         (lambda one: one.update(if_gaussian=None), "if_gaussian"),
         (lambda one: one["scores"]["present"].update(mean=99.0), "if_gaussian"),
-        (lambda one: one["scores"]["absent"].update(variance=0.0, count=0), "audited.canaries"),
+        (lambda one: one["scores"]["absent"].update(variance=0.0, count=0), r"scores: are of \d+ canaries"),
         (lambda one: one["canary_clients"].update(epsilon=0.1), "canary_clients"),
-        (lambda one: one["one_run"]["guesses"].pop(), "guesses"),
+        (lambda one: one["one_run"]["guesses"].pop(), r"guesses: has 2 entries, an audit has 3"),
+        (lambda one: one["one_run"]["guesses"][0].update(made=2, right=2), r"guesses\[0\].made: says 2"),
+        (lambda one: one["one_run"]["guesses"][0].update(right=5), r"guesses\[0\].right: says 5"),
+        (lambda one: another_coin(one["scores"]), r"scores\.present\.count: says"),
         (lambda one: one.update(one_run=None), "does not fit the method"),
-        (lambda one: one.update(observer="server"), "are not server"),
-        (lambda one: one.update(observer="nobody"), "are not server"),
+        (lambda one: one.update(observer="server"), r"observers\[1\].observer: says server"),
+        (lambda one: one.update(observer="nobody"), r"observers\[1\].observer: says nobody"),
         (lambda one: one["verdict"].update(holds=True, words="consistent."), "verdict"),
     ],
 )
@@ -322,7 +330,7 @@ def test_a_record_that_describes_another_audit_is_not_shown(
     document = json.loads(stored)
     document["audited"][key] = value
     (tmp_path / "run.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match="contradicts the rest of the record"):
+    with pytest.raises(InputError, match=rf"run\.json: audited\.{key}: "):
         checked_document(tmp_path)
 
 

@@ -28,7 +28,7 @@ from scenarios.asking import ask, play
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import app as server_app
 from server.messages import parts_of
-from server.statistics import gather, serve
+from server.statistics import serve
 
 ALL = """
 name = "all"
@@ -243,10 +243,25 @@ def test_a_server_that_asks_twice_gets_refusals(make_statistics) -> None:
         serve(grid, second, respondents.people)
 
 
+class Backwards(EmbeddedGrid):
+    """Brings replies in the opposite order."""
+
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> Iterator[Message]:
+        yield from reversed([*super().send_and_receive(messages, timeout=timeout)])
+
+
 def test_replies_are_added_in_the_order_of_their_chunks(make_statistics) -> None:
-    plan = plan_of(make_statistics(text=ALL))
-    gathered = gather([], iter([]), plan, plan.asks[3])
-    assert (gathered.totals.tolist(), gathered.answered) == ([0.0] * 4, 0)
+    """Of the three chunks the first has a client more: taken for another's, its reply would count as wrong."""
+    scenario = make_statistics("data.clients=91", "federation.chunk_size=40", text=ALL)
+    respondents = Respondents.of(scenario)
+    found = []
+    for grid in (EmbeddedGrid, Backwards):
+        record = StatisticsRecord(scenario, respondents.plan, None)
+        serve(grid(make_app(respondents), nodes(3)), record, respondents.people)
+        found.append([{**query, "seconds": 0} for query in record.queries])
+    assert found[0] == found[1]
 
 
 class Liar(EmbeddedGrid):
