@@ -15,7 +15,6 @@ from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 from clients.app import app as client_app
 from clients.app import make_app
 from clients.respondents import Respondents
-from fedprivacy.analytics.plan import plan_of
 from fedprivacy.analytics.record import StatisticsRecord
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.protocol import AskReply
