@@ -23,7 +23,6 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.seeds import Streams
-from fedprivacy.training.calls import shape_of_calls
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_class
@@ -32,10 +31,7 @@ from fedprivacy.training.updates import Stack, Updates
 
 Ids = NDArray[np.int64]
 
-_SHARED = 4  # a message of few clients takes several calls too, as many as that, so that workers have some
-_PLACES = (
-    256  # clients in a call at most: a message of ragged clients has an unfilled one for each size class
-)
+_PLACES = 256  # clients in a call at most
 _CACHE = 16 * 2**20  # bytes of what a core works on at once; measured: a quarter or four times are slower
 
 
@@ -48,8 +44,7 @@ class Fleet:
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
     the noise is in an update by then. So a server cannot set a time either that tells it who is slow
     (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last
-    clients are `canaries`, which answer what was planted. `message` is the mean number of clients that a
-    message names, by the scenario.
+    clients are `canaries`, which answer what was planted. `dense`: whether places of calls are seldom empty.
     """
 
     plan: Plan
@@ -67,7 +62,7 @@ class Fleet:
     timeout: float = math.inf
     dropout: float = 0.0
     canaries: Canaries | None = None
-    message: int = 1024
+    dense: bool = False
 
     @classmethod
     def of(
@@ -129,7 +124,7 @@ class Fleet:
             client_timeout=scenario.federation.client_timeout,
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
-            message=_message(scenario, plan),
+            dense=_dense(scenario, plan),
         )
 
     @cached_property
@@ -194,33 +189,23 @@ class Fleet:
             records: The bound of the class.
             formed: As `piece_size` has it.
         """
-        if (records, formed) not in self._shapes:
-            shape = shape_of_calls(
-                self.module,
-                self.people.features,
-                self.people.dataset.classes,
-                self.training,
-                records,
-                self._places(records, formed),
-                self.train,
-                kind=f"{self.plan.unit}, {self.plan.trust}, {self.trainer.__module__}",
-                device=self.device,
-            )
-            self._shapes[records, formed] = shape
-        return self._shapes[records, formed]
+        return Shape.of(self.training.batches, records, self._places(records, formed))
+
+    def places(self, clients: Ids, shape: Shape) -> Ids:
+        """Where clients stand in calls of a shape, by their ids alone, shape (clients,).
+
+        Ids that follow each other, on one host of several too, have different places: so few calls hold them.
+        """
+        return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
-        """How many clients of a size class may share a call."""
+        """How many clients of a size class share a call, whoever else is in the run."""
         if self.plan.unit == "example" and self.trainer is not train_examples:
             return 1  # Opacus takes clients one after the other
-        most = self.piece_size(records, formed=formed)
-        worthwhile = self.message // max(1, most // 4)
-        calls = min(_SHARED, 2 ** (worthwhile.bit_length() - 1)) if worthwhile else 1
-        return -(-self.message // max(-(-self.message // min(most, _PLACES)), calls))
-
-    @cached_property
-    def _shapes(self) -> dict[tuple[int, bool], Shape]:
-        return {}
+        share = 1 if self.dense else 4  # the more places, the more are empty; measured
+        return int(
+            np.clip(self.piece_size(records, formed=formed) // share, 1, min(_PLACES, self.plan.population))
+        )
 
     def train(self, task: Task) -> tuple[Updates, Ids]:
         """What the training of a call's clients makes of the model.
@@ -260,11 +245,10 @@ class Fleet:
         return hosts_here(self.hosts, node_config)
 
 
-def _message(scenario: Scenario, plan: Plan) -> int:
-    """How many clients a message names in the mean."""
-    federation = scenario.federation
-    cohort = min(plan.population, plan.sampler.expected_cohort(plan.population))
-    return max(1, min(federation.chunk_size, math.ceil(cohort / federation.hosts)))
+def _dense(scenario: Scenario, plan: Plan) -> bool:
+    """Whether by the scenario clients of a size class mostly follow each other in a round's cohort."""
+    everyone = plan.sampler.expected_cohort(plan.population) >= plan.population
+    return everyone and scenario.data.partition in ("one-per-example", "iid", "fixed-records")
 
 
 def _adversarial(options: Training) -> Adversarial | None:

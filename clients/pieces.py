@@ -14,7 +14,7 @@ from clients.fleet import Fleet
 from clients.privacy import privatise
 from fedprivacy.faults import Failure, Faults
 from fedprivacy.protocol import TrainRequest
-from fedprivacy.training.calls import train_in_calls
+from fedprivacy.training.calls import calls_of, train_in_call
 from fedprivacy.training.task import Shape, Task
 from fedprivacy.training.updates import Joined, Stack, Updates
 
@@ -50,8 +50,8 @@ class Part:
 def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
     """Cuts a message's clients into those of each size class, and these into calls.
 
-    Neither workers nor other clients decide what a call looks like, which would change bits: the last one of
-    a class is trained as if it were full (`fedprivacy.training.calls`).
+    Neither workers nor other clients decide what a call looks like, nor who stands where in it, which would
+    change bits: empty places are trained as if somebody stood there (`fedprivacy.training.calls`).
 
     Args:
         fleet: Whose clients they are.
@@ -61,8 +61,8 @@ def pieces(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
     classes, cut = fleet.classes(clients), []
     for records in np.unique(classes).tolist():
         alike = clients[classes == records]
-        places = _shape(fleet, records, observe).places
-        cut += np.split(alike, range(places, len(alike), places))
+        places = fleet.places(alike, _shape(fleet, records, observe))
+        cut += [alike[call] for call in calls_of(places)]
     return cut
 
 
@@ -179,7 +179,8 @@ def _made_by_training(fleet: Fleet, request: TrainRequest, clients: Ids) -> tupl
     task = _task(fleet, request, clients, fleet.x, fleet.y, records)
     shape = _shape(fleet, int(fleet.classes(clients).max()), request.observe)
     secret = plan.unit == "example"
-    updates, zeroed = train_in_calls(replace(task, shape=shape), fleet.train, secret=secret)
+    places = fleet.places(clients, shape)
+    updates, zeroed = train_in_call(replace(task, shape=shape), fleet.train, places, secret=secret)
     if secret and plan.trust == "local":
         updates = Stack(updates.stack() * fleet.weights(clients))
     return updates, zeroed

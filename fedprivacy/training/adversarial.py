@@ -51,7 +51,7 @@ def train_adversarially(task: Task) -> Stack:
     shares = counted.to(torch.float32)
     shares /= shares.sum(dim=2, keepdim=True).clamp_min(1.0)
     idle = ~counted.any(dim=2)
-    sent = unflatten(module, torch.from_numpy(task.weights).to(device))
+    sent = unflatten(module, task.sent)
     current: Weights = {
         name: value.expand(len(index), *value.shape).clone().requires_grad_(True)
         for name, value in sent.items()

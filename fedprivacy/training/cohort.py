@@ -93,7 +93,7 @@ def _train_any(task: Task) -> Stack:
     module, options, x, y = task.module, task.options, task.x, task.y
     device = x.device
     index, used, _ = task.batches(secret=False)
-    start = unflatten(module, torch.from_numpy(task.weights).to(device))
+    start = unflatten(module, task.sent)
     current: Weights = start
 
     def mean_loss(parameters: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Tensor:

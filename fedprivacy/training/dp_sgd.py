@@ -49,11 +49,12 @@ def train_examples(
     total = np.zeros_like(way) if options.averaging else None
     zeroed, everyone, least = np.zeros(len(clients), dtype=np.int64), range(len(clients)), steps.min()
     for step in range(index.shape[1]):
-        # A client that has no batch left stays where it is.
+        # A client that has no batch left stays where it is. Its empty batch is passed with the others', so
+        # that who else is done changes no shape.
         rows: Sequence[int] = everyone if step < least else np.flatnonzero(step < steps).tolist()
         at = slice(None) if rows is everyone else rows
-        here = weights if step == 0 else (weights + way[at]).astype(np.float32)
-        batch = index[at, step]
+        here = weights if step == 0 else (weights + way).astype(np.float32)
+        batch = index[:, step]
         if blank:  # not even the model is asked: it may be what failed
             gradients = np.zeros((len(rows), len(weights)))
         else:
@@ -62,11 +63,11 @@ def train_examples(
                 torch.from_numpy(here),
                 torch.from_numpy(features.take(batch, axis=0)),
                 torch.from_numpy(labels.take(batch)),
-                torch.from_numpy(used[at, step]),
+                torch.from_numpy(used[:, step]),
                 clipping_norm,
             )
-            zeroed[at] += found.zeroed.numpy()
-            gradients = found.sums.numpy()
+            zeroed += found.zeroed.numpy()
+            gradients = found.sums.numpy()[at]
         if noise is not None:
             for gradient, client in zip(gradients, rows, strict=True):
                 gradient += noise.draw(len(weights), own_noise[client])
@@ -103,7 +104,7 @@ def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, 
     index, used, _ = task.batches(secret=True)
     if index.shape[1] != 1:
         raise ValueError("a server can add its noise to one step, and a round has several")
-    batch, weights = torch.from_numpy(index[:, 0]), torch.from_numpy(task.weights)
+    batch, weights = torch.from_numpy(index[:, 0]), task.sent
     counted = torch.from_numpy(used[:, 0])
     found = clipped_sums(task.module, weights, task.x[batch], task.y[batch], counted, clipping_norm)
     return -found.sums, found.zeroed.numpy()

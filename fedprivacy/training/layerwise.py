@@ -188,7 +188,7 @@ class _Chunk:
         for part in before:
             x = part(x)
         x = x.unflatten(0, rows.shape)
-        sent = unflatten(task.module, torch.from_numpy(task.weights).to(device))
+        sent = unflatten(task.module, task.sent)
         assert isinstance(task.module, nn.Sequential)
         kinds = kinds_of(task.module, task.options.batches, task.most)
         layers: list[Layer] = []

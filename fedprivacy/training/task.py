@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -78,17 +79,15 @@ class Shape:
     width: int
 
     @classmethod
-    def of(cls, batches: Batches, records: int, places: int = 1, lot: int = 1) -> Shape:
+    def of(cls, batches: Batches, records: int, places: int = 1) -> Shape:
         """The shape for a size class.
 
         Args:
             batches: Draws the clients' batches.
             records: The bound of the class.
             places: How many clients.
-            lot: Rows and batches come in multiples of it.
         """
-        rows, width = (-(-most // lot) * lot for most in (records, _width(batches, records)))
-        return cls(places, records, rows, width)
+        return cls(places, records, records, _width(batches, records))
 
 
 def size_class(records: int) -> int:
@@ -176,6 +175,11 @@ class Task:
         most = int(self.counts.max()) if self.shape is None else self.shape.records
         return batches.batch_size is None or batches.batch_size >= most
 
+    @cached_property
+    def sent(self) -> Tensor:
+        """`weights` where `x` is, copied: torch aligns what it allocates, and numpy does not."""
+        return torch.tensor(self.weights, device=self.x.device)
+
     @property
     def rows(self) -> Index:
         """The numbers of each client's records, padded with its own first, shape (clients, rows).
@@ -219,13 +223,18 @@ class Task:
             drawn: The batches of all clients of this task, of which none of these is wider than the shape.
         """
         positions, used, steps = drawn
+        missing = ((0, 0), (0, 0), (0, max(0, shape.width - positions.shape[2])))
         return replace(
             self,
             records=[self.records[place] for place in places],
             clients=self.clients[places],
             sizes=None if self.sizes is None else self.sizes[places],
             shape=shape,
-            drawn=(positions[places, :, : shape.width], used[places, :, : shape.width], steps[places]),
+            drawn=(
+                np.pad(positions[places, :, : shape.width], missing),
+                np.pad(used[places, :, : shape.width], missing),
+                steps[places],
+            ),
         )
 
     def batches(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:

@@ -82,6 +82,7 @@ MODELS = {
     "mlp": "model={name='mlp', hidden=[11]}",
     "wide": "model={name='mlp', hidden=[200], activation='tanh'}",
     "cnn": "model={name='cnn', channels=[2], kernel_size=3, hidden=[5]}",
+    "narrow": "model={name='mlp', hidden=[7], activation='tanh'}",
     "code": "model={name='code', factory='benchmarks.faulty:make', options={harm='raise', mark='none'}}",
     "killer": "model={name='code', factory='benchmarks.faulty:make', options={harm='kill', mark='none'}}",
 }
@@ -95,6 +96,7 @@ TRAINING = {
     "batches": ("training={learning_rate=1.0, epochs=3, batch_size=5, momentum=0.9}",),
     "pulled": ("training={learning_rate=0.5, epochs=2, batch_size=7, weight_decay=0.1, proximal=0.5}",),
     "drawn": ("training={batches='with-replacement', steps=4, batch_size=3, learning_rate=1.0}",),
+    "rare": ("training={batches='poisson', rate=0.1, steps=2, learning_rate=2.0}",),
     "adversarial": ("training={learning_rate=1.0, epochs=4, adversarial=2.0, adversarial_first=2}",),
     "example": (EXAMPLE, f"training={{{RECORDS}, steps=4, momentum=0.5}}"),
     "sums": (EXAMPLE.replace("local", "central"), f"training={{{RECORDS}, steps=1}}"),
@@ -117,6 +119,8 @@ CASES = [
     ("cnn", "batches", (1, 9), 1, "parts"),
     ("cnn", "drawn", (3, 9), 1, "parts"),
     ("cnn", "sums", (1, 9), 2, "each"),
+    ("narrow", "rare", (1, 9), 1, "each"),
+    ("narrow", "whole", (1, 4), 1, "parts"),
     ("code", "pulled", (1, 9), 1, "parts"),
     ("code", "adversarial", (3, 9), 2, "each"),
     ("code", "opacus", (1, 4), 1, "each"),
@@ -191,6 +195,7 @@ def rows_of(updates: Updates) -> list[list[bytes]]:
     place=some.integers(0, CLIENTS - 1),
     cohort=some.sets(some.integers(0, CLIENTS - 1), min_size=3),
     broken=some.integers(0, CLIENTS - 1),
+    recut=some.sampled_from([(1, 9), (3, 2), (2, 4)]),
 )
 def test_what_else_is_in_a_run_changes_no_bit_of_an_update(
     make_scenario,
@@ -206,6 +211,7 @@ def test_what_else_is_in_a_run_changes_no_bit_of_an_update(
     place,
     cohort,
     broken,
+    recut,
 ) -> None:
     """Other sizes beside it, a part of the cohort, one that raises or dies, other messages: the same bits."""
     of_examples = training in ("example", "sums", "opacus")
@@ -217,11 +223,12 @@ def test_what_else_is_in_a_run_changes_no_bit_of_an_update(
     sizes, others = [kept, *sizes[1:]], [kept, *others[1:]]
     asked = (MODELS[model], *TRAINING[training], *(() if of_examples else (f"training.device={device}",)))
     here, there = (
-        fleet_of(make_scenario, [*own[:place], kept, *own[place:]], cut, *asked) for own in (sizes, others)
+        fleet_of(make_scenario, [*own[:place], kept, *own[place:]], cut_so, *asked)
+        for own, cut_so in ((sizes, cut), (others, recut))
     )
     there = replace(there, streams=here.streams)  # noise is keyed by the data: of this run the same
     if broken != place:
         there = harmed(there, broken, model)
     whole = bits_of(here, range(CLIENTS), cut, 1, look)
-    fewer = bits_of(there, sorted(cohort | {place, broken}), cut, workers, look)
+    fewer = bits_of(there, sorted(cohort | {place, broken}), recut, workers, look)
     assert whole[place] == fewer[place]
