@@ -149,9 +149,9 @@ def _counted(query: Mapping[str, Any], ask: Ask, population: int, where: str, ke
     refuse_parts(answer, own, where, "whole counts of reports imply", AGAIN, below)
     bound = again["bound"]
     if shown < cells:
-        said, most = (query.get("bound") or {}).get("at_most"), largest_bound(ask, answered)
-        if _is_number(said) and bound["at_most"] <= said <= most:
-            bound = {**bound, "at_most": said}
+        stated: Any = (query.get("bound") or {}).get("at_most")
+        if _is_number(stated) and bound["at_most"] <= stated <= largest_bound(ask, answered):
+            bound = {**bound, "at_most": stated}
     refuse_parts(query, {"bound": bound}, where, "its counts imply", AGAIN, key)
     return {"bound": bound, **({"answer": {**answer, **own}} if repeats else own)}
 
