@@ -122,10 +122,7 @@ def verdict(
     """
     claimed = guarantee["epsilon"]
     if claimed is not None and neighbours is not None and neighbours.refutes:
-        return _said(
-            False,
-            f"REFUTED: the claim is false. It takes the others' updates for unchanged; {neighbours.words}",
-        )
+        return _said(False, f"REFUTED: the claim is false{_taken(neighbours)}; {neighbours.words}")
     above = ""
     if claimed is not None and gaussian is None and estimated is not None and estimated["low"] > claimed:
         above = (
@@ -180,6 +177,15 @@ def verdict(
         f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
         f"guarantee{above}",
     )
+
+
+def _taken(found: Neighbours) -> str:
+    """What a claim takes for granted that neighbouring data have shown to be wrong."""
+    if found.changed and found.reacts:
+        return ". It takes the others' updates for unchanged"
+    if found.too_far:
+        return f". It takes what is released to move by {found.allowed:g} C at most"
+    return " as the ledger accounts for it, which takes what is released for a sum of clipped updates"
 
 
 def down(epsilon: float) -> str:
