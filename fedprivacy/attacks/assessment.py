@@ -123,12 +123,7 @@ def verdict(
     claimed = guarantee["epsilon"]
     if claimed is not None and neighbours is not None and neighbours.refutes:
         return _said(False, f"REFUTED: the claim is false{_taken(neighbours)}; {neighbours.words}")
-    above = ""
-    if claimed is not None and gaussian is None and estimated is not None and estimated["low"] > claimed:
-        above = (
-            ". The estimate is above the claim, which says something only where scores are normal (Gaussian "
-            "noise, no sampling): ask for more canaries or runs"
-        )
+    above = _above(claimed, estimated, gaussian)
     if one_run is None:
         return _said(None, f"proves nothing: an estimate is no bound; --method one-run has one{above}")
     low, most, many = one_run["epsilon"], one_run["ceiling"], f"{one_run['canaries']:,} canaries"
@@ -177,6 +172,28 @@ def verdict(
         f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
         f"guarantee{above}",
     )
+
+
+def _above(
+    claimed: float | None, estimated: Mapping[str, Any] | None, gaussian: Mapping[str, Any] | None
+) -> str:
+    """Why a figure above the claim refutes nothing by itself; empty where none is."""
+    if claimed is None:
+        return ""
+    if gaussian is not None and gaussian["epsilon"] > claimed:
+        wrong = 100 * (1 - gaussian["confidence"])
+        return (
+            '. The bound "if Gaussian" is above the claim, which by itself refutes nothing: it rests on a '
+            f"shape of the noise that is not proved, and is too large in {wrong:.2g} % of audits. What "
+            "refutes is the bound that assumes nothing, or a test that is corrected for all checks: more "
+            "canaries or runs help both"
+        )
+    if gaussian is None and estimated is not None and estimated["low"] > claimed:
+        return (
+            ". The estimate is above the claim, which says something only where scores are normal (Gaussian "
+            "noise, no sampling): ask for more canaries or runs"
+        )
+    return ""
 
 
 def _taken(found: Neighbours) -> str:
