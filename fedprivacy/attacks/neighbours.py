@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from fedprivacy.data.partition import Partition
 
-Rows = Vector = NDArray[np.float64]
+Rows = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 SLACK = 1e-3  # of C: below it a difference of rounding in others' updates says nothing against a claim
 ROUNDING = (
