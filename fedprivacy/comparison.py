@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from scipy import stats
+
+from fedprivacy.accounting.ledger import BROKEN_OFF, broke_off
+from fedprivacy.accounting.statement import Guarantee
 
 INTERVAL = (
     "95 % Student t over seeds, cut at 0 and 100 % (the test set is the same, its size is not in it; the "
@@ -65,15 +68,29 @@ def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[d
 def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """The guarantees of a cell: for each observer that of the seed where it is weakest.
 
+    If a fault has ended the run of any seed, the assumption that the observer is not told stands with all.
+
     Args:
         runs: The guarantees of each seed's run; an epsilon of None is no guarantee.
     """
     worst: dict[str, Mapping[str, Any]] = {}
+    failed: set[str] = set()
     for guarantee in (one for run in runs for one in run):
         known = worst.get(guarantee["observer"])
         if known is None or _far(guarantee) > _far(known):
             worst[guarantee["observer"]] = guarantee
-    return list(worst.values())
+        if BROKEN_OFF in guarantee["assumptions"]:
+            failed.add(guarantee["observer"])
+    return [_of_failed(one) if observer in failed else one for observer, one in worst.items()]
+
+
+def _of_failed(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The guarantee with the assumption of a run that has failed; no guarantee assumes anything."""
+    if guarantee["epsilon"] is None:
+        return guarantee
+    stated = {field.name: guarantee[field.name] for field in fields(Guarantee)}
+    assumptions = tuple(broke_off(guarantee["assumptions"]))
+    return Guarantee(**{**stated, "assumptions": assumptions}).to_json()
 
 
 def _far(guarantee: Mapping[str, Any]) -> float:

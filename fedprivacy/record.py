@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedprivacy import json_text, stopping
 from fedprivacy.accounting.charge import COMPLETED, charged
 from fedprivacy.accounting.deployment import SIMULATION, Stated
-from fedprivacy.accounting.ledger import Ledger, broke_off
+from fedprivacy.accounting.ledger import Ledger, broke_off, has_broken_off
 from fedprivacy.accounting.per_client import per_client
 from fedprivacy.accounting.statement import completed, guarantees
 from fedprivacy.candidates import Candidate
@@ -102,7 +102,10 @@ class RunRecord:
     ) -> None:
         self.scenario, self.plan, self.directory = scenario, plan, directory
         self.noise_key = noise_key
-        self.ledger = Ledger(plan, held=held, tested=tested, sizes=sizes, stated=stated)
+        broken_off = earlier is not None and has_broken_off(earlier["ledger"])
+        self.ledger = Ledger(
+            plan, held=held, tested=tested, sizes=sizes, stated=stated, broken_off=broken_off
+        )
         self._earlier: Mapping[str, Any] | None = earlier
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []

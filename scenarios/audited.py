@@ -142,8 +142,7 @@ def listen(job: Audited) -> Heard:
     found = None
     if job.neighbours:
         # From the model as it is first, and as it is when it has learned.
-        chunk_size = job.scenario.federation.chunk_size
-        both = [neighbours(fleet, canaries.first, model, chunk_size) for model in rehearsed.models]
+        both = [neighbours(fleet, canaries.first, model, job.scenario) for model in rehearsed.models]
         found = both[0] if both[0] is None or both[1] is None else both[0].worst(both[1])
     return Heard(scores, canaries.present, real.ledger, found)
 
@@ -201,6 +200,7 @@ def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
     assert fleet.canaries is not None
     canaries = fleet.canaries
     # Whoever sees each message sees them as they are; where one draw is for a sum, there is no more to see.
+    # How nodes add up what they do not send singly is compared on neighbouring data (`scenarios.neighbours`).
     observe = "sum" if fleet.plan.noise_draw == "sum" else "each"
     federation_settings = job.scenario.federation.model_copy(update={"observe": observe})
     scenario = job.scenario.model_copy(update={"federation": federation_settings})

@@ -92,19 +92,8 @@ class Federation:
         """
         plan = self.plan.following(self.clipping_norm)
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
-        asked = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
         self.ledger.ask(cohort)
-        replies = self._replies(number, asked)
-        total = aggregate(
-            asked,
-            replies,
-            parameters=plan.answer_length(len(self.weights)),
-            observe=self.observe,
-            longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
-            dropout=self.dropout,
-            counted=plan.adaptive is not None,
-            fault_of=self.dealing.fault,
-        )
+        total = self.total(number, cohort)
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
         # Of the norm that clipped.
@@ -121,6 +110,26 @@ class Federation:
             average = denoised(average, deviation / self.denominator, self.denoise)
         self.weights = self.optimizer.step(self.weights, average)
         return cohort, total
+
+    def total(self, number: int, cohort: NDArray[np.int64]) -> RoundTotal:
+        """The sum of a cohort's replies, before any central noise. Nothing is charged or released.
+
+        Args:
+            number: The round.
+            cohort: Sorted ids, shape (cohort,).
+        """
+        plan = self.plan.following(self.clipping_norm)
+        asked = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
+        return aggregate(
+            asked,
+            self._replies(number, asked),
+            parameters=plan.answer_length(len(self.weights)),
+            observe=self.observe,
+            longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
+            dropout=self.dropout,
+            counted=plan.adaptive is not None,
+            fault_of=self.dealing.fault,
+        )
 
     def _replies(self, number: int, asked: Sequence[Chunk]) -> Iterator[Message]:
         """The replies to a round's requests, as they arrive.

@@ -99,6 +99,8 @@ class Ledger:
         stated: What whoever submitted the run states of nodes that are not our own.
         counts: Of a stored ledger under local trust, how many clients have answered how often; who did is
             not known then, and nothing can be charged.
+        broken_off: Whether a fault has ended the run once, which the observer must not be told; to resume the
+            run takes none of it back.
     """
 
     def __init__(
@@ -110,11 +112,11 @@ class Ledger:
         sizes: NDArray[np.int64] | None = None,
         stated: Stated = SIMULATION,
         counts: Mapping[int, int] | None = None,
+        broken_off: bool = False,
     ) -> None:
         self.plan, self.held, self.tested, self.sizes = plan, held, tested, sizes
-        self.stated = stated
+        self.stated, self.broken_off = stated, broken_off
         self.rounds = 0
-        self._broken_off = False
         self._in_advance = False
         self.participations: NDArray[np.int32] | None = None
         # The least number of noise shares in any sum; 0 once a client that was asked did not answer,
@@ -132,7 +134,7 @@ class Ledger:
         """The ledger of the whole plan: what a run costs that may end at any time, for whatever reason.
 
         Args:
-            broken_off: Whether a fault ended the run, which the observer must not be told.
+            broken_off: Whether a fault has ended the run now.
         """
         counts = None if self._counts is None else {self.plan.answers: self.plan.population}
         whole = Ledger(
@@ -142,8 +144,9 @@ class Ledger:
             sizes=self.sizes,
             stated=self.stated,
             counts=counts,
+            broken_off=self.broken_off or broken_off,
         )
-        whole._in_advance, whole.rounds, whole._broken_off = True, self.plan.rounds, broken_off
+        whole._in_advance, whole.rounds = True, self.plan.rounds
         if whole.participations is not None:
             whole.participations += self.plan.answers
         return whole
@@ -322,7 +325,7 @@ class Ledger:
     def _common(self) -> list[str]:
         """What every claim rests on."""
         of_records, local = self.plan.unit == "example", self.plan.trust == "local"
-        sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self._broken_off
+        sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
         sometimes += [NODES_ANSWER] * (local and not self.held) + [FILE_READ] * self.stated.reads
         # Of records the batches, which clients draw, amplify under central trust too.
         randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
@@ -331,9 +334,16 @@ class Ledger:
 
 def broke_off(assumptions: Sequence[str]) -> list[str]:
     """The assumptions of a claim, with `BROKEN_OFF` in the place where `Ledger` has it."""
+    if BROKEN_OFF in assumptions:  # a run that was resumed
+        return list(assumptions)
     later = (NODES_ANSWER, FILE_READ, SIZES_PUBLIC, RECORDS_TRAIN, PUBLIC_SHAPE)
     at = next((at for at, one in enumerate(assumptions) if one in later), len(assumptions))
     return [*assumptions[:at], BROKEN_OFF, *assumptions[at:]]
+
+
+def has_broken_off(ledger: Mapping[str, Any]) -> bool:
+    """Whether a stored ledger (`Ledger.to_json`) is of a run that a fault has ended once."""
+    return any(BROKEN_OFF in claim["assumptions"] for claim in ledger["claims"])
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:

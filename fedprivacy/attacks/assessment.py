@@ -122,16 +122,8 @@ def verdict(
     """
     claimed = guarantee["epsilon"]
     if claimed is not None and neighbours is not None and neighbours.refutes:
-        return _said(
-            False,
-            f"REFUTED: the claim is false. It takes the others' updates for unchanged; {neighbours.words}",
-        )
-    above = ""
-    if claimed is not None and gaussian is None and estimated is not None and estimated["low"] > claimed:
-        above = (
-            ". The estimate is above the claim, which says something only where scores are normal (Gaussian "
-            "noise, no sampling): ask for more canaries or runs"
-        )
+        return _said(False, f"REFUTED: the claim is false{_taken(neighbours)}; {neighbours.words}")
+    above = _above(claimed, estimated, gaussian)
     if one_run is None:
         return _said(None, f"proves nothing: an estimate is no bound; --method one-run has one{above}")
     low, most, many = one_run["epsilon"], one_run["ceiling"], f"{one_run['canaries']:,} canaries"
@@ -180,6 +172,37 @@ def verdict(
         f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
         f"guarantee{above}",
     )
+
+
+def _above(
+    claimed: float | None, estimated: Mapping[str, Any] | None, gaussian: Mapping[str, Any] | None
+) -> str:
+    """Why a figure above the claim refutes nothing by itself; empty where none is."""
+    if claimed is None:
+        return ""
+    if gaussian is not None and gaussian["epsilon"] > claimed:
+        wrong = 100 * (1 - gaussian["confidence"])
+        return (
+            '. The bound "if Gaussian" is above the claim, which by itself refutes nothing: it rests on a '
+            f"shape of the noise that is not proved, and is too large in {wrong:.2g} % of audits. What "
+            "refutes is the bound that assumes nothing, or a test that is corrected for all checks: more "
+            "canaries or runs help both"
+        )
+    if gaussian is None and estimated is not None and estimated["low"] > claimed:
+        return (
+            ". The estimate is above the claim, which says something only where scores are normal (Gaussian "
+            "noise, no sampling): ask for more canaries or runs"
+        )
+    return ""
+
+
+def _taken(found: Neighbours) -> str:
+    """What a claim takes for granted that neighbouring data have shown to be wrong."""
+    if found.changed and found.reacts:
+        return ". It takes the others' updates for unchanged"
+    if found.too_far:
+        return f". It takes what is released to move by {found.allowed:g} C at most"
+    return " as the ledger accounts for it, which takes what is released for a sum of clipped updates"
 
 
 def down(epsilon: float) -> str:

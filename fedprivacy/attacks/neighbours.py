@@ -1,13 +1,16 @@
 """How far what is released moves if one client's records are replaced: measured without noise, by training.
 
-A guarantee for whole clients takes the updates of all others to be the same on neighbouring data. Canaries
-cannot test that, as they are told apart by updates that were planted. So a client of the data gets other
-records, fewer and more, and everybody trains on each of these neighbouring data sets from the same model. The
-comparison is exact: nothing in it is random.
+A guarantee for whole clients takes the updates of all others to be the same on neighbouring data, and what
+is released to move by the accounted sensitivity at most. Canaries cannot test the first, as they are told
+apart by updates that were planted, nor how nodes add up updates, as each canary answers by itself. So a
+client of the data gets other records, fewer and more, and another an update far longer than the clipping
+norm, and everybody trains on each of these neighbouring data sets from the same model. The comparison is
+exact: nothing in it is random.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,8 +22,12 @@ from numpy.typing import NDArray
 from fedprivacy.data.partition import Partition
 
 Rows = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
-SLACK = 1e-3  # of C: below it a difference of rounding says nothing against a claim
+SLACK = 1e-3  # of C: below it a difference of rounding in others' updates says nothing against a claim
+ROUNDING = (
+    1e-9  # of a distance, by which it may be measured wrongly; that of sums is within what is accounted for
+)
 FACTOR = 10  # the largest client has so many times the mean number of records
 MOST = 2000  # records of the largest
 
@@ -34,7 +41,7 @@ class Neighbours:
         records: How many records the replaced one had in turn; 0: it was not there.
         allowed: The largest distance that the guarantee accounts for: 2 for replace-one, else 1.
         distance: The largest distance between what is released on two neighbouring data sets.
-        others: The largest part of it that is not the replaced client's own.
+        others: The largest part of such a distance that is not the replaced client's own clipped update.
         changed: How many other clients' updates differ in any bit.
     """
 
@@ -46,21 +53,32 @@ class Neighbours:
     changed: int
 
     @property
+    def reacts(self) -> bool:
+        """Whether more than the client's own update and rounding depends on the client."""
+        return self.others > SLACK
+
+    @property
     def refutes(self) -> bool:
         """Whether it moves by more than is accounted for, if the client's own update moves by all of that."""
-        return self.others > SLACK or self.distance > self.allowed * (1 + SLACK)
+        return self.reacts or self.too_far
+
+    @property
+    def too_far(self) -> bool:
+        """Whether what is released moved further than is accounted for."""
+        return self.distance > self.allowed * (1 + ROUNDING)
 
     @property
     def words(self) -> str:
         """The finding as the end of a sentence."""
         counts = [f"{count:,}" if count else "none" for count in self.records]
-        given = f"{', '.join(counts[:-1])} or {counts[-1]} records"
-        if not self.changed:
-            return f"given {given}, one of {self.clients:,} clients changes no bit of the others' updates"
+        one = f"given {', '.join(counts[:-1])} or {counts[-1]} records, one of {self.clients:,} clients"
+        whose = f"the updates of {self.changed:,} others" if self.changed else "no bit of the others' updates"
+        beside = f"; beside its own update what is released moves by {self.others:.2g} C"
+        beside = beside if self.changed or self.reacts else ""
+        most = math.ceil(self.distance * 1000) / 1000
         return (
-            f"given {given}, one of {self.clients:,} clients changes the updates of {self.changed:,} others, "
-            f"and these move what is released by {self.others:.2g} C beside the client's own "
-            f"{self.allowed:g} C that are accounted for"
+            f"{one} changes {whose}{beside}; planted updates included, "
+            f"what is released moves by {most:g} C at most, where {self.allowed:g} C are accounted for"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -92,14 +110,18 @@ class World:
         records: How many the replaced client has; 0: it is not there.
         own: Its clipped update, float64, shape (parameters,); zero if it is not there.
         others: Those of all others, shape (others, parameters).
+        released: The sum of all updates, or each of them where each is released, shape (numbers,).
     """
 
     records: int
-    own: NDArray[np.float64]
+    own: Vector
     others: Rows
+    released: Vector
 
 
-def compared(worlds: Sequence[World], norm: float, adjacency: str, *, summed: bool) -> Neighbours:
+def compared(
+    worlds: Sequence[World], norm: float, adjacency: str, *, summed: bool, planted: tuple[Vector, Vector]
+) -> Neighbours:
     """What differs between neighbouring data sets.
 
     Args:
@@ -107,16 +129,19 @@ def compared(worlds: Sequence[World], norm: float, adjacency: str, *, summed: bo
         norm: C.
         adjacency: That of the guarantee.
         summed: Whether sums are released, and not each update.
+        planted: What is released on two more neighbours, of which a client's update was planted.
     """
     replaced = adjacency == "replace-one"
     pairs = list(combinations(worlds, 2)) if replaced else [(worlds[0], world) for world in worlds[1:]]
-    others, distances, changed = [], [], np.zeros(len(worlds[0].others), dtype=np.bool_)
+    others: list[float] = []
+    changed = np.zeros(len(worlds[0].others), dtype=np.bool_)
+    distances = [float(np.linalg.norm(planted[0] - planted[1])) / norm]
     for one, another in pairs:
-        own, rows = one.own - another.own, one.others - another.others
+        rows, released = one.others - another.others, one.released - another.released
         changed |= (one.others.view(np.int64) != another.others.view(np.int64)).any(axis=1)
-        others.append(float(np.linalg.norm(rows.sum(axis=0) if summed else rows)) / norm)
-        whole = own + rows.sum(axis=0) if summed else np.vstack([own, rows])
-        distances.append(float(np.linalg.norm(whole)) / norm)
+        distances.append(float(np.linalg.norm(released)) / norm)
+        beside = [rows.sum(axis=0), released - (one.own - another.own)] if summed else [rows]
+        others += [float(np.linalg.norm(part)) / norm for part in beside]
     return Neighbours(
         len(worlds[0].others) + 1,
         tuple(world.records for world in worlds),

@@ -13,7 +13,7 @@ from typing import Any
 
 from fedprivacy.accounting.charge import COMPLETED, charged
 from fedprivacy.accounting.deployment import possible
-from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.accounting.ledger import Ledger, has_broken_off
 from fedprivacy.accounting.per_client import group_of
 from fedprivacy.plan import Plan
 from fedprivacy.record import TESTED_NOTE
@@ -125,8 +125,10 @@ def _possible(
     file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
     noted = TESTED_NOTE in document["notes"]
     unknown = (noted, not noted) if file and scenario.evaluation.on == "test" else (False,)
+    # What says so of the rounds that completed was resumed after a fault.
+    broken_off, counts = has_broken_off(released), counts_of(released)
     ledgers = [
-        Ledger(plan, held=held, tested=tested, stated=stated, counts=counts_of(released))
+        Ledger(plan, held=held, tested=tested, stated=stated, counts=counts, broken_off=broken_off)
         for stated, tested in product(possible(document["randomness"], held=held), unknown)
     ]
 
@@ -198,21 +200,26 @@ def check_participations(
     broken = 0 if len(rounds) == plan.rounds else plan.population
     if not asked <= given <= asked + broken:
         raise refusal(where, at, f"says {given} answers, its rounds asked {asked} clients", remedy)
-    least = ledger["least_shares"]
-    if least not in possible_shares(rounds):
-        said = f"says {least}, its rounds have {' or '.join(map(str, possible_shares(rounds)))}"
+    # One that broke off after its release counts with its cohort.
+    shares = possible_shares(rounds, given - asked if ledger["rounds"] > len(rounds) else 0)
+    if (least := ledger["least_shares"]) not in shares:
+        said = f"says {least}, its rounds have {' or '.join(map(str, shares))}"
         raise refusal(where, f"{key}.least_shares", said, remedy)
 
 
-def possible_shares(rounds: Sequence[Mapping[str, Any]]) -> list[int | None]:
+def possible_shares(rounds: Sequence[Mapping[str, Any]], unknown: int = 0) -> list[int | None]:
     """The least number of noise shares in any sum: 0 if a client that was asked has not answered.
 
     Where something went wrong the record does not always say whether that client answered.
+
+    Args:
+        rounds: Those that have completed.
+        unknown: The cohort of one more, of which nothing else is known; 0 if there is none.
     """
-    sizes = [event["cohort"] for event in rounds if event["cohort"]]
+    sizes = [cohort for cohort in (*(event["cohort"] for event in rounds), unknown) if cohort]
     if not sizes:
         return [None]
-    whole = all(
+    whole = not unknown and all(
         not any(event.get(key) for key in ("failures", "refusals"))
         and not event.get("faults", {}).get("dropped")
         for event in rounds

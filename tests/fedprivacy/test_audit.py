@@ -22,7 +22,7 @@ from fedprivacy.seeds import Streams
 from tests.canary import CANARY
 
 CONFIDENCE = 0.999
-TRIALS = 400
+TRIALS = 280
 
 
 def scores(
@@ -83,7 +83,7 @@ def test_unsampled_gaussian_noise_keeps_its_claim_and_the_audit_has_teeth(
 
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, half_noise, trust: str) -> None:
-    present, absent, claimed = scores(make_scenario, trial, make_people, f"privacy.trust={trust}", trials=150)
+    present, absent, claimed = scores(make_scenario, trial, make_people, f"privacy.trust={trust}", trials=100)
     assert gaussian_bound(present, absent, 1e-2, CONFIDENCE).epsilon > claimed["outsider"]
 
 
@@ -101,7 +101,7 @@ SAMPLED = SAMPLED.replace("delta = 1e-2", "delta = 0.1").replace("records = 6", 
 
 @pytest.mark.slow
 def test_poisson_sampled_noise_keeps_its_amplified_claim(make_scenario, trial, make_people) -> None:
-    present, absent, claimed = scores(make_scenario, trial, make_people, text=SAMPLED, trials=1200)
+    present, absent, claimed = scores(make_scenario, trial, make_people, text=SAMPLED, trials=600)
     proved = threshold_bound(present, absent, 0.1, 0.95).epsilon
     assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
 
@@ -118,7 +118,7 @@ def test_a_cohort_of_fixed_size_keeps_its_claim_where_another_takes_the_canarys_
 
     Where all others are on one side, the other order of the same neighbours proves less.
     """
-    options = {"text": FIXED, "trials": 1200, "opposed": True}
+    options = {"text": FIXED, "trials": 800, "opposed": True}
     present, absent, claimed = scores(make_scenario, trial, make_people, **options)
     assert (
         claimed["outsider"] / 3 <= threshold_bound(present, absent, 0.1, 0.95).epsilon <= claimed["outsider"]
@@ -134,7 +134,7 @@ def test_sampling_everybody_breaks_a_claim_of_rate_one_tenth(
         PoissonSampling, "draw", lambda self, n, stream: honest(replace(self, rate=1.0), n, stream)
     )
     text = SAMPLED.replace("rate = 0.8", "rate = 0.1").replace("epsilon = 3.0", "epsilon = 0.5")
-    present, absent, claimed = scores(make_scenario, trial, make_people, text=text, trials=300)
+    present, absent, claimed = scores(make_scenario, trial, make_people, text=text, trials=120)
     assert threshold_bound(present, absent, 0.1, CONFIDENCE).epsilon > claimed["outsider"]
 
 

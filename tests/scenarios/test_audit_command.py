@@ -275,6 +275,24 @@ def test_an_estimate_alone_refutes_nothing_and_says_so() -> None:
     assert "above the claim" in said["words"]
 
 
+def test_a_bound_above_the_claim_that_takes_noise_for_gaussian_refutes_nothing_and_says_why(
+    stored: str,
+) -> None:
+    """Unless it is far above, by less chance than all checks together may take."""
+    one = by_observer(json.loads(stored))["participant"]
+    given, proved, found = one["guarantee"], one["one_run"], one["if_gaussian"]
+    least = given["epsilon"] + 0.1
+    words = {}
+    for p_value in (0.02, 1e-9):
+        said = verdict(given, proved, None, {**found, "epsilon": least, "p_value": p_value})
+        words[said["holds"]] = said["words"]
+    assert "is above the claim, which by itself refutes nothing: it rests on a shape" in words[True]
+    assert "too large in 5 % of audits. What refutes is the bound that assumes nothing" in words[True]
+    assert words[False].startswith("REFUTED")
+    assert "by itself refutes nothing" not in words[False]
+    assert "above the claim" not in verdict(given, proved, None, {**found, "p_value": 0.5})["words"]
+
+
 def another_coin(scores: dict[str, Any]) -> None:
     scores["present"]["count"] += 1
     scores["absent"]["count"] -= 1

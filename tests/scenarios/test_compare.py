@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fedprivacy.accounting.ledger import BROKEN_OFF
 from fedprivacy.blueprint import blueprint
 from fedprivacy.comparison import (
     Difference,
@@ -24,6 +26,7 @@ from fedprivacy.run_streams import run_streams
 from fedprivacy.scenario import Scenario
 from scenarios.compare import _close_broken_runs, cells_of, compare
 from scenarios.runner import run
+from server import app
 
 SMALL = ("compare={epsilons=[1.0, 8.0], seeds=[1, 2]}",)
 
@@ -120,10 +123,38 @@ class Killed(BaseException):
 
 def test_a_cell_states_the_guarantees_of_its_weakest_seed() -> None:
     def stated(*epsilons: float | None) -> list[dict]:
-        return [{"observer": o, "epsilon": e} for o, e in zip(("server", "outsider"), epsilons, strict=True)]
+        pairs = zip(("server", "outsider"), epsilons, strict=True)
+        return [{"observer": one, "epsilon": epsilon, "assumptions": []} for one, epsilon in pairs]
 
     assert weakest([stated(1.0, 0.5), stated(2.0, 0.25)]) == stated(2.0, 0.5)
     assert weakest([stated(None, 0.5), stated(2.0, 0.25)]) == stated(None, 0.5)
+
+
+def test_a_comparison_that_failed_says_so_of_the_cell_whose_run_was_resumed(
+    make_scenario, base_text: str, tmp_path: Path, monkeypatch
+) -> None:
+    text = base_text.replace("noise_multiplier = 2.0", "epsilon = 1.0")
+    asked = make_scenario("compare={trusts=['central', 'local'], epsilons=[8.0], seeds=[3, 4]}", text=text)
+    measure, calls = app.evaluate, iter(range(100))
+
+    def fail(*given: Any) -> Any:
+        if next(calls) == 4:  # in the second run, which the first cell does not take its figures from
+            raise RuntimeError("a fault")
+        return measure(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(app, "evaluate", fail)
+        with pytest.raises(RuntimeError, match="a fault"):
+            compare(asked, tmp_path, workers=1)
+    [path] = tmp_path.iterdir()
+    assert checked_document(path)["status"] == "failed"
+    compare(asked, tmp_path, workers=1, resume=path)
+    document = checked_document(path)
+    assert document["status"] == "finished"
+    said = [[BROKEN_OFF in one["assumptions"] for one in cell["guarantees"]] for cell in document["cells"]]
+    assert said == [[False, True, True], [False] * 3]
+    for one in document["cells"][0]["guarantees"][1:]:
+        assert BROKEN_OFF in one["words"]
 
 
 def test_what_cannot_be_accounted_is_refused_before_the_first_run(make_scenario, tmp_path: Path) -> None:

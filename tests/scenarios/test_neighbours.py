@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from clients.fleet import Fleet
+from fedprivacy.attacks.neighbours import ROUNDING, Neighbours
+from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.models import flat_weights
+from fedprivacy.records.verify import checked_document
 from fedprivacy.scenario import Scenario
+from fedprivacy.training.layerwise import LayerwiseUpdates
+from fedprivacy.training.updates import Stack, Updates
 from scenarios import audited
 from scenarios.audit import audit
 from scenarios.neighbours import neighbours
@@ -45,9 +52,11 @@ delta = 1e-2
 """
 
 
-def fleet_of(*overrides: str) -> tuple[Fleet, np.ndarray]:
-    fleet = Fleet.of(Scenario.from_text(TEXT, overrides=overrides))
-    return fleet, flat_weights(fleet.model.build(7)).astype(np.float64)
+def found_of(*overrides: str) -> Neighbours | None:
+    scenario = Scenario.from_text(TEXT, overrides=overrides)
+    fleet = Fleet.of(scenario)
+    model = flat_weights(fleet.model.build(7)).astype(np.float64)
+    return neighbours(fleet, fleet.plan.population, model, scenario)
 
 
 @pytest.mark.parametrize(
@@ -56,17 +65,18 @@ def fleet_of(*overrides: str) -> tuple[Fleet, np.ndarray]:
         ([], (1, 20, 200), 2.0),
         (["privacy.adjacency=zero-out"], (0, 1, 20, 200), 1.0),
         (["privacy.trust=local", "federation.hosts=3", "federation.chunk_size=2"], (1, 20, 200), 2.0),
+        (["privacy.trust=local", "privacy.noise_draw=sum", "federation.chunk_size=5"], (1, 20, 200), 2.0),
         (["model={name='logistic'}", "training.batch_size=7"], (1, 20, 200), 2.0),
+        (["federation={observe='each', hosts=2, dropout=0.9}"], (1, 20, 200), 2.0),
     ],
 )
 def test_one_client_moves_what_is_released_by_no_more_than_is_accounted_for(
     overrides: list[str], records: tuple[int, ...], allowed: float
 ) -> None:
-    fleet, model = fleet_of(*overrides)
-    found = neighbours(fleet, 12, model, 1024)
+    found = found_of(*overrides)
     assert found is not None
     assert (found.clients, found.records, found.allowed) == (12, records, allowed)
-    assert 0 < found.distance <= allowed * (1 + 1e-6)
+    assert 0.999 * allowed < found.distance <= allowed * (1 + ROUNDING)  # the planted update attains it
     assert not found.refutes
 
 
@@ -80,11 +90,11 @@ EDGE = (
 
 def test_at_the_edge_of_stability_no_other_client_moves() -> None:
     """Where training amplifies one rounding to a whole update: 60 clients, one has 1, 20 or 200 records."""
-    fleet, model = fleet_of(*EDGE)
-    found = neighbours(fleet, 60, model, 1024)
+    found = found_of(*EDGE)
     assert found is not None
     assert (found.clients, found.records) == (60, (1, 20, 200))
-    assert (found.changed, found.others) == (0, 0.0)
+    assert found.changed == 0
+    assert found.others < 1e-6
     assert 0.1 < found.distance <= found.allowed
     assert not found.refutes
 
@@ -103,8 +113,7 @@ def test_clients_that_react_to_the_size_of_another_are_found(monkeypatch: pytest
         return reacting(changed) if "sizes" in changes else changed
 
     monkeypatch.setattr("scenarios.neighbours.replace", faulty)
-    fleet, model = fleet_of()
-    found = neighbours(fleet, 12, model, 1024)
+    found = found_of()
     assert found is not None
     assert found.changed == 11
     assert found.others > 0.1
@@ -130,7 +139,46 @@ def test_an_audit_refutes_the_claim_of_clients_that_react(
     assert refuted["server"]["holds"] is None  # nothing is claimed of it
 
 
-def test_where_nothing_is_clipped_nothing_is_compared() -> None:
-    scenario = Scenario.from_text(TEXT)
-    fleet = Fleet.of(scenario)
-    assert neighbours(fleet, 1, flat_weights(fleet.module).astype(np.float64), 1024) is None
+Total = tuple[torch.Tensor, torch.Tensor]
+
+
+def ten_times(updates: Updates, bound: float, error: float, honest: Any) -> Total:
+    """A fault on purpose: a factor that belongs to nobody."""
+    total, broken = honest(updates, bound, error)
+    return 10 * total, broken
+
+
+def clipped_later(updates: Updates, bound: float, error: float, honest: Any) -> Total:
+    """A fault on purpose: clients are added up first, and then clipped together."""
+    total, broken = honest(updates, math.inf, math.inf)
+    return clip(total[None], bound)[0][0], broken
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault", "adjacency", "says"),
+    [
+        (LayerwiseUpdates, ten_times, "replace-one", "takes what is released to move by 2 C at most"),
+        (Stack, ten_times, "replace-one", "takes what is released to move by 2 C at most"),
+        (LayerwiseUpdates, clipped_later, "zero-out", "takes what is released for a sum of clipped updates"),
+    ],
+)
+def test_an_audit_refutes_the_claim_of_nodes_that_add_up_wrongly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, fault: Any, adjacency: str, says: str
+) -> None:
+    """Where updates are formed singly, as canaries' are, nothing of it is seen."""
+    honest = kind.clipped_total
+    monkeypatch.setattr(kind, "clipped_total", lambda *given: fault(*given, honest))
+    scenario = Scenario.from_text(TEXT, overrides=[f"privacy.adjacency={adjacency}"])
+    document = audit(scenario, tmp_path, canaries=20)
+    assert document["audited"]["neighbours"]["changed"] == 0
+    for one in document["observers"]:
+        claimed = one["observer"] != "server"
+        assert one["verdict"]["holds"] is (False if claimed else None)
+        assert (says in one["verdict"]["words"]) is claimed
+    assert checked_document(Path(document["path"]))["refuted"]
+
+
+def test_where_nothing_is_compared() -> None:
+    """Nobody else is there, or nothing is clipped."""
+    assert found_of("data.clients=1", "privacy.delta=0.5") is None
+    assert found_of("privacy={trust='none'}") is None

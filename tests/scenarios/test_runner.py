@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from flwr.app import Context, RecordDict
 from clients.app import app as client_app
 from clients.fleet import Fleet
 from fedprivacy.accounting.charge import BLINDLY
+from fedprivacy.accounting.ledger import BROKEN_OFF, has_broken_off
 from fedprivacy.accounting.statement import guarantees
 from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError
@@ -25,6 +27,7 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.runner import resume, run
+from server import app, strategy
 from server.app import app as server_app
 
 REQUIRED = {"schema", "kind", "name", "seed", "path", "versions", "scenario", "rounds", "final", "privacy"}
@@ -140,11 +143,93 @@ def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, ov
     resumed = resume(path)
     assert resumed["status"] == "finished"
     assert np.array_equal(weights(path), weights(whole["path"]))
-    assert resumed["ledger"] == whole["ledger"]
+    # Whoever saw that it failed knows more than the models: no later round takes that back.
+    assert [has_broken_off(one["ledger"]) for one in (left, resumed)] == [fault is Stop] * 2
+    assert without_fault(resumed["ledger"]) == whole["ledger"]
     assert "completed" not in resumed["privacy"]
+    for folder in (path, Path(whole["path"])):
+        assert checked_document(folder)["status"] == "finished"
     strip = [[{k: v for k, v in e.items() if k != "seconds"} for e in d["rounds"]] for d in (resumed, whole)]
     assert strip[0] == strip[1]
     assert resumed["final"] == whole["final"]
+
+
+def without_fault(ledger: dict[str, Any]) -> dict[str, Any]:
+    """The ledger as it would be if the run had never failed."""
+    claims = [
+        {**claim, "assumptions": [one for one in claim["assumptions"] if one != BROKEN_OFF]}
+        for claim in ledger["claims"]
+    ]
+    return {**ledger, "claims": claims}
+
+
+@pytest.mark.parametrize("overrides", [("server.rounds=4",), (*LOCAL, "server.rounds=4")])
+def test_a_round_that_fails_after_its_release_is_charged_and_repeated_with_the_same_noise(
+    make_scenario, tmp_path: Path, monkeypatch, overrides
+) -> None:
+    """Its release is counted while it is the last, and once it has been repeated, bit for bit, no second time."""
+    asked = make_scenario(*overrides)
+    whole = run(asked, tmp_path / "whole", report=False)
+    released: list[bytes] = []
+    add, measure = strategy.add_central_noise, app.evaluate
+
+    def listen(*given: Any) -> Any:
+        noisy = add(*given)
+        released.append(noisy.tobytes())
+        return noisy
+
+    def stop(*given: Any) -> Any:
+        if len(released) == 2:
+            raise Stop
+        return measure(*given)
+
+    monkeypatch.setattr(strategy, "add_central_noise", listen)
+    with monkeypatch.context() as patched:
+        patched.setattr(app, "evaluate", stop)
+        with pytest.raises(Stop):
+            run(asked, tmp_path / "broken")
+    (path,) = (tmp_path / "broken").iterdir()
+    left = checked_document(path)
+    assert (left["status"], len(left["rounds"]), left["ledger"]["rounds"]) == ("failed", 1, 4)
+    assert left["privacy"]["completed"]["rounds"] == 2
+    if "participations" in left["ledger"]:
+        answers = left["ledger"]["completed"]["participations"]
+        assert sum(int(count) * clients for count, clients in answers.items()) > left["rounds"][0]["cohort"]
+    resumed = resume(path)
+    assert len(released) == 5
+    assert released[1] == released[2]
+    assert len(set(released)) == 4
+    assert resumed["ledger"]["rounds"] == 4
+    assert without_fault(resumed["ledger"]) == whole["ledger"]
+    assert has_broken_off(checked_document(path)["ledger"])
+
+
+def test_a_run_that_failed_and_is_stopped_later_says_both(make_scenario, tmp_path: Path) -> None:
+    def ended(fault: type[BaseException], number: int) -> Callable[[dict], None]:
+        def end(event: dict) -> None:
+            if event["round"] == number:
+                raise fault
+
+        return end
+
+    with pytest.raises(Stop):
+        run(make_scenario("server.rounds=5"), tmp_path, on_round=ended(Stop, 0))
+    (path,) = tmp_path.iterdir()
+    for fault, status, number in ((KeyboardInterrupt, "interrupted", 1), (Stop, "failed", 2)):
+        with pytest.raises(fault):
+            resume(path, on_round=ended(fault, number))
+        document = checked_document(path)
+        assert document["status"] == status
+        for stated in (document["privacy"], document["privacy"]["completed"]):
+            said = [one["assumptions"] for one in stated["guarantees"] if one["epsilon"] is not None]
+            assert said
+            assert all(one.count(BROKEN_OFF) == 1 for one in said)
+            assert all((one[0] == BLINDLY[status]) is (stated is not document["privacy"]) for one in said)
+    deleted = json.loads((path / "run.json").read_text())
+    deleted["ledger"]["claims"][1]["assumptions"].remove(BROKEN_OFF)
+    (path / "run.json").write_text(json.dumps(deleted))
+    with pytest.raises(InputError, match="assumptions"):
+        checked_document(path)
 
 
 class Killed(BaseException):

@@ -148,6 +148,23 @@ def test_no_neighbours_cost_more_than_is_claimed_and_some_cost_nearly_as_much(ad
         assert near < costs[-1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("cohort", "rounds", "target", "ratio"), [(100, 100, 1.0, 1.2), (100, 100, 8.0, 1.2), (10, 1, 8.0, 1.26)]
+)
+def test_zero_out_asks_for_little_more_noise_than_some_neighbours_need(
+    cohort: int, rounds: int, target: float, ratio: float
+) -> None:
+    """Of whom all others are on the other side; with 2C throughout it would ask for more."""
+    asked = {
+        adjacency: noise_multiplier(lambda one: fixed(one, cohort, rounds), target, DELTA, adjacency)
+        for adjacency in ("zero-out", "replace-one")
+    }
+    assert asked["zero-out"] < 0.95 * asked["replace-one"]
+    noise, reach = asked["zero-out"] / ratio, 4 * target + 4
+    costs = (neighbours(cohort / 1000, noise, -1.0, *held) for held in ((1.0, 0.0), (0.0, 1.0)))
+    assert max(one.epsilon(rounds, reach / 1e5, reach, up=False) for one in costs) > target
+
+
 def test_each_direction_alone_claims_too_little() -> None:
     """Lebeda et al. 2024: a branch of the curve, taken for the whole of a pair, is no bound once composed."""
     for noise in (8.2273, 1.9741):
