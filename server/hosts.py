@@ -21,7 +21,7 @@ from flwr.serverapp import Grid
 
 from fedprivacy.errors import RunError
 from fedprivacy.faults import REASON
-from fedprivacy.printable import on_one_line
+from fedprivacy.printable import first_line
 
 logger = logging.getLogger(__name__)
 
@@ -162,9 +162,7 @@ def _take(
             continue  # it answers no question
         if reply.has_error():
             if reply.error.code not in _ABSENT:
-                errors[node] = on_one_line(
-                    (reply.error.reason or f"Flower error {reply.error.code}")[:REASON]
-                )
+                errors[node] = first_line((reply.error.reason or f"Flower error {reply.error.code}")[:REASON])
             continue
         claimed = _claimed(reply, hosts)
         if claimed is None:

@@ -161,6 +161,13 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run", "digits", "--no-such-option"], "fedprivacy run: no such option"),
         (["run", "digits", "--epsilon", "4"], "a key of the scenario. Give it as --set privacy.epsilon=4."),
         (["compare", "digits", "--epsilon=4"], "Give it as --set privacy.epsilon=4."),
+        (["run", "private-erm", "--epsilon", "4"], "Give it as --set 'study.epsilons=[4]'."),
+        (["run", "private-erm", "--epsilon=4"], "Give it as --set 'study.epsilons=[4]'."),
+        (["run", "private-erm", "--learning-rate", "4"], "no such option '--learning-rate'. `fedprivacy run"),
+        (["run", "census-statistics", "--epsilon", "4"], "Give it as --set privacy.epsilon=4."),
+        (["replay", "--epsilon", "--json", "white-box"], "Give it as --set privacy.epsilon=VALUE."),
+        (["run", "digits", "--epsilon=4\nForged: x"], "Give it as --set 'privacy.epsilon=4\\nForged: x'."),
+        (["run", "digits", "--nothing\nForged: x"], "no such option '--nothing\\nForged: x'."),
         (["run", "digits", "--privacy.delta", "1e-6", "--json"], "Give it as --set privacy.delta=1e-6."),
         (
             ["run", "digits", "--learning-rate", "0.1"],
