@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 import shlex
 import signal
@@ -100,7 +101,9 @@ def _ended() -> int:
     except OSError as error:  # where nothing nearer says what it means
         named = error.errno in _OF_A_NAME and error.filename is not None
         where = on_one_line(str(error.filename)) if error.filename else "fedprivacy"
-        remedy = "Name another." if named else "What was written before is whole."
+        remedy = "What was written before is whole."
+        if named:  # a link is followed neither for writing nor for removing
+            remedy = "It is a link: remove it." if os.path.islink(error.filename) else "Name another."
         print(f"{where}: {error.strerror or error}. {remedy}", file=sys.stderr)
         return 2 if named else 1
 

@@ -213,6 +213,21 @@ def test_what_is_wrong_is_said_with_exit_code_2_and_nothing_is_written(args, mes
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("args", "where"),
+    [
+        (["run", "loop"], "loop"),
+        (["report", "loop"], "loop/run.json"),
+        (["run", "mnist-people", "--set", "data.path=loop"], "--set data.path=loop"),
+    ],
+)
+def test_a_loop_of_links_is_named(args: list[str], where: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    done = fedprivacy(*args, cwd=tmp_path)
+    message = f"{where}: a link that leads back to itself. Correct the path.\n"
+    assert (done.returncode, done.stderr) == (2, message)
+
+
 def test_all_mistakes_of_a_file_are_named_at_once_with_their_lines(tmp_path: Path, base_text: str) -> None:
     text = base_text.replace("learning_rate", "learning_rat").replace("delta = 1e-3", "delta = 0.5")
     path = tmp_path / "wrong.toml"
