@@ -157,6 +157,10 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
         (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),
         (["budget", "gaussian", "--epsilon", "1", "--delta", "2"], "--delta 2.0"),
+        (
+            ["budget", "gaussian", "--epsilon", "1", "--delta", "1e-300"],
+            "--delta 1e-300: must be at least 1e-12 and below 1; below 1/(number of clients).",
+        ),
         (["budget", "gaussian", "--epsilon", "1", "--adjacency", "any"], "must be one of replace-one"),
         (["run", "digits", "--no-such-option"], "fedprivacy run: no such option"),
         (["run", "digits", "--epsilon", "4"], "a key of the scenario. Give it as --set privacy.epsilon=4."),
