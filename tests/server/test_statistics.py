@@ -27,6 +27,7 @@ from fedprivacy.scenario.statistics import Statistics
 from scenarios.asking import ask, play
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import app as server_app
+from server.hosts import Dealing
 from server.messages import parts_of
 from server.statistics import gather, serve
 
@@ -245,7 +246,7 @@ def test_a_server_that_asks_twice_gets_refusals(make_statistics) -> None:
 
 def test_replies_are_added_in_the_order_of_their_chunks(make_statistics) -> None:
     plan = plan_of(make_statistics(text=ALL))
-    gathered = gather([], iter([]), plan, plan.asks[3])
+    gathered = gather([], iter([]), plan, plan.asks[3], Dealing(1, {0: 1}))
     assert (gathered.totals.tolist(), gathered.answered) == ([0.0] * 4, 0)
 
 
