@@ -21,7 +21,7 @@ ON_NODES = {
 }
 # Counted by the server, in clients of the node's message.
 OF_REPLIES = {
-    "no_node": "no node serves the client's logical host: those that might answered with an error",
+    "no_node": "no node serves the client's logical host: its node answered with an error, or was left out",
     "contested": "several nodes say that they serve the client's logical host, so that it goes to none",
     "no_answer": "no answer from the node, or none in federation.timeout",
     "node_error": "an error instead of the node's answer: it failed, refused or is gone",

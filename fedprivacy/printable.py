@@ -35,6 +35,15 @@ def on_one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def first_line(text: str) -> str:
+    r"""The first line of a reason that comes from elsewhere, as of a node, without the traceback below it.
+
+    >>> print(first_line("ValueError: a\x1bb\nTraceback (most recent call last)"))
+    ValueError: a\x1bb
+    """
+    return on_one_line(next(iter(text.strip().splitlines()), ""))
+
+
 def _written_out(found: re.Match[str]) -> str:
     return "".join(
         one.encode("unicode_escape").decode()

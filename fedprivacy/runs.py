@@ -32,7 +32,8 @@ from safetensors.numpy import save
 from fedprivacy import json_text
 from fedprivacy.errors import InputError
 from fedprivacy.files import PART, keep_names, replace_file
-from fedprivacy.io.folder import is_inner, make_inner, open_append
+from fedprivacy.io.folder import check_tree, is_inner, make_inner, open_append
+from fedprivacy.io.regular_file import LOOP, is_loop
 from fedprivacy.io.tensor_file import check_tensor_file
 from fedprivacy.lock import FILE as LOCK
 
@@ -102,6 +103,8 @@ class RunDirectory:
             InputError: if there is no run in `path`.
         """
         if not (path / "scenario.toml").is_file():
+            if path.is_dir():
+                check_tree(path, depth=1)  # a pipe or a broken link in its place
             if path.is_dir() and all(file.name == LOCK or file.suffix == PART for file in path.iterdir()):
                 raise InputError(
                     f"{path}: not a run directory: nothing was begun in it. If its process was ended before "
@@ -295,7 +298,8 @@ def read_document(path: Path) -> dict[str, Any]:
     try:
         document = json_text.read(path)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}. Is this a run directory?") from error
+        what, remedy = LOOP if is_loop(error) else (error.strerror, "Is this a run directory?")
+        raise InputError(f"{path}: {what}. {remedy}") from error
     except ValueError as error:
         raise InputError(f"{path}: damaged, not JSON ({error}).") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:

@@ -6,18 +6,20 @@ Exit codes: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import re
 import shlex
 import signal
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
 
-from fedprivacy.errors import FedPrivacyError
+from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io.terminal import guard_streams
 from fedprivacy.printable import on_one_line
 from scenarios.attack_cli import audit, replay, risk
@@ -27,6 +29,9 @@ from scenarios.federation_cli import app as federation_app
 from scenarios.files_cli import doctor, new, report, scenarios
 from scenarios.run_cli import run
 from scenarios.tune_cli import tune
+
+if TYPE_CHECKING:
+    from fedprivacy.scenario.loading import AnyScenario
 
 # Each is written in the module of its family, `scenarios/*_cli.py`; here is their order in the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -86,7 +91,7 @@ def _ended() -> int:
         return 130
     except click.ClickException as error:
         if error.format_message():  # else the help that was asked for by no word at all is out already
-            print(_words(error), file=sys.stderr)
+            print(_sentence(error), file=sys.stderr)
         return error.exit_code
     except FedPrivacyError as error:
         if str(error):
@@ -96,28 +101,32 @@ def _ended() -> int:
     except OSError as error:  # where nothing nearer says what it means
         named = error.errno in _OF_A_NAME and error.filename is not None
         where = on_one_line(str(error.filename)) if error.filename else "fedprivacy"
-        remedy = "Name another." if named else "What was written before is whole."
+        remedy = "What was written before is whole."
+        if named:  # a link is followed neither for writing nor for removing
+            remedy = "It is a link: remove it." if os.path.islink(error.filename) else "Name another."
         print(f"{where}: {error.strerror or error}. {remedy}", file=sys.stderr)
         return 2 if named else 1
 
 
-def _words(error: click.ClickException) -> str:
-    """A wrong option or argument in the form of all messages: where, what, what to do."""
+def _sentence(error: click.ClickException) -> str:
+    """A wrong option or argument in the form of all messages, on one line: where, what, what to do."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else "fedprivacy"
-    said = error.format_message().strip().rstrip(".")
+    problem = error.format_message().strip().rstrip(".")
     # Newer versions of click guess too, so typer's guess stands there twice.
-    said = re.sub(r"( Did you mean [^?]+\?)\1$", r"\1", said)
-    said = said.replace("a valid integer", "a whole number").replace("a valid float", "a number")
+    problem = re.sub(r"( Did you mean [^?]+\?)\1$", r"\1", problem)
+    problem = problem.replace("a valid integer", "a whole number").replace("a valid float", "a number")
+    problem = on_one_line(re.sub(r"(?<=[:,])\n\t", " ", problem))  # click's lists of choices have lines
     if isinstance(error, click.NoSuchOption) and (setting := _setting(error)):
-        return f"{where}: no such option '{error.option_name}': a key of the scenario. Give it as {setting}."
-    end = "" if said.endswith(("?", "?)")) else "."
-    return f"{where}: {said[:1].lower()}{said[1:]}{end} `{where} --help` says what there is."
+        option = on_one_line(error.option_name)
+        return f"{where}: no such option '{option}': a key of the scenario. Give it as {setting}."
+    end = "" if problem.endswith(("?", "?)")) else "."
+    return f"{where}: {problem[:1].lower()}{problem[1:]}{end} `{where} --help` says what there is."
 
 
 def _setting(error: click.NoSuchOption) -> str:
     """The `--set` of a key of the scenario that was given as an option; nothing where it is none."""
-    from fedprivacy.scenario.option_names import keys_named
+    from fedprivacy.scenario.option_names import settings_named
 
     if error.ctx is None or not any("--set" in option.opts for option in error.ctx.command.params):
         return ""
@@ -125,9 +134,22 @@ def _setting(error: click.NoSuchOption) -> str:
     for at, word in enumerate(sys.argv):
         name, given, after = word.partition("=")
         if name == error.option_name:
-            rest = [one for one in sys.argv[at + 1 : at + 2] if not one.startswith("--")]
-            value = after if given else next(iter(rest), value)
-    return " or ".join(f"--set {shlex.quote(f'{key}={value}')}" for key in keys_named(error.option_name))
+            following = [each for each in sys.argv[at + 1 : at + 2] if not each.startswith("--")]
+            value = after if given else next(iter(following), value)
+    settings = settings_named(error.option_name, value, _kind_of_scenario())
+    return " or ".join(f"--set {on_one_line(shlex.quote(setting))}" for setting in settings)
+
+
+def _kind_of_scenario() -> type[AnyScenario]:
+    """The kind of the scenario that the command line names; a training where it names none."""
+    from fedprivacy.scenario import Scenario, reading
+    from fedprivacy.scenario.loading import kind_of
+    from scenarios.ready import find
+
+    for word in sys.argv[2:]:
+        with contextlib.suppress(InputError):  # it is something else
+            return kind_of(reading.read_text(find(word)))
+    return Scenario
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.io.console import Terminal
+from fedprivacy.printable import first_line
 from fedprivacy.report.words import direction
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.display import Event, live
@@ -57,7 +58,7 @@ def show_estimates(document: Mapping[str, Any]) -> None:
 
 def absence(cell: Mapping[str, Any]) -> str:
     """That answers of silos did not come, in a sentence."""
-    why = str(cell["first_absence"]).partition("\n")[0]  # without a node's traceback
+    why = first_line(str(cell["first_absence"]))
     return (
         f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "
         f"answers of silos did not come, and count as zero. First: {why}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ def find(name_or_path: str) -> Path:
     if name_or_path in known:
         return known[name_or_path]
     try:
-        if name_or_path and Path(name_or_path).exists():
+        if name_or_path and os.path.lexists(name_or_path):  # also a link to nowhere: it is what was meant
             return Path(name_or_path)
     except (OSError, ValueError):  # a name too long for a path, or with a null byte
         pass

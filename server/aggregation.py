@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.faults import NO_FAULTS, Faults
 from fedprivacy.mechanisms.summation import RunningSum, sum_of_rows
+from fedprivacy.printable import first_line
 from server.replies import Rejected, accepted
 from server.sampling import Chunk
 
@@ -68,7 +69,8 @@ class RoundTotal:
     def nobody_answered(self, round: int) -> str:
         """Why a run ends in which every client failed, but for those that refused."""
         refused = f" ({self.refused} others refused)" if self.refused else ""
-        return f"round {round}: all {self.failed} clients failed{refused}. First: {self.first_failure}"
+        first = first_line(self.first_failure or "")
+        return f"round {round}: all {self.failed} clients failed{refused}. First: {first}"
 
 
 def aggregate(

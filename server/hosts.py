@@ -1,9 +1,11 @@
-"""Deals the logical hosts of a scenario to nodes: asks each node which it serves, and believes no single one.
+"""Deals the logical hosts of a scenario to nodes by what each node claims, and trusts no single node.
 
-A node that answers with an error, or with what no node can answer, costs itself alone. A host that several
-nodes claim goes to none of them, since the server cannot know on which one its clients live: they count as
-failed. What this does not stop is a node that claims hosts before their own node has come; how hosts were
-dealt is therefore in the record.
+A node that answers with an error, or with what no node can claim, costs itself alone. If several nodes claim
+a host, the server cannot know on which of them its clients live. A single node that claims hosts of several
+others gives itself away: if there is exactly one node without which no host is contested, that node is left
+out. Otherwise a contested host goes to none of its claimants, and its clients count as failed. Two nodes that
+collude can still take an honest node's place, and a node that claims hosts before their own node has
+registered gets them: how hosts were dealt is therefore in the record.
 """
 
 from __future__ import annotations
@@ -19,12 +21,11 @@ from flwr.serverapp import Grid
 
 from fedprivacy.errors import RunError
 from fedprivacy.faults import REASON
-from fedprivacy.printable import printable
+from fedprivacy.printable import first_line
 
 logger = logging.getLogger(__name__)
 
 HOSTS_TIMEOUT = 120.0
-ERROR_GRACE = 15.0  # seconds in which nodes may still come, once one has answered with an error
 _ANSWER_TIMEOUT = 60.0  # a node starts a process, which imports torch, before it can answer
 _SHOWN = 10  # hosts, or nodes, that a message names
 # Flower's codes where a node is gone or too late, which may pass; they have no public names.
@@ -39,28 +40,50 @@ class Dealing:
         hosts: How many logical hosts there are.
         nodes: For each host that is served its node.
         contested: For each host that several nodes claim these nodes; it is dealt to none of them.
+        left_out: The node without which no host is contested, and the hosts that it claims.
         errors: For each node that could not say what it serves the reason, which may depend on its data.
     """
 
     hosts: int
     nodes: Mapping[int, int]
     contested: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    left_out: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     errors: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[int]:
-        """The hosts that no node claims."""
+        """The hosts that no node claims, but for one that was left out."""
         return [host for host in range(self.hosts) if host not in self.nodes and host not in self.contested]
+
+    @property
+    def complete(self) -> bool:
+        """Whether each host has a node."""
+        return len(self.nodes) == self.hosts
 
     def fault(self, host: int) -> tuple[str, str] | None:
         """The kind of fault (`fedprivacy.faults`) and the reason of a host without a node, else None."""
-        if host in self.contested:
-            named = _listed(self.contested[host])
-            return "contested", f"nodes {named} all say that they serve logical host {host}: it goes to none"
         if host in self.nodes:
             return None
-        first = next((f" Node {node} answered: {said}" for node, said in self.errors.items()), "")
-        return "no_node", f"no node serves logical host {host}.{first}"
+        if host in self.contested:
+            return "contested", f"{self.claim(host)}, so that none of them serves it"
+        reasons = [*self.exclusions(), *self.answers()]
+        return "no_node", ". ".join([f"no node serves logical host {host}", *reasons[:1]])
+
+    def claim(self, host: int) -> str:
+        """Who claims a contested host, in words."""
+        return f"logical host {host} is claimed by the nodes {_listed(self.contested[host])}"
+
+    def exclusions(self) -> list[str]:
+        """Which node was left out and why, in words."""
+        return [
+            f"Node {node} was left out: it claims the logical hosts {_listed(hosts)}, other nodes claim some "
+            "of them, and without it no host is claimed twice"
+            for node, hosts in self.left_out.items()
+        ]
+
+    def answers(self) -> list[str]:
+        """What the nodes that erred answered, in words."""
+        return [f"Node {node} answered: {reason}" for node, reason in self.errors.items()]
 
     def to_json(self) -> dict[str, Any]:
         """How hosts were dealt, for the operator: which nodes erred may depend on their data."""
@@ -70,17 +93,19 @@ class Dealing:
         return {
             "nodes": {str(node): hosts for node, hosts in sorted(by_node.items())},
             "contested": {str(host): list(map(str, nodes)) for host, nodes in self.contested.items()},
+            "left_out": {str(node): list(hosts) for node, hosts in self.left_out.items()},
             "missing": self.missing,
-            "errors": {str(node): said for node, said in self.errors.items()},
+            "errors": {str(node): reason for node, reason in self.errors.items()},
         }
 
 
 def deal_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> Dealing:
     """Asks every node which logical hosts it serves, and deals the hosts.
 
-    Nodes may register after the ServerApp has started, so it waits until every host has a node; but no
-    longer than `ERROR_GRACE` once a node has answered with an error, and not at all where all nodes are there
-    from the beginning (`grid.all_here`). Hosts are then left without a node, whose clients fail.
+    Nodes may register after the ServerApp has started. It waits until every host has a node, or the timeout
+    is over; what a node answers, or claims, shortens this for no other node. Where no node can register later
+    (`grid.all_here`), it ends as soon as all have answered. Hosts may then be without a node: their clients
+    fail.
 
     Args:
         grid: Flower's way to the nodes.
@@ -88,35 +113,36 @@ def deal_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> Dealin
         timeout: Seconds to wait for nodes.
 
     Raises:
-        RunError: no host has a node of its own, or hosts have none and no node answered with an error.
+        RunError: no host has a node of its own, or nobody claims some hosts, no node answered with an error,
+            and none was left out.
     """
-    deadline = time.monotonic() + timeout
+    start = time.monotonic()
+    deadline = start + timeout
     claims: dict[int, frozenset[int]] = {}
     errors: dict[int, str] = {}
     while True:
         online = sorted(grid.get_node_ids())
         # A node starts a process for each answer, so none is asked twice; one that has gone serves nothing.
         claims = {node: here for node, here in claims.items() if node in online}
-        # A reply tells by its group which node was asked, whatever node it says that it comes from.
-        asked = {f"hosts/{node}": node for node in online if node not in claims and node not in errors}
+        waiting = [node for node in online if node not in claims and node not in errors]
+        # A reply shows by its group which node the question went to, whatever node it names.
+        groups = {f"hosts/{node}": node for node in waiting}
         questions = [
             Message(RecordDict({"ask": ConfigRecord()}), node, "query", group_id=group)
-            for group, node in asked.items()
+            for group, node in groups.items()
         ]
         left = max(1.0, deadline - time.monotonic())
         replies = grid.send_and_receive(questions, timeout=min(_ANSWER_TIMEOUT, left))
-        _take(replies, asked, hosts, claims, errors)
+        _take(replies, groups, hosts, claims, errors)
         dealing = _dealt(hosts, claims, errors)
-        if not dealing.missing:
-            break
-        if errors:
-            grace = 0.0 if getattr(grid, "all_here", False) else ERROR_GRACE
-            deadline = min(deadline, time.monotonic() + grace)
-        if time.monotonic() >= deadline:
+        settled = getattr(grid, "all_here", False) and len(claims) + len(errors) >= len(online)
+        if dealing.complete or settled or time.monotonic() >= deadline:
             break
         time.sleep(0.5)
-    if not dealing.nodes or (dealing.missing and not errors):
-        raise RunError(_nobody(dealing, timeout, len(online), len(claims)))
+    if not dealing.nodes or (dealing.missing and not errors and not dealing.left_out):
+        raise RunError(_refusal(dealing, time.monotonic() - start, len(online), len(claims)))
+    for reason in dealing.exclusions():
+        logger.warning("%s.", reason)
     for host in [*dealing.contested, *dealing.missing][:_SHOWN]:
         logger.warning("%s. Its clients count as failed.", (dealing.fault(host) or ("", ""))[1])
     return dealing
@@ -124,19 +150,19 @@ def deal_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> Dealin
 
 def _take(
     replies: Iterable[Message],
-    asked: Mapping[str, int],
+    groups: Mapping[str, int],
     hosts: int,
     claims: dict[int, frozenset[int]],
     errors: dict[int, str],
 ) -> None:
     """Adds what nodes answered to their claims, or to the errors; one that is away is asked again."""
     for reply in replies:
-        node = asked.get(reply.metadata.group_id)
+        node = groups.get(reply.metadata.group_id)
         if node is None:
             continue  # it answers no question
         if reply.has_error():
             if reply.error.code not in _ABSENT:
-                errors[node] = printable((reply.error.reason or f"Flower error {reply.error.code}")[:REASON])
+                errors[node] = first_line((reply.error.reason or f"Flower error {reply.error.code}")[:REASON])
             continue
         claimed = _claimed(reply, hosts)
         if claimed is None:
@@ -161,36 +187,50 @@ def _claimed(reply: Message, hosts: int) -> frozenset[int] | None:
 
 
 def _dealt(hosts: int, claims: Mapping[int, frozenset[int]], errors: Mapping[int, str]) -> Dealing:
+    claimants = _claimants(claims)
+    culprit = _culprit(claimants)
+    left_out = {} if culprit is None else {culprit: tuple(sorted(claims[culprit]))}
+    claimants = _claimants({node: here for node, here in claims.items() if node not in left_out})
+    alone = {host: nodes[0] for host, nodes in claimants.items() if len(nodes) == 1}
+    several = {host: tuple(nodes) for host, nodes in claimants.items() if len(nodes) > 1}
+    return Dealing(hosts, alone, several, left_out, dict(errors))
+
+
+def _claimants(claims: Mapping[int, frozenset[int]]) -> dict[int, list[int]]:
+    """Who claims each host, hosts and nodes ascending."""
     claimants: dict[int, list[int]] = {}
     for node in sorted(claims):
         for host in claims[node]:
             claimants.setdefault(host, []).append(node)
-    alone = {host: nodes[0] for host, nodes in sorted(claimants.items()) if len(nodes) == 1}
-    several = {host: tuple(nodes) for host, nodes in sorted(claimants.items()) if len(nodes) > 1}
-    return Dealing(hosts, alone, several, dict(errors))
+    return dict(sorted(claimants.items()))
 
 
-def _nobody(dealing: Dealing, timeout: float, online: int, answered: int) -> str:
-    """Why no round can be played."""
-    if dealing.contested and not dealing.missing:
-        return (
-            f"{_reasons(dealing)}. Every logical host is claimed by several nodes: stop those that were "
-            "started twice, or that serve none of them."
+def _culprit(claimants: Mapping[int, list[int]]) -> int | None:
+    """The only node without which no host is contested; None where there is none, or more than one."""
+    contested = [set(nodes) for nodes in claimants.values() if len(nodes) > 1]
+    if not contested or any(len(nodes) > 2 for nodes in contested):
+        return None
+    suspects = set.intersection(*contested)
+    return suspects.pop() if len(suspects) == 1 else None
+
+
+def _refusal(dealing: Dealing, waited: float, online: int, answered: int) -> str:
+    """Why no round can start, and what to do."""
+    are = "node is" if online == 1 else "nodes are"
+    problems = [dealing.claim(host) for host in [*dealing.contested][:_SHOWN]]
+    if len(dealing.contested) > _SHOWN:
+        problems.append(f"{len(dealing.contested) - _SHOWN} more logical hosts are claimed by several nodes")
+    remedies = []
+    if dealing.contested:
+        remedies.append("Stop the nodes that were started twice, or that do not serve these hosts.")
+    if dealing.missing:
+        problems.append(f"no node serves the logical hosts {_listed(dealing.missing)}")
+        remedies.append(
+            "Start their nodes, each with its partition-id, or set federation.hosts to how many there are."
         )
-    return (
-        f"no node serves the logical hosts {_listed(dealing.missing)} after {timeout:.0f} s; {online} "
-        f"node{' is' if online == 1 else 's are'} online, {answered} answered.{_said(dealing)}"
-    )
-
-
-def _reasons(dealing: Dealing) -> str:
-    faults = (dealing.fault(host) for host in dealing.contested)
-    return next(fault[1] for fault in faults if fault is not None)
-
-
-def _said(dealing: Dealing) -> str:
-    told = [f" Node {node} answered: {said}." for node, said in list(dealing.errors.items())[:_SHOWN]]
-    return "".join(told)
+    reasons = [f"{reason}." for reason in [*dealing.exclusions(), *dealing.answers()[:_SHOWN]]]
+    problem = f"{'; '.join(problems)} after {waited:.0f} s; {online} {are} online, {answered} answered."
+    return " ".join([problem, *reasons, *remedies])
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -36,6 +36,11 @@ class PollingGrid(MessageGrid):
         self._grid = grid
 
     @property
+    def all_here(self) -> bool:
+        """Whether the inner grid has all its nodes from the beginning."""
+        return bool(getattr(self._grid, "all_here", False))
+
+    @property
     def run(self):  # type: ignore[no-untyped-def]
         """The run."""
         return self._grid.run

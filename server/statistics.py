@@ -22,6 +22,7 @@ from fedprivacy.entropy import streams_for
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.faults import REASON
 from fedprivacy.mechanisms.laplace import Laplace
+from fedprivacy.printable import first_line
 from fedprivacy.protocol import AskReply, AskRequest
 from server.aggregation import NO_ANSWER, SPENT, by_turn
 from server.hosts import Dealing, deal_hosts
@@ -99,8 +100,9 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
         if not gathered.answered:
             why = gathered.first_failure
             refused = f"{gathered.refused} of {plan.population} clients refused. "
-            said = f"{refused}{SPENT}" if why is None else f"{refused * bool(gathered.refused)}First: {why}"
-            raise RunError(f"query {ask.question.name}: nobody answered. {said}")
+            first = SPENT if why is None else f"First: {first_line(why)}"
+            refused *= why is None or bool(gathered.refused)
+            raise RunError(f"query {ask.question.name}: nobody answered. {refused}{first}")
         stream = streams.noise(f"release/{ask.question.name}")
         # How many answered is nobody's business where exact totals are: a fixed denominator, as in training.
         clients = gathered.answered if plan.trust == "local" else plan.population

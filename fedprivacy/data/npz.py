@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedprivacy import npy
 from fedprivacy.data.file_format import BEGIN, explain_format
 from fedprivacy.errors import InputError
-from fedprivacy.io.regular_file import NotRegular, TooLarge, check_regular, open_regular
+from fedprivacy.io.regular_file import LOOP, NotRegular, TooLarge, check_regular, is_loop, open_regular
 from fedprivacy.printable import on_one_line
 
 NEEDED = ("x_train", "y_train", "x_test", "y_test")
@@ -220,7 +220,8 @@ def _explained(path: str) -> Iterator[None]:
             "Fetch it again, or save it with numpy.savez.",
         )
     except _DAMAGE as error:
-        wrong = (f"cannot be read: {getattr(error, 'strerror', None) or error}", "Fetch or save it again.")
+        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        wrong = LOOP if is_loop(error) else (problem, "Fetch or save it again.")
     else:
         return
     raise NpzError(path, [wrong]) from None
@@ -347,11 +348,13 @@ def remedy(name: str, header: Header) -> str:
     """What to do with an array of values of another kind."""
     if name.startswith("user_") and header.dtype.kind != "O":
         return "Save whole numbers or words."
-    if name.startswith("y_") and header.dtype.kind in _WORDS + "O":
+    if name.startswith("y_") and header.dtype.kind in _WORDS + "Oc":
         return (
             "Number the classes from 0, the same in both parts, as numpy.unique(labels, return_inverse=True) "
             "does. Their names may go into an array classes."
         )
+    if name.startswith("x_") and header.dtype.kind == "c":
+        return "Save real numbers, such as the real and the imaginary parts as columns of their own."
     if name.startswith("x_") and header.dtype.kind in _WORDS:
         return "Encode words as numbers, such as one column of 0 and 1 for each word."
     return "Save it as a plain array."

@@ -26,6 +26,9 @@ _STEP = 2**16
 _UNITS = (("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10))
 
 
+LOOP = ("a link that leads back to itself", "Correct the path.")
+
+
 class NotRegular(OSError):
     """A device, a pipe, a socket or a link where a file belongs; `strerror` says which."""
 
@@ -89,6 +92,11 @@ def check_regular(status: os.stat_result, path: str | Path) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "a folder, not a file", str(path))
     raise NotRegular(errno.EINVAL, f"{kind_of(status)}, not a file", str(path))
+
+
+def is_loop(error: BaseException) -> bool:
+    """Whether links lead round in a circle, so that nothing can be opened; `LOOP` says so."""
+    return isinstance(error, OSError) and error.errno == errno.ELOOP
 
 
 def kind_of(status: os.stat_result) -> str:

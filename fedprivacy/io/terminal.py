@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable
@@ -90,11 +91,39 @@ class Escaped(Guarded):
 
 
 def guard_streams() -> None:
-    """Puts `Escaped` streams in the place of standard output and error, until the process ends."""
+    """Puts `Escaped` streams in the place of standard output and error, until the process ends.
+
+    A stream that is closed, as by `>&-`, writes to nowhere. What an encoding lacks is written out.
+    """
+    _fill_standard()
     if not isinstance(sys.stdout, Escaped):
-        sys.stdout = Escaped(sys.stdout, essential=True)
+        sys.stdout = Escaped(_encodable(sys.stdout), essential=True)
     if not isinstance(sys.stderr, Escaped):
-        sys.stderr = Escaped(sys.stderr, essential=False)
+        sys.stderr = Escaped(_encodable(sys.stderr), essential=False)
+
+
+def _fill_standard() -> None:
+    """Opens the closed ones of descriptors 0 to 2: the next file would get one, and what others print."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere == number:
+                os.set_inheritable(nowhere, True)
+            else:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+
+
+def _encodable(stream: TextIO | None) -> TextIO:
+    """The stream, with an escape for what its encoding lacks; nowhere if it was closed at the start."""
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper):
+        with contextlib.suppress(OSError):  # by now another file, that has no position
+            stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def for_styles(stream: TextIO) -> Any:

@@ -98,6 +98,7 @@ def _dealt(dealing: Mapping[str, Any]) -> str:
     """`node 1: hosts 0, 2; contested host 1: nodes 1, 2`: which node served what, and what went to none."""
     parts = [f"node {node}: hosts {common.plain(hosts)}" for node, hosts in _named(dealing, "nodes")]
     parts += [f"contested host {host}: nodes {common.plain(n)}" for host, n in _named(dealing, "contested")]
+    parts += [f"node {node} left out: hosts {common.plain(h)}" for node, h in _named(dealing, "left_out")]
     parts += [f"no node: hosts {common.plain(dealing['missing'])}"] if dealing.get("missing") else []
     parts += [f"node {node} answered: {common.plain(said)}" for node, said in _named(dealing, "errors")]
     return "; ".join(parts)

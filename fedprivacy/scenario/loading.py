@@ -41,7 +41,12 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
 
 def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AnyScenario:
     """Reads the text of a scenario file; see `load`."""
-    told: dict[str, type[AnyScenario]] = {
+    return kind_of(text).from_text(text, file, overrides)
+
+
+def kind_of(text: str) -> type[AnyScenario]:
+    """Returns which kind of scenario a text is, by its sections; a training where it cannot be parsed."""
+    by_section: dict[str, type[AnyScenario]] = {
         "queries": Statistics,
         "approaches": ErmScenario,
         "attacks": AttackScenario,
@@ -54,8 +59,7 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
         tables = tomllib.loads(text)
     except (ValueError, RecursionError):  # which the reader explains
         tables = {}
-    kind = next((told[section] for section in told if section in tables), Scenario)
-    return kind.from_text(text, file, overrides)
+    return next((by_section[section] for section in by_section if section in tables), Scenario)
 
 
 def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedprivacy.errors import Problem, ScenarioError
-from fedprivacy.io.regular_file import NotRegular, TooLarge, read_regular
+from fedprivacy.io.regular_file import LOOP, NotRegular, TooLarge, is_loop, read_regular
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.bounds import MAX_BYTES, TooMuch, check_text, wide_number
 from fedprivacy.scenario.changes import Tables
@@ -43,7 +43,8 @@ def read_text(file: str | Path) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         what, remedy = "not text in UTF-8", "Save it as UTF-8 text; is this the right file?"
     except (OSError, ValueError) as error:
-        what, remedy = f"cannot be read: {getattr(error, 'strerror', None) or error}", "Check the name."
+        reason = getattr(error, "strerror", None) or error
+        what, remedy = LOOP if is_loop(error) else (f"cannot be read: {reason}", "Check the name.")
     raise ScenarioError([Problem("", what, remedy, str(file), line)])
 
 

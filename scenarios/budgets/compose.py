@@ -12,7 +12,6 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from scenarios.budgets.question import (
     ADJACENCIES,
     DELTA,
-    DELTA_OR_ZERO,
     ROUNDS,
     Question,
     Range,
@@ -66,7 +65,7 @@ class ComposeQuestion(Question):
             self.not_one_of("epsilon", "noise_multiplier", remedy="it says what each release is"),
             self.outside("rounds", ROUNDS),
             self.outside("epsilon", EPSILON),
-            self.outside("release_delta", DELTA_OR_ZERO),
+            self.outside("release_delta", Range(0, 1, "0 for pure epsilon", below=True)),
             self.outside("noise_multiplier", NOISE),
             *(text for wrong, text in checks if wrong),
             self.outside("delta", DELTA),

@@ -13,6 +13,7 @@ from fedprivacy.accounting.epsilon import Spent, epsilon
 from fedprivacy.accounting.statement import printed
 from fedprivacy.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.delta import LEAST_DELTA
 from scenarios.budgets.question import ADJACENCIES, Question, Range, plural, promise
 
 MOST = Range(1, 10**9)
@@ -57,7 +58,7 @@ class DpSgdQuestion(Question):
             self.not_one_of("epsilon", "noise_multiplier"),
             self.outside("epsilon", Range(0, 1e6, "1 to 8 is usual", above=True)),
             self.outside("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
-            self.outside("delta", Range(0, 1 / most, "1/records is too much", above=True, below=True)),
+            self.outside("delta", Range(LEAST_DELTA, 1 / most, "1/records is too much", below=True)),
             self.outside("records", MOST),
             self.outside("steps", MOST),
             self.not_one_of("batch_size", "rate", remedy="it says how large a batch is"),

@@ -11,6 +11,7 @@ from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.accounting.statement import NEIGHBOURS, printed
 from fedprivacy.errors import InputError
 from fedprivacy.runs import SCHEMA
+from fedprivacy.scenario.delta import LEAST_DELTA
 
 ADJACENCIES = tuple(RELATIONS)
 MAX_ROUNDS = 10**6
@@ -25,6 +26,7 @@ class Range:
         high: The largest; itself allowed unless `below`.
         above: Whether `low` itself is too small.
         below: Whether `high` itself is too large.
+        or_zero: Whether 0 is allowed too, below `low`.
         usual: What is usual, or where the limit comes from, in words.
 
     >>> Range(0, 1, above=True).words
@@ -36,14 +38,21 @@ class Range:
     usual: str = ""
     above: bool = False
     below: bool = False
+    or_zero: bool = False
 
     def __contains__(self, value: float) -> bool:
+        if self.or_zero and value == 0:
+            return True
         low = self.low < value if self.above else self.low <= value
         return low and (value < self.high if self.below else value <= self.high)
 
     @property
     def words(self) -> str:
         """The range, to follow "must be"."""
+        return "0, or " * self.or_zero + self._interval
+
+    @property
+    def _interval(self) -> str:
         match self.above, self.below:
             case True, True:
                 return f"between {_figure(self.low)} and {_figure(self.high)}"
@@ -58,8 +67,10 @@ def _figure(value: float) -> str:
     return str(value) if isinstance(value, int) and value <= 10**6 else f"{value:g}"
 
 
-DELTA = Range(0, 1, "below 1/(number of clients)", above=True, below=True)
-DELTA_OR_ZERO = Range(0, 1, "0 for pure epsilon, else below 1/(number of clients)", below=True)
+DELTA = Range(LEAST_DELTA, 1, "below 1/(number of clients)", below=True)
+DELTA_OR_ZERO = Range(
+    LEAST_DELTA, 1, "0 for pure epsilon, else below 1/(number of clients)", below=True, or_zero=True
+)
 ROUNDS = Range(1, MAX_ROUNDS)
 CLIENTS = Range(1, 10**12)
 CONFIDENCE = Range(0, 1, "0.95 is usual", above=True, below=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from fedprivacy.errors import RunError
 from fedprivacy.homecoming import Arrivals, Result
-from fedprivacy.printable import printable
+from fedprivacy.printable import on_one_line, printable
 from scenarios.engines.control import Control
 
 _SILENT = 20.0  # seconds without a line after which the run's status is asked for
@@ -129,7 +129,7 @@ class Following:
             "finished:failed": "failed",
             "finished:completed": "ended, but its record did not come home",
         }
-        said = f": {printable(details)}" if details else ""
+        said = f": {on_one_line(details)}" if details else ""
         tail = "\n".join(list(self._said)[-15:])
         return f"run {self.run} {words.get(status, f'is {status}')}{said}{self._kept()}" + (
             f"\nThe end of its log:\n{tail}" if tail else ""

@@ -13,7 +13,7 @@ from typing import Any
 from fedprivacy.at_work import begun
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.homecoming import Result, new_token
-from fedprivacy.printable import printable
+from fedprivacy.printable import on_one_line
 from fedprivacy.record import broken_off, heard_of
 from fedprivacy.records.verify import checked_document
 from fedprivacy.report import write as write_report
@@ -114,9 +114,8 @@ class _Arriving:
         """
         failed = None
         if result.status != "finished":
-            failed = RunError(
-                f"the run failed on the SuperLink's side: {printable(result.error or 'it does not say why')}"
-            )
+            reason = on_one_line(result.error or "it does not say why")
+            failed = RunError(f"the run failed on the SuperLink's side: {reason}")
         if "run.json" not in result.files:
             raise failed or RunError("the run ended without a record.")
         document = self._write(result)
@@ -128,7 +127,7 @@ class _Arriving:
             )
         if failed is None and document.get("status") != "finished":
             said = f"the run's record says {document.get('status')}: {document.get('error')}"
-            failed = RunError(printable(said))
+            failed = RunError(on_one_line(said))
         if failed is not None:
             raise RunError(f"{failed}\nHow far it came: {document['path']}") from None
         return document

@@ -82,6 +82,13 @@ def test_a_link_that_comes_later_is_not_followed_either(broken: Path, tmp_path: 
     assert sorted(outside.iterdir()) == before
 
 
+def test_a_pipe_in_place_of_the_scenario_is_to_be_removed(broken: Path) -> None:
+    (broken / "scenario.toml").unlink()
+    os.mkfifo(broken / "scenario.toml")
+    with pytest.raises(InputError, match=r"scenario\.toml: a pipe inside .* Remove it"):
+        runner.resume(broken)
+
+
 @pytest.mark.parametrize(
     "name", ["run.json", "scenario.toml", "events.jsonl", "report.html", "lock", "checkpoint"]
 )

@@ -157,10 +157,21 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
         (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),
         (["budget", "gaussian", "--epsilon", "1", "--delta", "2"], "--delta 2.0"),
+        (
+            ["budget", "gaussian", "--epsilon", "1", "--delta", "1e-300"],
+            "--delta 1e-300: must be at least 1e-12 and below 1; below 1/(number of clients).",
+        ),
         (["budget", "gaussian", "--epsilon", "1", "--adjacency", "any"], "must be one of replace-one"),
         (["run", "digits", "--no-such-option"], "fedprivacy run: no such option"),
         (["run", "digits", "--epsilon", "4"], "a key of the scenario. Give it as --set privacy.epsilon=4."),
         (["compare", "digits", "--epsilon=4"], "Give it as --set privacy.epsilon=4."),
+        (["run", "private-erm", "--epsilon", "4"], "Give it as --set 'study.epsilons=[4]'."),
+        (["run", "private-erm", "--epsilon=4"], "Give it as --set 'study.epsilons=[4]'."),
+        (["run", "private-erm", "--learning-rate", "4"], "no such option '--learning-rate'. `fedprivacy run"),
+        (["run", "census-statistics", "--epsilon", "4"], "Give it as --set privacy.epsilon=4."),
+        (["replay", "--epsilon", "--json", "white-box"], "Give it as --set privacy.epsilon=VALUE."),
+        (["run", "digits", "--epsilon=4\nForged: x"], "Give it as --set 'privacy.epsilon=4\\nForged: x'."),
+        (["run", "digits", "--nothing\nForged: x"], "no such option '--nothing\\nForged: x'."),
         (["run", "digits", "--privacy.delta", "1e-6", "--json"], "Give it as --set privacy.delta=1e-6."),
         (
             ["run", "digits", "--learning-rate", "0.1"],
@@ -204,6 +215,21 @@ def test_what_is_wrong_is_said_with_exit_code_2_and_nothing_is_written(args, mes
     assert message in done.stderr
     assert done.stdout == ""
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("args", "where"),
+    [
+        (["run", "loop"], "loop"),
+        (["report", "loop"], "loop/run.json"),
+        (["run", "mnist-people", "--set", "data.path=loop"], "--set data.path=loop"),
+    ],
+)
+def test_a_loop_of_links_is_named(args: list[str], where: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    done = fedprivacy(*args, cwd=tmp_path)
+    message = f"{where}: a link that leads back to itself. Correct the path.\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 def test_all_mistakes_of_a_file_are_named_at_once_with_their_lines(tmp_path: Path, base_text: str) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,29 @@ def test_a_full_disk_under_standard_output_ends_with_1(words: list[str]) -> None
             "is whole.\n",
         )
         assert command(words[0], "--nothing", stderr=full).returncode == 2
+
+
+def started(words: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own, whose streams are as the words of the shell make them at its start."""
+    line = ["sh", "-c", f'"$0" -m fedprivacy {words}', sys.executable]
+    done = subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | changes, check=False)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("scenarios <&- >&- 2>&-", 0), ("scenarios >&-", 0), ("run nothing >&-", 2), ("run nothing 2>&-", 2)],
+)
+def test_closed_streams_change_no_exit_code(words: str, code: int) -> None:
+    done = started(words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert bool(done.stderr) is (words == "run nothing >&-")
+
+
+def test_characters_that_an_encoding_lacks_are_written_out() -> None:
+    done = started("run 'µ\u202eé'", PYTHONIOENCODING="ascii")
+    assert (done.returncode, "\\xb5\\u202e\\xe9" in done.stderr) == (2, True)
 
 
 def test_who_stops_reading_hears_nothing_more() -> None:

@@ -178,9 +178,8 @@ def test_without_held_out_records_nothing_is_known_of_the_model(
 
 
 def test_a_node_that_has_nothing_to_give_costs_its_own_clients_alone(
-    owners, make_scenario, on_nodes_text, tmp_path: Path, monkeypatch
+    owners, make_scenario, on_nodes_text, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("server.hosts.ERROR_GRACE", 0.0)
     configs = [owners.config(node) for node in range(3)]
     owners.give(1, y_train=np.full(20, 7))
     document = played(tmp_path / "runs", make_scenario(text=on_nodes_text).to_toml(), configs)

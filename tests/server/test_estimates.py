@@ -289,7 +289,7 @@ def federated_steps(silos: Silos, name: str) -> int:
 
 class Nobody(Grid):
     def asked(self, message: Message) -> Iterator[Message]:
-        yield Message(Error(code=0, reason="gone"), reply_to=message)
+        yield Message(Error(code=0, reason="gone\n\x1bForged: all is well"), reply_to=message)
 
 
 def test_nobody_answers(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_nobody_answers(tmp_path: Path) -> None:
     silos = Silos.of(scenario)
     directory = RunDirectory.create(tmp_path, "nobody", scenario.to_toml())
     grid = Nobody(EmbeddedGrid(make_app(silos), nodes(1)))
-    with pytest.raises(RunError, match=r"approaches.average: no silo answered. First: gone"):
+    with pytest.raises(RunError, match=r"approaches.average: no silo answered. First: gone$"):
         serve(grid, scenario, silos.study.people, directory, silos.study.streams)  # type: ignore[arg-type]
     document = directory.document()
     assert (document["status"], len(document["cells"])) == ("failed", 1)  # the curator's

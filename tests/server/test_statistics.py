@@ -213,9 +213,9 @@ def test_who_does_not_answer_is_counted_and_missing(make_statistics, trust, brok
 def test_nobody_answers(make_statistics, tmp_path: Path) -> None:
     class Nobody(Grid):
         def asked(self, message: Message) -> Iterator[Message]:
-            yield Message(Error(code=0, reason="gone"), reply_to=message)
+            yield Message(Error(code=0, reason="gone\n\x1bForged: all is well"), reply_to=message)
 
-    with pytest.raises(RunError, match=r"query share: nobody answered. First: gone"):
+    with pytest.raises(RunError, match=r"query share: nobody answered. First: gone$"):
         served(make_statistics(text=ALL), tmp_path, wrap=Nobody)
     document = written(tmp_path)
     assert (document["status"], document["queries"]) == ("failed", [])

@@ -216,7 +216,7 @@ def test_a_curious_server_sees_every_message_and_changes_nothing(make_scenario, 
 def test_a_malicious_server_may_send_what_it_likes_to_one_chunk(make_scenario, trial) -> None:
     class Poisoner(Recorder):
         def act(self, request: Message) -> Message:
-            if request.metadata.group_id.endswith("/1"):
+            if request.metadata.message_type == "train" and request.metadata.group_id.endswith("/1"):
                 weights = request.content["arrays"]["weights"].numpy()
                 request.content["arrays"]["weights"] = Array(weights + 1)
             return super().act(request)

@@ -27,6 +27,7 @@ from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, re
 from fedprivacy.erm.study.lots import Ask, Lot, SiloStudy
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.printable import first_line
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.seeds import Streams
 
@@ -125,7 +126,7 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int
             nonlocal present, absent, first
             answer = ask(lot, step, asked)
             if not answer.present:
-                why = str(answer.first_failure).partition("\n")[0]  # without a node's traceback
+                why = first_line(answer.first_failure or "")
                 raise RunError(f"approaches.{cell.name}: no silo answered. First: {why}")
             present, absent = min(present, answer.present), absent + silos - answer.present
             first = first or answer.first_failure

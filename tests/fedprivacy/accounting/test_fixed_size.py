@@ -392,3 +392,11 @@ def test_the_renyi_divergence_is_below_the_bound_of_dp_accounting(noise: float) 
         sound = orders <= (10 if noise < 100 else 3)  # beyond, its differences are rounding alone
         assert (ours[sound] <= accountant.rdp[sound]).all()
     assert (np.diff(ours) >= -1e-9 * ours[1:]).all()  # it grows with the order
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+def test_fixed_size_sampling_never_costs_more_than_no_sampling(adjacency: str) -> None:
+    for noise, rounds in itertools.product((1.0, 4.0), (1, 100)):
+        plain = claimed(dp.SelfComposedDpEvent(dp.GaussianDpEvent(noise), rounds), adjacency)
+        for cohort in (100, 900, 999, 1000):
+            assert claimed(fixed(noise, cohort, rounds), adjacency) <= plain, (noise, rounds, cohort)

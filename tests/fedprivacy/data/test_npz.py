@@ -44,6 +44,11 @@ def test_the_facts_of_a_good_file(tmp_path: Path) -> None:
     assert (named.class_names, named.classes()) == (("x", "y", "z", "w"), 4)
 
 
+def test_a_loop_of_links_is_named(tmp_path: Path) -> None:
+    (tmp_path / "d.npz").symlink_to(tmp_path / "d.npz")
+    assert complaints(str(tmp_path / "d.npz")) == ["a link that leads back to itself. Correct the path."]
+
+
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     assert npz.facts(save(tmp_path)).users == 3
     assert npz.facts(save(tmp_path, user_train=None)).users is None
@@ -81,7 +86,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "complex records": (
         {"x_train": np.ones((6, 2), complex)},
-        [f"x_train holds complex numbers, numbers are needed. {PLAIN}"],
+        [
+            "x_train holds complex numbers, numbers are needed. Save real numbers, such as the real and the "
+            "imaginary parts as columns of their own."
+        ],
     ),
     "a table of labels": (
         {"y_train": np.zeros((6, 3), int)},
@@ -153,6 +161,10 @@ def test_what_is_no_npz_file(tmp_path: Path) -> None:
             "not an .npz file but text, such as CSV. Load it with numpy.loadtxt or pandas.read_csv",
         ),
         (("größe\n" * 200).encode()[:511], "not an .npz file but text, such as CSV. "),
+        (("größe;1\r\n" * 200).encode("cp1252"), "not an .npz file but text, such as CSV. "),
+        (("größe;1\n" * 200).encode("utf-16"), "or pandas.read_csv (encoding='utf-16'), and save"),
+        (("größe;1\n" * 200).encode("utf-16-le"), "or pandas.read_csv (encoding='utf-16-le'), and save"),
+        (("größe;1\n" * 200).encode("utf-16-be"), "or pandas.read_csv (encoding='utf-16-be'), and save"),
         (b"\x80\x04]q\x00.", "not an .npz file but probably a pickle, which is never read. "),
         (b"\x93NUMPY\x01\x00", "not an .npz file but one array (.npy). Load it with numpy.load"),
         (b"PK\x03\x04" + b"x" * 1000, "not an .npz file, or a damaged one ("),

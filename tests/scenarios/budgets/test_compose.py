@@ -8,6 +8,7 @@ import pytest
 
 from fedprivacy.accounting.statement import printed
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.delta import LEAST_DELTA
 from scenarios.budgets.compose import ComposeQuestion
 from scenarios.budgets.gaussian import GaussianQuestion
 from scenarios.budgets.group import GroupQuestion
@@ -79,8 +80,13 @@ def test_releases_whose_deltas_make_far_more_than_the_total_are_refused() -> Non
         asked.document()
 
 
-@pytest.mark.parametrize("delta", [1e-300, 1e-307, 1e-310, 5e-324])
+@pytest.mark.parametrize("delta", [LEAST_DELTA, 1e-300, 1e-307, 1e-310, 5e-324])
 def test_the_least_deltas_are_printed(delta: float) -> None:
-    document = GroupQuestion(size=2, epsilon=0.1, delta=delta).document()
-    assert f"at delta = {printed(document['delta'])} for all" in document["words"]
     assert delta <= float(printed(delta)) <= delta * 1.01
+    group = GroupQuestion(size=2, epsilon=0.1, delta=delta)
+    if delta < LEAST_DELTA:
+        with pytest.raises(InputError, match="must be 0, or at least 1e-12 and below 1; 0 for pure epsilon"):
+            group.document()
+    else:
+        document = group.document()
+        assert f"at delta = {printed(document['delta'])} for all" in document["words"]

@@ -113,7 +113,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ).document()
     assert str(refused.value).splitlines() == [
         "--epsilon, --noise-multiplier: give exactly one; the other one is computed.",
-        "--delta 0.01: must be between 0 and 0.01; 1/records is too much.",
+        "--delta 0.01: must be at least 1e-12 and below 0.01; 1/records is too much.",
         "--steps 0: must be from 1 to 1e+09.",
         "--batch-size, --rate: give exactly one; it says how large a batch is.",
         "--batch-size 101: must be from 1 to 100; the records are the most.",

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each kind of run ends with on one worker; others end with the same (clients/test_crew.py: for every kind)."""
+    """What each kind of run ends with on one worker, and adaptive clipping on two and four (test_crew.py: all kinds)."""
     from tests.conftest import scenario
 
     found = {}
@@ -60,7 +60,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["sum of local noise", "adaptive clipping", "records"])  # the rest follows
-def test_ray_ends_with_the_same_bits_as_one_two_and_four_workers_without_it(
+def test_ray_ends_with_the_same_bits_as_the_embedded_engine(
     embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path, kind: str
 ) -> None:
     asked = make_scenario(*KINDS[kind], text=SCENARIO)

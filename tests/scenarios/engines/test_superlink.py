@@ -76,7 +76,7 @@ def test_another_machine_is_spoken_to_through_tls_alone(tmp_path: Path) -> None:
 def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         check_certificate(tmp_path / "ca.crt")
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="a folder, not a file"):
         check_certificate(tmp_path)
     (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----\nnot one\n-----END CERTIFICATE-----\n")
     with pytest.raises(InputError, match="holds no certificate"):
