@@ -248,7 +248,11 @@ class Fleet:
 def _dense(scenario: Scenario, plan: Plan) -> bool:
     """Whether by the scenario clients of a size class mostly follow each other in a round's cohort."""
     everyone = plan.sampler.expected_cohort(plan.population) >= plan.population
-    return everyone and scenario.data.partition in ("one-per-example", "iid", "fixed-records")
+    return everyone and getattr(scenario.data, "partition", "by-user") in (
+        "one-per-example",
+        "iid",
+        "fixed-records",
+    )
 
 
 def _adversarial(options: Training) -> Adversarial | None:
