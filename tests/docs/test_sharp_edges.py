@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import dp_accounting
-import pytest
 from dp_accounting.dp_event import RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
 
@@ -57,6 +56,7 @@ def selected(shape: float) -> float:
     return float(accountant.get_epsilon(1e-5))
 
 
+@cache
 def facts() -> list[str]:
     """What the page says with numbers, each made of numbers that are computed."""
     said = []
@@ -137,6 +137,7 @@ def facts() -> list[str]:
     return said
 
 
+@cache
 def errors() -> list[str]:
     """The rows of the table of local mechanisms: one answer, and ten, of updates of 650 numbers."""
     rows = []
@@ -186,9 +187,8 @@ GIVEN = (
 )
 
 
-@pytest.mark.parametrize("fact", [*facts(), *errors()])
-def test_the_page_says_what_the_accountants_say(fact: str) -> None:
-    assert fact in FLAT
+def test_the_page_says_what_the_accountants_say() -> None:
+    assert [fact for fact in (*facts(), *errors()) if fact not in FLAT] == []
 
 
 def test_no_other_number_stands_on_the_page() -> None:
