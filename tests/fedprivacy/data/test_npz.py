@@ -172,7 +172,7 @@ def test_what_is_no_npz_file(tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         [said] = complaints(str(path))
-        assert said.startswith(begin)
+        assert begin in said
         assert ("Fetch it again" in said) == (not content or "damaged" in begin)
     with zipfile.ZipFile(path, "w") as archive:
         for name in npz.NEEDED:
