@@ -19,9 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from torch import Tensor
 
-from fedprivacy.training.layerwise import LayerwiseUpdates
 from fedprivacy.training.task import Index, Shape, Task
 from fedprivacy.training.updates import Joined, Updates
 
@@ -84,10 +82,3 @@ def train_in_call(task: Task, train: Train, places: Index, *, secret: bool) -> t
         return parts[0], counts[0]
     order = np.argsort(np.concatenate([fit, np.flatnonzero(wide)]))
     return Joined(parts, [len(part) for part in counts], order), np.concatenate(counts)[order]
-
-
-def results(updates: Updates) -> list[Tensor]:
-    """All that a client's part in a sum is made of, and the update itself; each with a row a client."""
-    if isinstance(updates, LayerwiseUpdates):
-        return [updates.stack(), updates.norms(), *updates.parts()]
-    return [updates.stack()]

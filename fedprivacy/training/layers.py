@@ -118,9 +118,6 @@ class Layer(Protocol):
             shares: Float64, shape (clients,). One of 0 leaves out an update that is not finite.
         """
 
-    def parts(self) -> list[Tensor]:
-        """What the sum is made of, each with a row for each client."""
-
     def stack(self) -> list[Tensor]:
         """Each client's update, shape (clients, *shape of the parameter), by parameter."""
 
@@ -227,11 +224,6 @@ class FactoredLinear:
             if self._bias is not None:
                 found[1] += way * self._bias.double()
         return found
-
-    def parts(self) -> list[Tensor]:
-        """As `Layer` has it."""
-        scales = [] if self._scale.weight is None else [self._scale.weight]
-        return [self._rows, self._factors, *scales]
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
@@ -356,10 +348,6 @@ class FormedLayer:
         if out.any():  # 0 * NaN would be NaN
             ways = [way.masked_fill(out.view(-1, *(1,) * (way.ndim - 1)), 0.0) for way in ways]
         return [(shares @ way.flatten(1).double()).view(way.shape[1:]) for way in ways]
-
-    def parts(self) -> list[Tensor]:
-        """As `Layer` has it."""
-        return self._ways
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""

@@ -77,11 +77,6 @@ class LayerwiseUpdates:
         places = torch.from_numpy(clients)
         return LayerwiseUpdates(self.layers, places if self.places is None else self.places[places])
 
-    def parts(self) -> list[Tensor]:
-        """What each client's part in a sum is made of, a row a client."""
-        every = [part for layer in self.layers for part in (*layer.parts(), layer.errors())]
-        return [self._counted(part.cpu()) for part in every]
-
     def _counted(self, values: Tensor) -> Tensor:
         return values if self.places is None else values[self.places]
 

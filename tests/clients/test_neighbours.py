@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
+from own_bits import bits_of_each
 
 from benchmarks.faulty import TRIGGER
 from clients.crew import Crew
@@ -26,8 +27,6 @@ from fedprivacy.data.partition import Partition
 from fedprivacy.data.population import Population
 from fedprivacy.models import flat_weights
 from fedprivacy.protocol import TrainRequest
-from fedprivacy.training.calls import results
-from fedprivacy.training.updates import Joined, Updates
 from server.sampling import chunks
 
 POOL = 240  # records of a client at most
@@ -165,18 +164,9 @@ def bits_of(fleet: Fleet, cohort: Sequence[int], cut: tuple[int, int], workers: 
                 bits |= dict(zip(reply.clients.tolist(), rows, strict=True))
                 continue
             for piece in pieces(fleet, request.clients, "sum"):
-                rows = rows_of(_train(fleet, request, piece).updates)
+                rows = bits_of_each(_train(fleet, request, piece).updates)
                 bits |= dict(zip(piece.tolist(), rows, strict=True))
     return bits
-
-
-def rows_of(updates: Updates) -> list[list[bytes]]:
-    """The bits of each client, in order, whether its updates were joined of several calls or not."""
-    if isinstance(updates, Joined):
-        rows = [row for part in updates.parts for row in rows_of(part)]
-        return rows if updates.order is None else [rows[place] for place in updates.order]
-    parts = [part.numpy() for part in results(updates)]
-    return [[part[place].tobytes() for part in parts] for place in range(len(parts[0]))]
 
 
 @pytest.mark.parametrize("device", DEVICES)

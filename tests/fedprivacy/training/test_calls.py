@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from own_bits import bits_of_each
 from torch import nn
 
 from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
@@ -14,11 +15,11 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models import build, flat_weights
 from fedprivacy.scenario.model import Mlp
 from fedprivacy.seeds import Streams
-from fedprivacy.training.calls import calls_of, results, train_in_call
+from fedprivacy.training.calls import calls_of, train_in_call
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.task import Index, LocalTraining, Shape, Task, size_class
-from fedprivacy.training.updates import Joined, Stack, Updates
+from fedprivacy.training.updates import Stack, Updates
 
 CLIENTS, RECORDS, FEATURES, CLASSES = 9, 20, 6, 3
 SHAPE = Shape(places=CLIENTS, records=RECORDS, rows=RECORDS, width=16)
@@ -57,15 +58,6 @@ def task_of(clients: list[int], steps: int) -> Task:
     )
 
 
-def rows_of(updates: Updates) -> list[list[bytes]]:
-    """All bits of each client's part in a sum, in order."""
-    if isinstance(updates, Joined):
-        rows = [row for part in updates.parts for row in rows_of(part)]
-        return rows if updates.order is None else [rows[place] for place in updates.order]
-    parts = [part.numpy() for part in results(updates)]
-    return [[part[place].tobytes() for part in parts] for place in range(len(parts[0]))]
-
-
 @pytest.mark.parametrize(
     ("train", "steps", "secret"), [(by_client, 2, False), (by_example, 2, True), (for_a_server, 1, True)]
 )
@@ -84,7 +76,7 @@ def test_clients_whose_batches_overflow_stay_in_their_place(
         for client in range(CLIENTS)
     ]
     assert counts.tolist() == list(range(CLIENTS))
-    assert rows_of(together) == [rows_of(one)[0] for one in alone]
+    assert bits_of_each(together) == [bits_of_each(one)[0] for one in alone]
     same = np.concatenate([one.stack().numpy() for one in alone])
     assert together.stack().numpy().tobytes() == same.tobytes()
     assert torch.equal(together.norms(), torch.cat([one.norms() for one in alone]))
@@ -186,7 +178,7 @@ def test_who_else_is_in_a_call_changes_no_bit(seed: int) -> None:
             task = Task(
                 module, weights, torch.from_numpy(x), y, records, ids, options, Streams(seed), 0, shape=shape
             )
-            return rows_of(train_in_call(task, by_client, ids, secret=False)[0])
+            return bits_of_each(train_in_call(task, by_client, ids, secret=False)[0])
 
         client = int(stream.integers(count))
         broken = x.copy()
