@@ -35,7 +35,7 @@ def test_the_sum_is_as_near_the_exact_one_as_is_accounted_for(clipping_norm: flo
     total, broken = LayerwiseUpdates([layer]).clipped_total(bound, error)
     shares, _ = shares_of_norms(layer.squares().sqrt(), bound, layer.errors(), error)
     assert not broken.any()
-    rows, factors = layer.parts()[:2]
+    rows, factors = layer._rows, layer._factors
     exact = [Fraction(0)] * 4
     for client, share in enumerate(shares.tolist()):
         update = [
@@ -75,14 +75,14 @@ def test_momentum_and_weight_decay_keep_the_sum_near_the_exact_one(kind: str) ->
     assert not broken.any()
     exact = [Fraction(0)] * 4
     for client, share in enumerate(shares.tolist()):
-        parts = [part[client].double().numpy() for part in layer.parts()]
         for place, (o, i) in enumerate((o, i) for o in range(2) for i in range(2)):
-            if kind == "formed":  # they lie with the inputs in front
-                update = Fraction(parts[0][i, o])
+            if isinstance(layer, FormedLinear):
+                update = Fraction(layer.stack()[0][client, o, i].item())
             else:
-                rows, factors, own = parts
-                update = (Fraction(own.item()) - 1) * Fraction(weight[o, i].item())
-                update -= sum(Fraction(factors[row, o]) * Fraction(rows[row, i]) for row in range(4))
+                factors = layer._factors[client]
+                update = (Fraction(scale.weight[client].item()) - 1) * Fraction(weight[o, i].item())
+                for row in range(4):
+                    update -= Fraction(factors[row, o].item()) * Fraction(x[client, row, i].item())
             exact[place] += Fraction(share) * update
     assert sum(value * value for value in exact) > 0.1
     away = [Fraction(value) - own for value, own in zip(total.tolist(), exact, strict=True)]
