@@ -20,6 +20,7 @@ from fedprivacy.plan import Plan
 from fedprivacy.planning import batches_of, check_sizes, plan_of
 from fedprivacy.references import check_references
 from fedprivacy.run_streams import run_streams
+from fedprivacy.sampling import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.seeds import Streams
@@ -171,7 +172,8 @@ class Fleet:
     def classes(self, clients: Ids) -> Ids:
         """The size class of each client by the records that it is agreed to have, or has, shape (clients,).
 
-        Where records are what is protected one more fits in, which so moves nobody to another class.
+        Where records are what is protected one more than agreed fits in, which so moves nobody to another
+        class.
         """
         room, owners = int(self.plan.unit == "example"), self.people.partition.clients
         agreed = self.sizes[clients] + room
@@ -199,13 +201,11 @@ class Fleet:
         return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
-        """How many clients of a size class share a call, whoever else is in the run."""
+        """How many clients of a size class share a call, whoever and however many else are in the run."""
         if self.plan.unit == "example" and self.trainer is not train_examples:
             return 1  # Opacus takes clients one after the other
         share = 1 if self.dense else 4  # the more places, the more are empty; measured
-        return int(
-            np.clip(self.piece_size(records, formed=formed) // share, 1, min(_PLACES, self.plan.population))
-        )
+        return int(np.clip(self.piece_size(records, formed=formed) // share, 1, _PLACES))
 
     def train(self, task: Task) -> tuple[Updates, Ids]:
         """What the training of a call's clients makes of the model.
@@ -247,12 +247,8 @@ class Fleet:
 
 def _dense(scenario: Scenario, plan: Plan) -> bool:
     """Whether by the scenario clients of a size class mostly follow each other in a round's cohort."""
-    everyone = plan.sampler.expected_cohort(plan.population) >= plan.population
-    return everyone and getattr(scenario.data, "partition", "by-user") in (
-        "one-per-example",
-        "iid",
-        "fixed-records",
-    )
+    even = getattr(scenario.data, "partition", "by-user") in ("one-per-example", "iid", "fixed-records")
+    return even and isinstance(plan.sampler, AllSampling)
 
 
 def _adversarial(options: Training) -> Adversarial | None:

@@ -212,7 +212,7 @@ class Plan:
 
     @property
     def most_in_a_sum(self) -> int:
-        """The most clients that a round's sum may hold."""
+        """The most clients that a round's sum may hold: by the number of clients, which is public."""
         return min(self.population, getattr(self.sampler, "cohort", self.population))
 
     @property

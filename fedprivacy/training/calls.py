@@ -10,8 +10,9 @@ kernel's order of additions depends on is fixed by the plan and the client alone
     place in a call     by the client's id, whoever else comes    `places_of`
 
 Each number that is computed of a client has only the client's own numbers in it, at the same place in
-tensors of the same shape, which torch allocates at the same alignment. Two clients of one place go into two
-calls (`calls_of`).
+tensors of the same shape, which torch allocates at the same alignment. (DP-SGD reads some arrays of numpy,
+whose alignment differs; and where a module raises on a record, all records of a call are passed one by one.)
+Two clients of one place go into two calls (`calls_of`).
 """
 
 from __future__ import annotations
