@@ -82,8 +82,8 @@ def test_how_many_clients_there_are_changes_no_bit(make_scenario) -> None:
         asked = make_scenario(*EDGE[2:], f"data.clients={clients}", "data.records=1200")
         fleet = Fleet.of(asked, people([20] * clients, 64, 10))
         fleet = replace(fleet, plan=replace(fleet.plan, mechanism=None, trust="none"))
-        found.append(updates(fleet, range(2), "each"))
-    assert all(np.array_equal(found[0], other) for other in found[1:])
+        found.append((fleet.shape(20), updates(fleet, range(2), "each").tobytes()))
+    assert found == found[:1] * 4
 
 
 FEATURES, CLASSES, CLIENTS = 64, 3, 9
