@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.files import FAILURES, replace_file
-from fedprivacy.printable import printable
-from fedprivacy.report import audit, compare, run, tune
-from fedprivacy.report.attacks import run as run_attacks
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.documents import CompareDocument, RunDocument
-from fedprivacy.report.estimates import page as estimates
-from fedprivacy.report.estimates.documents import EstimatesDocument
 from fedprivacy.report.operator_only import operator_section
-from fedprivacy.report.reading import read
-from fedprivacy.report.statistics import compare as compare_statistics
-from fedprivacy.report.statistics import run as run_statistics
-from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
+from fedprivacy.report.printing import html, page_of
 
 __all__ = ["render", "write"]
-
-_HERE = Path(__file__).parent
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
@@ -45,29 +28,7 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
     Raises:
         InputError: the schema or kind is unknown, or a field is not what its schema says.
     """
-    result = read(document, source)
-    apart = {name: bool(document.get(name)) for name in ("error", "command")}
-    if isinstance(result, CompareDocument):
-        page = compare.page(result, **apart)
-    elif isinstance(result, RunDocument):
-        page = run.page(result, **apart)
-    elif isinstance(result, StatisticsDocument):
-        page = run_statistics.page(result, **apart)
-    elif isinstance(result, StatisticsComparison):
-        page = compare_statistics.page(result, **apart)
-    elif isinstance(result, EstimatesDocument):
-        page = estimates.page(result, **apart)
-    elif isinstance(result, ReplayDocument):
-        page = run_attacks.page(result, **apart)
-    elif isinstance(result, audit.AuditDocument):
-        page = audit.page(result, command=apart["command"])
-    elif isinstance(result, tune.TuneDocument):
-        page = tune.page(result, command=apart["command"])
-    else:
-        raise InputError(f"report: no page for {type(result).__name__}.")
-    operator = operator_section(document)
-    template, new_id = _environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
-    return printable(template.render(page=page, operator=operator, new_id=new_id))
+    return html(page_of(document, source), operator_section(document))
 
 
 def write(document: Mapping[str, Any], folder: Path) -> Path:
@@ -94,16 +55,3 @@ def write(document: Mapping[str, Any], folder: Path) -> Path:
                 f"{what} The record is whole: make room, then write the page by: {again}"
             ) from None
         raise InputError(f"{what} Choose a folder that you may write to, or remove what is there.") from None
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["css"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
-    return environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
@@ -143,11 +144,11 @@ def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
     table = Table(caption, head, rows, numeric=frozenset({1, 2}))
     title = "Step chart of the share of clients whose records cost at most an epsilon"
     look = plots.look(Arm(privacy.trust or "none"))
-    wide, narrow = (_draw(found, look[0], title, text, narrow=small) for small in (False, True))
+    draw = partial(_draw, found, look[0], title, text)
     shown = f"Share of the {clients:,} clients whose records cost at most so much."
     return [
         Text(text),
-        Picture(wide, narrow, f"{shown} Epsilon stands at {stands_with}, against {who}.", [table]),
+        Picture(draw, f"{shown} Epsilon stands at {stands_with}, against {who}.", [table]),
     ]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,38 @@ class Table:
     kind: ClassVar[str] = "table"
 
 
+class Drawing(Protocol):
+    """Draws a picture for wide or narrow windows."""
+
+    def __call__(self, *, narrow: bool) -> str:
+        """Inline SVG."""
+        ...
+
+
 @dataclass(frozen=True)
 class Picture:
-    """A picture in two shapes (for wide and narrow windows), with tables of the same figures."""
+    """A picture in two shapes (for wide and narrow windows), with tables of the same figures.
 
-    wide: str
-    narrow: str
+    Args:
+        draw: Draws it for one of the two as inline SVG, only when the page is printed: it takes long.
+        caption: What it shows, with what its epsilons stand for.
+        tables: The figures that it was drawn from.
+    """
+
+    draw: Drawing
     caption: str
     tables: Sequence[Table]
     kind: ClassVar[str] = "picture"
+
+    @property
+    def wide(self) -> str:
+        """For a screen or a print."""
+        return self.draw(narrow=False)
+
+    @property
+    def narrow(self) -> str:
+        """For a phone."""
+        return self.draw(narrow=True)
 
 
 @dataclass(frozen=True)

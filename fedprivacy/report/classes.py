@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
@@ -75,8 +76,7 @@ def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Detai
     if 2 <= len(table.rows) <= DRAWN:
         title = "Dot chart of the accuracy within each class"
         said = f"{where} {_worst(columns)}"
-        wide, narrow = (_draw(columns, title, said, narrow=narrow) for narrow in (False, True))
-        blocks.append(Picture(wide, narrow, where, [table]))
+        blocks.append(Picture(partial(_draw, columns, title, said), where, [table]))
     else:
         blocks.append(Details(f"All {len(table.rows):,} classes", [table]))
     return [Section("classes", "Accuracy within each class", [*blocks, *more])]

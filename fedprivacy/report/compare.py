@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from fedprivacy.report import (
     candidates,
@@ -120,8 +121,7 @@ def _picture(document: CompareDocument) -> Picture | None:
     spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(one) for one in series)
     bottom, _ = plots.accuracy_range([value for one in series for p in one.points for value in p.extent])
     return Picture(
-        wide=plots.frontier(series, label, title, spoken),
-        narrow=plots.frontier(series, label, title, spoken, narrow=True),
+        draw=partial(plots.frontier, series, label, title, spoken),
         caption=measured
         + (f" Bars and band: {document.interval}." if document.interval and bars else "")
         + words.cut_axis(bottom),

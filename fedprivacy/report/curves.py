@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fedprivacy.report import common, learning, names, plots, words
 from fedprivacy.report.blocks import Picture, Section, Table
@@ -42,8 +43,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     if any(cell.ended_early for arm in document.arms for cell in document.of(arm)):
         caption += " Early stopping has ended runs: a line ends with the first of its seeds that it ended."
     picture = Picture(
-        wide=learning.compared(panels, title, spoken),
-        narrow=learning.compared(panels, title, spoken, narrow=True),
+        draw=partial(learning.compared, panels, title, spoken),
         caption=caption + epsilon + words.cut_axis(plots.accuracy_range(values)[0]),
         tables=tables,
     )

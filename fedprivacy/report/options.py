@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
@@ -57,8 +58,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     title = "Charts of the difference in accuracy by epsilon, one for each option"
     spoken = " ".join(_said(panel) for panel in panels)
     picture = Picture(
-        wide=_draw(panels, title, spoken),
-        narrow=_draw(panels, title, spoken, narrow=True),
+        draw=partial(_draw, panels, title, spoken),
         caption="By how many percentage points each option is more accurate than the scenario without it, "
         f"at the same epsilon and seed by seed, on {words.evaluated_on(document.evaluated_on)}; bars: 95 % "
         f"Student t over seeds. {words.trust(cells[0].trust)}; {words.reach(guarantees)}; epsilon stands at "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fedprivacy.report import (
     batches,
@@ -153,8 +154,7 @@ def _picture(document: RunDocument) -> Picture | None:
     look = plots.look(Arm(_trust(document)))
     stopped = f" It stopped at the dotted line, of {planned:,} rounds." if planned and done < planned else ""
     return Picture(
-        wide=learning.learning(curves, look, planned, title, spoken),
-        narrow=learning.learning(curves, look, planned, title, spoken, narrow=True),
+        draw=partial(learning.learning, curves, look, planned, title, spoken),
         caption=f"Accuracy and loss of the global model on {on}, by round.{stopped}"
         + "".join(words.cut_axis(plots.accuracy_range(c.values)[0]) for c in curves if c.share),
         tables=[common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
@@ -65,8 +66,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     )
     shown = plots.accuracy_range([value for panel in panels for value in panel.extents])
     picture = Picture(
-        wide=_draw(panels, look, shown, title, spoken),
-        narrow=_draw(panels, look, shown, title, spoken, narrow=True),
+        draw=partial(_draw, panels, look, shown, title, spoken),
         caption=f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
         f"setting changed at a time; the larger mark is the scenario's own value. {at}; it stands at "
         f"{stands_with}." + words.cut_axis(shown[0]),

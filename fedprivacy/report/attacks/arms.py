@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -245,8 +246,7 @@ def _picture(document: ReplayDocument) -> Picture:
         f"{strongest.CHOSEN} {strongest.terms(document)}"
     )
     return Picture(
-        wide=frontier.draw(document, title, said),
-        narrow=frontier.draw(document, title, said, narrow=True),
+        draw=partial(frontier.draw, document, title, said),
         caption=caption,
         tables=[_table(document, found)],
     )

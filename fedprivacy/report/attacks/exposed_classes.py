@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter
@@ -54,8 +55,7 @@ def picture(one: Exposure, name: str, table: Table) -> Picture:
         said.append(f"{missing:,} more have too few records to tell.")
     caption = " ".join(said)
     title = "AUC of each class with its 95 % interval"
-    wide, narrow = (_draw(one, classes, name, title, caption, narrow=narrow) for narrow in (False, True))
-    return Picture(wide, narrow, caption, [table])
+    return Picture(partial(_draw, one, classes, name, title, caption), caption, [table])
 
 
 def _draw(one: Exposure, classes: Told, name: str, title: str, said: str, *, narrow: bool) -> str:

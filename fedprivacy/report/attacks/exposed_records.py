@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -38,8 +40,7 @@ def picture(one: Exposure, spread: Spread, name: str) -> Picture:
         said.append("The axis of counts is logarithmic, so that a few records are seen beside many.")
     caption = " ".join(said)
     title = "Histogram of the advantage on each record"
-    wide, narrow = (_draw(spread, name, title, caption, narrow=narrow) for narrow in (False, True))
-    return Picture(wide, narrow, caption, [_table(one, spread)])
+    return Picture(partial(_draw, spread, name, title, caption), caption, [_table(one, spread)])
 
 
 def _table(one: Exposure, spread: Spread) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -115,8 +116,7 @@ def _picture(document: ReplayDocument, own: Points, name: str) -> Picture:
         numeric=frozenset(range(len(head))),
     )  # fmt: skip
     return Picture(
-        wide=_draw(own, name, title, said, narrow=False),
-        narrow=_draw(own, name, title, said, narrow=True),
+        draw=partial(_draw, own, name, title, said),
         caption=f"{caption} {_terms(document, own[0][0])}".strip(),
         tables=[table],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -74,8 +75,7 @@ def picture(document: ReplayDocument) -> Picture:
         ]
     )
     return Picture(
-        wide=_draw(document, attacks, title, said, narrow=False),
-        narrow=_draw(document, attacks, title, said, narrow=True),
+        draw=partial(_draw, document, attacks, title, said),
         caption=f"{caption} {terms}".strip(),
         tables=[Table(f"AUC of each attack. {terms}".strip(), head, rows, numeric=frozenset({2, 3, 4}))],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import figures, levels, panel
 from fedprivacy.report.attacks.documents import ReplayDocument
@@ -43,8 +45,7 @@ def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
     caption = f"{_caption(attack, label)} {terms}".strip()
     said = _said(attack, caption)
     return Picture(
-        wide=panel.draw(attack, label, name, title, said),
-        narrow=panel.draw(attack, label, name, title, said, narrow=True),
+        draw=partial(panel.draw, attack, label, name, title, said),
         caption=caption,
         tables=[*_curve(attack), *_histogram(attack)],
     )

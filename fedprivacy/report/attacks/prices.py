@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fedprivacy.report import plots, words
 from fedprivacy.report.attacks import figures, levels, price
@@ -82,8 +83,7 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     accuracies = [y for of, _ in price.paid_lines(lines) for y in of.values()]
     cut = words.cut_axis(plots.accuracy_range(accuracies)[0]) if accuracies else ""
     return Picture(
-        wide=price.draw(document.levels, lines, name, title, said, narrow=False),
-        narrow=price.draw(document.levels, lines, name, title, said, narrow=True),
+        draw=partial(price.draw, document.levels, lines, name, title, said),
         caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
         tables=[_table(document, seat, terms)],
     )

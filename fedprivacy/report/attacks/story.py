@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
@@ -58,8 +59,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     )
     terms = levels.terms(document)
     picture = Picture(
-        wide=_draw(document, every, title, said, ACROSS, 920.0),
-        narrow=_draw(document, every, title, said, 1, 360.0),
+        draw=partial(_draw, document, every, title, said),
         caption=caption,
         tables=[_table(told, terms if told.attack.epsilon is not None else "") for told in every],
     )
@@ -103,10 +103,8 @@ def _said(told: Told) -> str:
     return f"{told.label}: the loss {', '.join(told.first.moments)}. {'; '.join(each)}."
 
 
-def _draw(
-    document: ReplayDocument, every: Sequence[Told], title: str, said: str, across: int, width: float
-) -> str:
-    across = min(across, len(every))
+def _draw(document: ReplayDocument, every: Sequence[Told], title: str, said: str, *, narrow: bool) -> str:
+    across, width = (1, 360.0) if narrow else (min(ACROSS, len(every)), 920.0)
     above = TOP + LEVEL * document.several
     each, tall = width / across if across > 1 else min(width, 460.0), above + HEIGHT + BELOW
     entries = [
@@ -133,7 +131,7 @@ def _draw(
             if document.several:
                 plots.heading(axes, words.capital(levels.name(told.attack.level)), shift=-36)
             plots.heading(axes, name, shift=-36, up=LEVEL * document.several, color=svg.INK, bold=True)
-        return svg.write(drawn, f"story-{'narrow' if width < 600 else 'wide'}", title, said)
+        return svg.write(drawn, f"story-{'narrow' if narrow else 'wide'}", title, said)
 
 
 def _panel(axes: Axes, told: Told) -> None:

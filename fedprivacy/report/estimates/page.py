@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from fedprivacy.report import common, plots, protection, words
 from fedprivacy.report.blocks import (
@@ -128,13 +129,10 @@ def _picture(
     caption += f"{stands_with}."
     panel = lines.Panel("Excess", tuple(drawn))
     said = f"{heading}, a line for each of {words.listed(line.label for line in drawn)}."
-    wide, narrow = (
-        lines.draw([panel], x_label, f"excess-{x_label}", heading, said, narrow=small)
-        for small in (False, True)
-    )
+    draw = partial(lines.draw, [panel], x_label, f"excess-{x_label}", heading, said)
     head = ("Approach", words.capital(x_label), "Mean excess", "95 %", "Bound")
     table = Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4}))
-    return Picture(wide, narrow, caption, [table])
+    return Picture(draw, caption, [table])
 
 
 def _protected(document: EstimatesDocument) -> list[protection.Protected]:

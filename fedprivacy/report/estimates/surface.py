@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -35,7 +36,7 @@ def section(document: EstimatesDocument) -> list[Section]:
         for name, exact, estimate in zip(found.names, found.minimum, found.estimate, strict=True)
     ]
     table = Table(caption, ("Coordinate", "Minimum", "Private estimate"), rows, numeric=frozenset({1, 2}))
-    picture = Picture(_draw(found, narrow=False), _draw(found, narrow=True), caption, [table])
+    picture = Picture(partial(_draw, found), caption, [table])
     return [Section("surface", "The surface and the private path", [picture])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fedprivacy.report import common, plots, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
@@ -85,8 +86,7 @@ def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) 
         only(q.kind, len(p.names), len(q.rows), "drawn") for p, q in zip(panels, queries, strict=True)
     )
     return Picture(
-        wide=dots.draw(panels, name, title, spoken, narrow=False),
-        narrow=dots.draw(panels, name, title, spoken, narrow=True),
+        draw=partial(dots.draw, panels, name, title, spoken),
         caption=caption or "The answers.",
         tables=[_table(queries)],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fedprivacy.analytics.comparison import SHOWN
 from fedprivacy.report import common, names, plots, words
@@ -98,8 +99,7 @@ def _picture(
         caption.append(only(query.kind, len(panel.names), size, "drawn", first=size >= SHOWN))
     caption.append(_left_out([_size(document, query, epsilon) for query in queries]))
     return Picture(
-        wide=dots.draw(shown, name, title, spoken, narrow=False),
-        narrow=dots.draw(shown, name, title, spoken, narrow=True),
+        draw=partial(dots.draw, shown, name, title, spoken),
         caption="".join(caption),
         tables=[_table(document, queries, epsilon)],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fedprivacy.report import common, names, plots, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
@@ -163,8 +164,7 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
     title = f"Line charts of errors against {'the number of clients' if over else 'epsilon'}"
     spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(panel) for panel in panels)
     return Picture(
-        wide=lines.draw(panels, x_label, name, title, spoken),
-        narrow=lines.draw(panels, x_label, name, title, spoken, narrow=True),
+        draw=partial(lines.draw, panels, x_label, name, title, spoken),
         caption=_caption(document, panels, stands_with) + _never_off(document, queries),
         tables=[_table(document, queries)],
     )

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
+
+from fedprivacy.report.blocks import Block, Details, Picture
+from fedprivacy.report.operator_only import operator_section
+from fedprivacy.report.printing import html, page_of
 
 HOSTILE = "<script src=http://evil.test/x.js></script><img src=x onerror=alert(1)>"
 HOSTILE += "\"' $x^2$ {{ 7*7 }} </svg></style>"
@@ -19,6 +26,9 @@ def poisoned(value: Any, keep: tuple[str, ...] = ("kind", "trust", "observer")) 
     return value + HOSTILE if isinstance(value, str) else value
 
 
+# Windows of (width, dark): each page in two that share nothing, one page of each kind in all.
+OPPOSITE = ((1280, False), (390, True))
+LOOKS = (*OPPOSITE, (1280, True), (390, False))
 OPENED = "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
 MEASURE = """(() => {
 const box = e => e.getBoundingClientRect();
@@ -97,6 +107,53 @@ class Page(HTMLParser):
 
 def _cells(row: str) -> list[str]:
     return [f"<t>{inner}</t>" for _, inner in re.findall(r"<(t[hd])\b[^>]*>(.*?)</\1>", row, re.DOTALL)]
+
+
+def worded(document: dict[str, Any]) -> Page:
+    """The page of a document without its drawings, which take nearly all the time: its words and tables."""
+    page = page_of(document)
+    sections = [replace(section, blocks=_undrawn(section.blocks)) for section in page.sections]
+    page = replace(page, lead=_undrawn(page.lead), sections=sections)
+    return Page(html(page, operator_section(document)))
+
+
+def _undrawn(blocks: Sequence[Block | Details]) -> list[Any]:
+    def undrawn(block: Block | Details) -> Block | Details:
+        if isinstance(block, Picture):
+            return replace(block, draw=lambda *, narrow: "")
+        return replace(block, blocks=_undrawn(block.blocks)) if isinstance(block, Details) else block
+
+    return [undrawn(block) for block in blocks]
+
+
+def check_shown(
+    browser: Any, path: Path, looks: Sequence[tuple[int, bool]] = OPPOSITE, least: float = 50.0
+) -> None:
+    """That a page shows whole, readable and without a word to the console in windows of (width, dark).
+
+    Its pictures are more than `least` pixels wide and high.
+    """
+    for width, dark in looks:
+        browser.open(path, width, dark=dark)
+        browser.evaluate(OPENED)
+        found = browser.evaluate(MEASURE)
+        logged = browser.happened("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        assert logged == []
+        requests = browser.happened("Network.requestWillBeSent")
+        assert [one["request"]["url"] for one in requests] == [path.as_uri()]
+        assert len(found["sizes"]) == found["figures"] > 0  # of each the wide one or the narrow one
+        assert min(min(size) for size in found["sizes"]) > least
+        assert found["cut"] == []
+        assert found["faint"] == []  # WCAG AA: text at 4.5 to 1 or more
+        assert found["dark"] is dark
+        assert found["wide"] <= width  # nothing to scroll sideways
+
+
+def saved(page: Page, folder: Path) -> Path:
+    """A rendered page as the file that a browser opens."""
+    path = folder / "report.html"
+    path.write_text(page.html, encoding="utf-8")
+    return path
 
 
 def safe(html: str) -> Page:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from attack_documents import in_arms, measure
-from pages import HOSTILE, MEASURE, OPENED, Page, check_epsilons, check_whole, poisoned, safe
+from pages import HOSTILE, Page, check_epsilons, check_shown, check_whole, poisoned, safe, saved, worded
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
@@ -67,7 +67,7 @@ def test_what_is_learned_of_all_scores_competes_with_the_score_that_was_chosen(a
     found = best(stronger, "server", "local", 8.0)
     assert (found.best.name, found.best.auc.value) == ("listening, supervised", 0.55)
     assert found.best.balanced_accuracy.value == 0.53
-    rows = Page(report.render(stronger)).rows()
+    rows = worded(stronger).rows()
     assert any(row[0] == "local, epsilon 8" and row[2] == "listening, supervised" for row in rows)
     lucky = {"auc": measure(0.99, 0.005), "calibration_auc": 0.5}
     weaker = changed(armed, "local", 8.0, "listening", supervised=lucky)
@@ -126,7 +126,7 @@ def test_equal_epsilon_is_said_to_be_no_equal_promise_for_other_units_and_other_
         [_, caution] = arms.cautions(read(other))
         assert "of central about replacing one client" in caution
         assert "of local about" in caution
-        assert caution in Page(report.render(other)).text("main").replace("\N{NO-BREAK SPACE}", " ")
+        assert caution in worded(other).text("main").replace("\N{NO-BREAK SPACE}", " ")
         show_replay(other)
         told = " ".join(capsys.readouterr().out.split())
         assert caution in told
@@ -151,7 +151,7 @@ def test_each_seat_is_held_against_its_own_bound(armed) -> None:
 
 def test_the_finding_tells_for_each_seat_what_is_worth_most_by_proof_and_by_measurement(armed) -> None:
     """Of the server `raising` reaches .64 at epsilon 8, and .52 at 1, whose interval begins below .5."""
-    said = Page(report.render(armed)).text("sentence").replace("\N{NO-BREAK SPACE}", " ")
+    said = worded(armed).text("sentence").replace("\N{NO-BREAK SPACE}", " ")
     assert "In the arm bare, no privacy, the model is right on 95.0 % (91.0 to 99.0 %)" in said
     assert "the server reaches AUC 0.970" in said
     assert (
@@ -170,7 +170,7 @@ def test_the_finding_tells_for_each_seat_what_is_worth_most_by_proof_and_by_meas
 
 def test_what_is_both_is_told_once(armed) -> None:
     quiet = changed(armed, "local", 8.0, "raising", auc=measure(0.5))
-    said = Page(report.render(quiet)).text("sentence")
+    said = worded(quiet).text("sentence")
     assert "which is also the most accurate where it cannot be told from guessing." in said
 
 
@@ -178,7 +178,7 @@ def test_a_seat_that_finds_something_everywhere_is_not_said_to_be_kept_out(armed
     loud = copy.deepcopy(armed)
     for one in loud["attacks"]:
         one["auc"] = measure(0.9)
-    said = Page(report.render(loud)).text("sentence")
+    said = worded(loud).text("sentence")
     assert said.count("no arm is left in which the strongest attack cannot be told from guessing") == 3
 
 
@@ -186,7 +186,7 @@ def test_an_epsilon_that_nobody_would_call_protection_counts_as_none(armed) -> N
     """Only 64 is left against the server, at which its bound says nothing."""
     loose = copy.deepcopy(armed)
     loose["arms"] = [one for one in loose["arms"] if one["trust"] != "local" or one["epsilon"] == 64.0]
-    said = Page(report.render(loose)).text("sentence")
+    said = worded(loose).text("sentence")
     assert "Against the server: nothing that was played guarantees an epsilon of 20 or less" in said
 
 
@@ -273,13 +273,5 @@ def test_examples_in_docstrings_are_true() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_the_page_shows_in_a_real_browser(
-    armed, browser: Any, width: int, dark: bool, tmp_path: Path
-) -> None:
-    browser.open(report.write(armed, tmp_path), width, dark=dark)
-    browser.evaluate(OPENED)
-    found = browser.evaluate(MEASURE)
-    assert len(found["sizes"]) == found["figures"] > 0
-    assert (found["cut"], found["faint"], found["dark"]) == ([], [], dark)
-    assert found["wide"] <= width
+def test_the_page_shows_in_a_real_browser(page, browser: Any, tmp_path: Path) -> None:
+    check_shown(browser, saved(page, tmp_path))

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from pages import HOSTILE, MEASURE, OPENED, Page, poisoned
+from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, poisoned, saved, worded
 from PIL import Image
 
 from fedprivacy import report
@@ -263,7 +263,7 @@ def test_the_figures_are_means_intervals_and_seeds(compared: Page) -> None:
 
 def test_who_is_protected_from_whom_follows_the_guarantees_of_the_document() -> None:
     document = compare_document()
-    head, *rows = Page(report.render(document)).rows("guarantees")[:4]
+    head, *rows = worded(document).rows("guarantees")[:4]
     assert head == ["Trust model", "From the server", "From other participants", "From outsiders"]
     protected = [[entry.startswith("Epsilon 1, 2, 4 and 8") for entry in row[1:]] for row in rows]
     assert protected == [
@@ -274,7 +274,7 @@ def test_who_is_protected_from_whom_follows_the_guarantees_of_the_document() -> 
     assert all(entry.startswith("No guarantee") for entry in (*rows[0][1:], rows[1][1]))
     for cell_ in document["cells"]:  # the same trust model, but nobody promises anything
         cell_["guarantees"] = [{**g, "epsilon": None} for g in cell_["guarantees"]]
-    text = Page(report.render(document)).text("guarantees")
+    text = worded(document).text("guarantees")
     assert "✓" not in text
     assert "Epsilon 1" not in text
     assert "No guarantee" in text
@@ -283,7 +283,7 @@ def test_who_is_protected_from_whom_follows_the_guarantees_of_the_document() -> 
 def test_of_many_epsilons_the_table_names_the_smallest_and_the_largest_and_folds_the_rest() -> None:
     document = compare_document()
     document["cells"] = [cell("local", float(e), [0.5, 0.6], 2.0, 5) for e in range(1, 13)]
-    rows = Page(report.render(document)).rows("guarantees")
+    rows = worded(document).rows("guarantees")
     assert rows[1][1].startswith("Epsilon 1 to 12 ")
     assert ["7", "7", "7", "7"] in rows
 
@@ -291,7 +291,7 @@ def test_of_many_epsilons_the_table_names_the_smallest_and_the_largest_and_folds
 def test_an_epsilon_that_forbids_little_is_not_called_protection() -> None:
     document = compare_document()
     document["cells"] = [cell("local", 25.0, [0.5, 0.6], 2.0, 5)]
-    assert Page(report.render(document)).rows("guarantees")[1][1].startswith("Bounded only: epsilon 25")
+    assert worded(document).rows("guarantees")[1][1].startswith("Bounded only: epsilon 25")
 
 
 def test_the_sections_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
@@ -371,7 +371,7 @@ def test_no_candidates_no_section(compared: Page, ran: Page) -> None:
 def test_a_runs_candidates_stand_with_both_errors_the_least_first() -> None:
     document = run_document(3)
     document["privacy"]["candidates"] = candidates()
-    assert Page(report.render(document)).rows("candidates") == [
+    assert worded(document).rows("candidates") == [
         ["Mechanism", "Noise", "Predicted error", "Measured error", "Choice"],
         ["PrivUnitG", "a random direction", "0.0051", "0.005", "Chosen"],
         ["Gaussian", "standard deviation 5.63 C", "0.022", "0.0221", "Not chosen"],
@@ -379,7 +379,7 @@ def test_a_runs_candidates_stand_with_both_errors_the_least_first() -> None:
     ]
     for one in document["privacy"]["candidates"]:
         one["measured_error"] = None
-    assert Page(report.render(document)).rows("candidates")[0][2:] == ["Predicted error", "Choice"]
+    assert worded(document).rows("candidates")[0][2:] == ["Predicted error", "Choice"]
 
 
 def test_measured_errors_that_are_operator_only_stay_apart() -> None:
@@ -395,7 +395,7 @@ def test_a_comparisons_candidates_stand_at_the_largest_epsilon_and_folded_at_eve
     document = compare_document()
     for one in document["cells"]:
         one["candidates"] = candidates() if one["trust"] == "local" else None
-    headed = [row[0] for row in Page(report.render(document)).rows("candidates") if len(row) == 1]
+    headed = [row[0] for row in worded(document).rows("candidates") if len(row) == 1]
     reach = "holds against the server, other participants and outsiders"
     assert headed == [f"Local, epsilon {e} {reach}" for e in (8, 1, 2, 4, 8)]
 
@@ -406,7 +406,7 @@ def test_a_comparisons_candidates_stand_at_the_largest_epsilon_and_folded_at_eve
 def test_a_runs_classes_stand_with_names_and_records_and_the_worst_is_named() -> None:
     document = run_document(3)
     document["final"]["per_class"] = [*classes(), {"class": 3, "label": None, "accuracy": None, "records": 0}]
-    shown = Page(report.render(document))
+    shown = worded(document)
     assert shown.rows("classes") == [
         ["Class", "Held-out records", "Accuracy"],
         ["cat", "100", "90.0 %"],
@@ -439,7 +439,7 @@ def test_a_comparisons_classes_stand_at_the_largest_epsilon_and_folded_at_every(
     document = compare_document()
     for one in document["cells"]:
         one["per_class"] = classes(0.1 / (one["epsilon"] or math.inf))
-    rows = Page(report.render(document)).rows("classes")
+    rows = worded(document).rows("classes")
     assert rows[0] == ["Class", "Held-out records", "No noise", "Central, epsilon 8", "Local, epsilon 8"]
     assert rows[1] == ["cat", "100", "90.0 %", "88.8 %", "88.8 %"]
     assert len(rows[4]) == 2 + len(document["cells"])
@@ -449,7 +449,7 @@ def test_of_many_classes_there_is_a_folded_table_and_no_picture() -> None:
     document = run_document(3)
     one = classes()[0]
     document["final"]["per_class"] = [{**one, "class": number, "label": None} for number in range(100)]
-    shown = Page(report.render(document))
+    shown = worded(document)
     assert len(shown.rows("classes")) == 101
     assert len(shown.all("figure")) == 1
 
@@ -472,17 +472,17 @@ def test_settings_say_what_all_arms_share(compared: Page) -> None:
 @pytest.mark.parametrize("make", [compare_document, run_document])
 def test_the_public_part_stands_beside_the_guarantees_that_do_not_cover_it(make: Any) -> None:
     document = make()
-    assert "public" not in Page(report.render(document)).text("guarantees")
+    assert "public" not in worded(document).text("guarantees")
     document["scenario"]["data"].update(public_fraction=0.05)
     said = "5 % of the training records are public: no guarantee covers them."
-    assert said in (text := Page(report.render(document)).text("guarantees"))
+    assert said in (text := worded(document).text("guarantees"))
     assert "Scaling" not in text
     document["scenario"]["data"].update(partition="by-user", scaling="public")
     if document["kind"] == "compare":
         document["cells"][1]["scaling"] = "public"
-        assert "Public part 5 % of the people (users)" in Page(report.render(document)).text("settings")
+        assert "Public part 5 % of the people (users)" in worded(document).text("settings")
     said = "5 % of the people (users) are public: no guarantee covers them. Scaling uses their values without noise."
-    assert said in Page(report.render(document)).text("guarantees")
+    assert said in worded(document).text("guarantees")
 
 
 def test_notes_command_and_versions_are_printed_as_they_are(page: Page) -> None:
@@ -575,7 +575,7 @@ def test_the_protection_table_says_once_what_the_mechanisms_share(mechanisms: Pa
 def test_a_mechanism_that_was_not_run_is_missing_by_its_name() -> None:
     document = two_mechanisms()
     document["cells"] = [one for one in document["cells"] if one.get("asked") != "gaussian"]
-    shown = Page(report.render({**document, "status": "interrupted"}))
+    shown = worded({**document, "status": "interrupted"})
     assert shown.text("status").startswith("Interrupted after 9 of 13 cells.")
     rows = shown.rows()
     assert rows[rows.index(["Local, Gaussian"]) + 1] == ["1", "—", "not run", "—", "—"]
@@ -586,14 +586,14 @@ def test_a_tick_stands_for_all_mechanisms_or_for_none() -> None:
     for one in document["cells"]:
         if one.get("asked") == "gaussian":
             one["guarantees"][2]["epsilon"] = None
-    entry = re.search(r"<span[^>]*>Best mechanism \(auto\): epsilon[^<]*", report.render(document))
+    entry = re.search(r"<span[^>]*>Best mechanism \(auto\): epsilon[^<]*", worded(document).html)
     assert entry
     assert "good" not in entry.group()
     assert "Gaussian: no guarantee" in entry.group()
 
 
 def test_mechanisms_with_the_same_guarantee_share_a_line() -> None:
-    rows = Page(report.render(many_mechanisms())).rows("guarantees")
+    rows = worded(many_mechanisms()).rows("guarantees")
     (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
     assert "PrivUnitG, SQKR and sign bits: epsilon 1, 2, 4 and 8" in local[3]
 
@@ -601,7 +601,7 @@ def test_mechanisms_with_the_same_guarantee_share_a_line() -> None:
 def test_a_run_says_its_noise_in_words() -> None:
     document = run_document(3)
     document["privacy"].update(mechanism="privunit", noise="epsilon 0.4 a message", noise_multiplier=None)
-    text = Page(report.render(document)).text("settings")
+    text = worded(document).text("settings")
     assert "Mechanism PrivUnitG" in text
     assert "Noise Epsilon 0.4 a message." in text
 
@@ -618,9 +618,7 @@ def test_one_seed_has_no_mean_and_no_bars() -> None:
     text = Page(report.render(document)).text()
     assert "Accuracy on the held-out test set, of one seed, without intervals." in text
     assert not re.search("mean over|Bars|Student", text)
-    assert "Bars and band: 95 % Student t over seeds." in Page(report.render(compare_document())).text(
-        "picture"
-    )
+    assert "Bars and band: 95 % Student t over seeds." in worded(compare_document()).text("picture")
 
 
 # --- what a run says
@@ -665,21 +663,20 @@ def test_the_sentence_follows_adjacency_and_unit(adjacency: str, unit: str, sent
     document = run_document(3)
     for g in document["privacy"]["guarantees"]:
         g.update(adjacency=adjacency, unit=unit)
-    assert sentence[0].lower() + sentence[1:] in Page(report.render(document)).text("guarantees")
+    assert sentence[0].lower() + sentence[1:] in worded(document).text("guarantees")
 
 
 def test_the_learning_curve_has_each_evaluated_round_in_its_table() -> None:
     document = run_document(6)
     document["rounds"][2]["accuracy"] = document["rounds"][2]["loss"] = None
-    html = report.render(document)
-    table = re.search(r"<figure.*?</figure>", html, re.DOTALL)
+    table = re.search(r"<figure.*?</figure>", worded(document).html, re.DOTALL)
     assert table
     shown = re.findall(r'<th role="rowheader" scope="row">(\d+)</th>', table.group())
     assert shown == ["1", "2", "4", "5", "6"]
 
 
 def test_long_runs_show_some_rounds_and_say_so() -> None:
-    text = Page(report.render(run_document(2000))).text("picture")
+    text = worded(run_document(2000)).text("picture")
     assert "Only every 5th row and the last; the stored record has all 2,000." in text
 
 
@@ -737,13 +734,13 @@ def test_a_run_without_rounds_renders(status: str) -> None:
 
 
 def test_an_interrupted_run_says_how_far_it_came() -> None:
-    shown = Page(report.render(run_document(12, "interrupted")))
+    shown = worded(run_document(12, "interrupted"))
     assert shown.text("status").startswith("Interrupted after 12 of 100 rounds.")
     assert "It stopped at the dotted line, of 100 rounds." in shown.text("picture")
 
 
 def test_a_comparison_with_missing_cells_says_which() -> None:
-    shown = Page(report.render(partial_comparison()))
+    shown = worded(partial_comparison())
     assert shown.text("status").startswith("Interrupted after 6 of 9 cells.")
     assert ["2", "not run", "—", "—"] in shown.rows()
     assert "There is no finding" in shown.text("finding")
@@ -783,7 +780,7 @@ def test_a_diverged_run_renders() -> None:
 
 def test_a_narrow_range_is_shown_large_and_says_that_its_axis_is_cut() -> None:
     document = {**compare_document(), "cells": [cell("none", None, [0.68, 0.69], None, 5)]}
-    assert "The accuracy axis begins at 60 %, not at 0." in Page(report.render(document)).text("picture")
+    assert "The accuracy axis begins at 60 %, not at 0." in worded(document).text("picture")
 
 
 # --- wrong documents
@@ -952,13 +949,12 @@ def test_lines_differ_by_more_than_colour() -> None:
 # --- the same document, the same page
 
 
-@pytest.mark.parametrize("document", [compare_document(), run_document(9)], ids=["compare", "run"])
-def test_the_same_document_gives_the_same_page(document: dict[str, Any]) -> None:
-    before = copy.deepcopy(document)
-    first = report.render(document)
-    with mpl.rc_context({"font.size": 30, "axes.grid": False, "svg.fonttype": "path"}):
-        assert report.render(document) == first  # nor do somebody's settings matter
-    assert document == before
+def test_the_same_document_gives_the_same_page(compared: Page, ran: Page) -> None:
+    for document, shown in ((compare_document(), compared), (run_document(), ran)):
+        before = copy.deepcopy(document)
+        with mpl.rc_context({"font.size": 30, "axes.grid": False, "svg.fonttype": "path"}):
+            assert report.render(document) == shown.html  # nor do somebody's settings matter
+        assert document == before
 
 
 def test_drawing_leaves_matplotlib_as_it_was() -> None:
@@ -1028,34 +1024,26 @@ def crowded() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "make", [compare_document, run_document, partial_comparison, crowded, two_mechanisms, many_mechanisms]
-)
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
+@pytest.mark.parametrize("name", ["compare", "run", "mechanisms", "partial", "crowded", "many mechanisms"])
 def test_the_page_shows_in_a_real_browser(
-    browser: Any, make: Any, width: int, dark: bool, tmp_path: Path
+    request: pytest.FixtureRequest, browser: Any, name: str, tmp_path: Path
 ) -> None:
-    path = report.write(make(), tmp_path)
-    browser.open(path, width, dark=dark)
-    browser.evaluate(OPENED)
-    found = browser.evaluate(MEASURE)
-    said = browser.happened("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-    assert said == []
-    requests = browser.happened("Network.requestWillBeSent")
-    assert [one["request"]["url"] for one in requests] == [path.as_uri()]
+    made = {"partial": partial_comparison, "crowded": crowded, "many mechanisms": many_mechanisms}
+    if name in made:
+        path = report.write(made[name](), tmp_path)
+    else:
+        drawn = {"compare": "compared", "run": "ran", "mechanisms": "mechanisms"}[name]
+        path = saved(request.getfixturevalue(drawn), tmp_path)
+    check_shown(browser, path, LOOKS if name in ("compare", "run") else OPPOSITE, least=150)
     assert browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventStart") < 1000  # ms
-    assert len(found["sizes"]) == found["figures"] > 0  # of each the wide one or the narrow one
-    assert min(min(size) for size in found["sizes"]) > 150
-    assert found["cut"] == []
-    assert found["faint"] == []  # WCAG AA: text at 4.5 to 1 or more
-    assert found["dark"] is dark
-    assert found["wide"] <= width  # nothing to scroll sideways
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_lines_are_drawn_in_the_colours_of_the_page(browser: Any, dark: bool, tmp_path: Path) -> None:
-    browser.open(report.write(compare_document(), tmp_path), 1280, dark=dark)
+def test_the_lines_are_drawn_in_the_colours_of_the_page(
+    compared: Page, browser: Any, dark: bool, tmp_path: Path
+) -> None:
+    browser.open(saved(compared, tmp_path), 1280, dark=dark)
     pixels = np.asarray(Image.open(io.BytesIO(browser.screenshot())).convert("RGB")).astype(int)
     central = (0x56, 0xB4, 0xE9) if dark else (0x00, 0x72, 0xB2)
     columns = np.flatnonzero((np.abs(pixels - central).sum(axis=2) < 30).any(axis=0))
@@ -1063,8 +1051,10 @@ def test_the_lines_are_drawn_in_the_colours_of_the_page(browser: Any, dark: bool
 
 
 @pytest.mark.slow
-def test_a_print_is_dark_on_white_with_the_wide_pictures(browser: Any, tmp_path: Path) -> None:
-    browser.open(report.write(compare_document(), tmp_path), 700, dark=True, media="print")
+def test_a_print_is_dark_on_white_with_the_wide_pictures(
+    compared: Page, browser: Any, tmp_path: Path
+) -> None:
+    browser.open(saved(compared, tmp_path), 700, dark=True, media="print")
     found = browser.evaluate(MEASURE)
     assert (found["dark"], found["faint"]) == (False, [])
     assert all(width > 600 for width, _ in found["sizes"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import MEASURE, OPENED, Page, check_whole, poisoned, safe
+from pages import Page, check_shown, check_whole, poisoned, safe, saved, worded
 
 from fedprivacy import report
 from fedprivacy.accounting.composition import group
@@ -158,7 +159,7 @@ def test_what_all_guarantees_rest_on_stands_once(page: Page) -> None:
 
 def test_equal_epsilon_is_not_an_equal_promise(page: Page) -> None:
     assert "unit example protects one record, unit client all records of a client" in page.text("finding")
-    alone = Page(report.render(ran()))
+    alone = worded(ran())
     assert "since each client adds the noise as it trains" in alone.text("finding")
     assert "unit client" not in alone.text("finding")
 
@@ -188,9 +189,9 @@ def test_where_no_client_is_told_anything_it_is_said_in_words() -> None:
         report.render(document)
     ).text("units")
     large = ran(guarantees=guarantees("local", "example", 900.0))  # beyond what the theorem is used for
-    assert Page(report.render(large)).rows("units")[1][1].startswith("Says nothing")
+    assert worded(large).rows("units")[1][1].startswith("Says nothing")
     bounded = ran(guarantees=guarantees("local", "example", 30.0))
-    assert Page(report.render(bounded)).rows("units")[1][1].startswith("Bounded only: epsilon 30")
+    assert worded(bounded).rows("units")[1][1].startswith("Bounded only: epsilon 30")
 
 
 def test_the_noise_that_hides_one_of_few_clients_is_told(page: Page) -> None:
@@ -211,7 +212,7 @@ def test_settings_that_have_no_effect_are_left_out(page: Page) -> None:
 
 
 def test_a_run_says_how_batches_were_drawn() -> None:
-    shown = Page(report.render(ran()))
+    shown = worded(ran())
     rows = {row[0]: row[1:] for row in shown.rows("batches")}
     assert rows["Steps in a round"] == ["10", "10", "10"]
     assert rows["Records in a batch, on average"] == ["0.2", "0.6", "80"]
@@ -219,13 +220,13 @@ def test_a_run_says_how_batches_were_drawn() -> None:
     assert "in every step the gradients of the records in a batch are clipped" in shown.text("batches")
     assert "standard deviation 3 clipping norms, on the sum of each batch" in shown.text("batches")
     assert "Batches 10 Poisson batches of rate 0.2 in a round" in shown.text("settings")
-    central = Page(report.render(ran("central"))).text("batches")
+    central = worded(ran("central")).text("batches")
     assert "each client sends the sum of the clipped gradients of one batch" in central
 
 
 def test_shuffled_passes_take_as_many_steps_as_a_client_has_batches() -> None:
     shuffled = {"name": "shuffled", "epochs": 2, "batch_size": 3}
-    rows = {row[0]: row[1:] for row in Page(report.render(ran(batches=shuffled))).rows("batches")}
+    rows = {row[0]: row[1:] for row in worded(ran(batches=shuffled)).rows("batches")}
     assert rows["Steps in a round"] == ["2", "2", "268"]
     assert rows["Records in a batch, on average"] == ["1", "3", "2.99"]
     assert "Chance that a record is in a batch" not in rows
@@ -244,14 +245,14 @@ def test_where_clients_differ_their_epsilons_are_drawn_and_listed() -> None:
     assert ["1.5", "2", "2", "20 or more"] in rows
     assert ["2", "1", "2", "all"] in rows
     one = {"largest": 2.0, "median": 2.0, "groups": SPENT["groups"][2:]}
-    alike = Page(report.render(ran(per_client=one)))
+    alike = worded(ran(per_client=one))
     assert "A record costs the same in every client (1 client): epsilon 2" in alike.text("batches")
     assert len(alike.all("figure")) == len(shown.all("figure")) - 1
 
 
 def test_without_noise_nothing_is_said_of_groups() -> None:
     document = ran("none", guarantees=guarantees("none", "example", None), noise_multiplier=None)
-    shown = Page(report.render(document))
+    shown = worded(document)
     assert "Each client trains on batches of its own records; nobody adds noise." in shown.text("batches")
     assert not shown.text("units")
 
@@ -262,19 +263,19 @@ def test_without_noise_nothing_is_said_of_groups() -> None:
      {"name": "shuffled", "epochs": 1, "batch_size": "many"}, {"name": "poisson", "steps": 1, "rate": 0.1, "x": 1}],
 )  # fmt: skip
 def test_batches_that_are_not_ours_are_printed_as_they_are(value: dict[str, Any]) -> None:
-    shown = Page(report.render(ran(batches=value)))
+    shown = worded(ran(batches=value))
     assert not shown.text("batches")
     assert batches.said(value) in shown.text("settings")
 
 
 @pytest.mark.parametrize("document", [compared(), ran(per_client=SPENT)], ids=["compare", "run"])
 def test_nothing_in_a_document_becomes_markup(document: dict[str, Any]) -> None:
-    safe(report.render(poisoned(document, ("kind", "trust", "observer", "unit"))))
+    safe(worded(poisoned(document, ("kind", "trust", "observer", "unit"))).html)
     safe(report.render(poisoned(document)))
 
 
 def test_no_epsilon_is_bare(page: Page) -> None:
-    for shown in (page, Page(report.render(ran(per_client=SPENT)))):
+    for shown in (page, worded(ran(per_client=SPENT))):
         block = r"<figcaption>.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>|<table.*?</table>"
         for text in re.findall(block, shown.html, re.DOTALL):
             plain = re.sub(r"<[^>]*>|\s+", " ", text)
@@ -303,13 +304,6 @@ def test_arms_of_one_unit_go_by_its_name() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [compared, lambda: ran(per_client=SPENT)], ids=["compare", "run"])
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_the_pages_show_in_a_real_browser(
-    browser: Any, make: Any, width: int, dark: bool, tmp_path: Any
-) -> None:
-    browser.open(report.write(make(), tmp_path), width, dark=dark)
-    browser.evaluate(OPENED)
-    found = browser.evaluate(MEASURE)
-    assert (found["cut"], found["faint"]) == ([], [])
-    assert found["wide"] <= width
+def test_the_pages_show_in_a_real_browser(page: Page, browser: Any, tmp_path: Path) -> None:
+    check_shown(browser, saved(page, tmp_path))
+    check_shown(browser, report.write(ran(per_client=SPENT), tmp_path))

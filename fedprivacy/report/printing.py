@@ -1,0 +1,78 @@
+"""From a result document to its page, and from a page to HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from fedprivacy.errors import InputError
+from fedprivacy.printable import printable
+from fedprivacy.report import audit, compare, run, tune
+from fedprivacy.report.attacks import run as run_attacks
+from fedprivacy.report.attacks.documents import ReplayDocument
+from fedprivacy.report.blocks import Page, Section
+from fedprivacy.report.documents import CompareDocument, RunDocument
+from fedprivacy.report.estimates import page as estimates
+from fedprivacy.report.estimates.documents import EstimatesDocument
+from fedprivacy.report.reading import read
+from fedprivacy.report.statistics import compare as compare_statistics
+from fedprivacy.report.statistics import run as run_statistics
+from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
+
+_HERE = Path(__file__).parent
+
+
+def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
+    """The page of a result document without its operator-only section; its pictures are not drawn yet.
+
+    Args:
+        document: What `run.json` holds.
+        source: What an error names: the file that it came from.
+
+    Raises:
+        InputError: the schema or kind is unknown, or a field is not what its schema says.
+    """
+    result = read(document, source)
+    apart = {name: bool(document.get(name)) for name in ("error", "command")}
+    if isinstance(result, CompareDocument):
+        return compare.page(result, **apart)
+    if isinstance(result, RunDocument):
+        return run.page(result, **apart)
+    if isinstance(result, StatisticsDocument):
+        return run_statistics.page(result, **apart)
+    if isinstance(result, StatisticsComparison):
+        return compare_statistics.page(result, **apart)
+    if isinstance(result, EstimatesDocument):
+        return estimates.page(result, **apart)
+    if isinstance(result, ReplayDocument):
+        return run_attacks.page(result, **apart)
+    if isinstance(result, audit.AuditDocument):
+        return audit.page(result, command=apart["command"])
+    if isinstance(result, tune.TuneDocument):
+        return tune.page(result, command=apart["command"])
+    raise InputError(f"report: no page for {type(result).__name__}.")
+
+
+def html(page: Page, operator: Section | None) -> str:
+    """A page, and what of its document is for the operator only, as a whole HTML document."""
+    template, new_id = _environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
+    return printable(template.render(page=page, operator=operator, new_id=new_id))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["css"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
+    return environment
