@@ -72,7 +72,7 @@ def test_each_run_is_measured_in_a_process_of_its_own(
     monkeypatch.setitem(AXES, "parameters", (3,))
     monkeypatch.setattr(cost_model, "USERS", 20)
     monkeypatch.setattr(cost_model, "COHORT", 10)
-    main(tmp_path, ["parameters"], ["mlp"], 1, 1, 2)
+    main(tmp_path, ["parameters"], ["mlp"], 1, 1, 1)
     rows = json.loads((tmp_path / "cost_model.json").read_text())["rows"]
     assert [row["value"] for row in rows] == [55]
     assert all(0 < row["seconds"] < 60 for row in rows)

@@ -35,10 +35,13 @@ NOT_RUN = (
     "flwr run . --stream",
 )
 SHORTER = {
+    "fedprivacy run digits --set privacy.epsilon=8": "--set server.rounds=2",
+    "fedprivacy run mine.toml": "--set server.rounds=2",
     "fedprivacy compare star-wars-survey": "--set compare.repeats=2 --set 'compare.clients=[100, 1000]'",
     "fedprivacy replay active-gradient-ascent": "--attack passive --set game.members=20 "
-    "--set game.nonmembers=40 --set server.rounds=2 --set attacks.passive.rounds=2",
-    "fedprivacy compare local-vs-central": "--set 'compare.seeds=[1]' --set 'compare.epsilons=[8.0]'",
+    "--set game.nonmembers=40 --set server.rounds=2 --set attacks.passive.rounds=2 --set 'model.hidden=[16]'",
+    "fedprivacy compare local-vs-central": "--set 'compare.seeds=[1]' --set 'compare.epsilons=[8.0]' "
+    "--set compare.none.server.rounds=2 --set compare.central.server.rounds=2",
     'fedprivacy compare mine.toml --set "compare={epsilons=[2.0], seeds=[1, 2]}"': "--set server.rounds=2",
 }
 

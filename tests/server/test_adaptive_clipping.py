@@ -28,7 +28,7 @@ from fedprivacy.runs import RunDirectory
 from fedprivacy.seeds import Streams
 from scenarios.launch import Engine
 from scenarios.runner import resume, run
-from tests.canary import CANARY
+from tests.canary import CANARY, Worlds, along, canaries
 
 ADAPTIVE = ("privacy.clipping_quantile=0.5", "privacy.clipping_count_noise=3.0")
 QUIET = (*ADAPTIVE, "privacy.noise_multiplier=0.0001", "privacy.clipping_count_noise=0.0002")
@@ -223,31 +223,27 @@ ADAPTIVE_CANARY = (
 def scores(make_scenario, trial, make_people, trials: int) -> tuple[np.ndarray, np.ndarray, float]:
     """What two rounds release along the canary's direction, each in units of the norm that clipped in it.
 
-    The canary's update is far too long, one way or the other, so that its bit is the same in both worlds; update
-    and bit together are audited with the mechanism.
+    Each client is a canary, with a direction of its own. Its update is far too long, one way or the other, so that
+    its bit is the same in both worlds; update and bit together are audited with the mechanism.
     """
-    base = make_scenario(*ADAPTIVE_CANARY, text=CANARY)
-    worlds = []
-    for label in (0, 1):
-        x, y = np.zeros((base.population, 1)), np.zeros(base.population)
-        x[0], y[0] = 1e4, label
-        people = make_people(x, y)
+    base, worlds = make_scenario(*ADAPTIVE_CANARY, text=CANARY), Worlds()
+    for first in (0, 1):
+        x, labels = canaries(base.population, first)
+        people = make_people(x, labels)
         fleet = Fleet.of(base, people)
-        found = []
-        for seed in range(trials):
-            streams = Streams(seed + 1_000_000 * label)
+        for seed in range(trials // base.population):
+            streams = Streams(seed + 1_000_000 * first)
             played = trial(base, people, fleet=replace(fleet, streams=streams))
             federation = played.federation
-            federation.streams, score = streams, 0.0
+            federation.streams, found = streams, np.zeros(base.population)
             for number in range(2):
                 before, norm = federation.weights.copy(), federation.clipping_norm
                 federation.round(number)
-                moved = (federation.weights - before) / norm  # in units of the norm that clipped
-                score += moved[0] - moved[1]
-            found.append(score)
-        worlds.append(np.array(found))
+                # In units of the norm that clipped.
+                found += along(federation.weights - before, base.population) / norm
+            worlds.add(found, labels)
     claimed = {one.observer: one.epsilon for one in guarantees(played.ledger.to_json())}
-    return worlds[0], worlds[1], claimed["outsider"]
+    return *worlds.both(), claimed["outsider"]
 
 
 def test_the_audit_keeps_the_claim_and_has_teeth(make_scenario, trial, make_people) -> None:

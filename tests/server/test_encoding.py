@@ -173,7 +173,7 @@ def scores(
     The canary's record is far out, of one class or the other; the other clients are the same in both worlds.
     Each round begins with the same model, and is a trial of its own: its noise is keyed by its number.
     """
-    base = make_scenario(*ENCODED, f"privacy.epsilon={epsilon}", text=CANARY)
+    base = make_scenario(*ENCODED, "data.features=1", f"privacy.epsilon={epsilon}", text=CANARY)
     worlds, codes = [], []
     for label in (0, 1):
         x, y = np.zeros((base.population, 1)), np.zeros(base.population)
@@ -199,12 +199,12 @@ def scores(
 
 
 def test_the_audit_keeps_the_claim_and_has_teeth(make_scenario, trial, make_people) -> None:
-    present, absent, claimed = scores(make_scenario, trial, make_people, 3.0, 1000)
+    present, absent, claimed = scores(make_scenario, trial, make_people, 3.0, 700)
     assert claimed / 4 <= threshold_bound(present, absent, 1e-2, 0.999).epsilon <= claimed
 
 
 def test_a_quarter_of_the_noise_breaks_the_claim(make_scenario, trial, make_people, monkeypatch) -> None:
     whole = EncodedStudent.draw
     monkeypatch.setattr(EncodedStudent, "draw", lambda self, *args: whole(self, *args) / 4)
-    present, absent, claimed = scores(make_scenario, trial, make_people, 1.0, 800)
+    present, absent, claimed = scores(make_scenario, trial, make_people, 1.0, 250)
     assert threshold_bound(present, absent, 1e-2, 0.999).epsilon > claimed

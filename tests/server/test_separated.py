@@ -30,7 +30,7 @@ from fedprivacy.seeds import Streams
 from scenarios.launch import Engine
 from scenarios.runner import resume, run
 from server.sampling import draw_cohort
-from tests.canary import CANARY
+from tests.canary import CANARY, Worlds, along, canaries
 
 SEPARATED = ("sampling={name='separated', cohort=3, separation=4}", "server.rounds=10")
 BANDED = (*SEPARATED, "privacy.bands=4")
@@ -278,36 +278,33 @@ APART = (
 def scores(
     make_scenario, trial, make_people, trials: int, answers: int = 2
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """One likelihood ratio a run, of all that its five rounds released, with the canary's record or its worst one.
+    """One likelihood ratio a canary, of all that five rounds released, with its record or its worst one.
 
-    The canary's update is +C u or -C u for a known u, and the others' are nearly zero. Whoever attacks knows in
-    which rounds it was asked, and the strategy.
+    Each client is a canary: its update is +C u or -C u for a known u of its own. Whoever attacks knows in which rounds
+    it was asked, and the strategy.
     """
-    base = make_scenario(*APART, text=CANARY)
-    worlds = []
-    for label in (0, 1):
-        x, y = np.zeros((base.population, 1)), np.zeros(base.population)
-        x[0], y[0] = 1e4, label
-        people = make_people(x, y)
+    base, worlds = make_scenario(*APART, text=CANARY), Worlds()
+    for first in (0, 1):
+        x, labels = canaries(base.population, first)
+        people = make_people(x, labels)
         fleet = Fleet.of(base, people)
-        found = []
-        for seed in range(trials):
-            streams = Streams(seed + 1_000_000 * label)
+        for seed in range(trials // base.population):
+            streams = Streams(seed + 1_000_000 * first)
             played = trial(base, people, fleet=replace(fleet, streams=streams))
             federation = played.federation
             federation.streams = streams
-            asked, moved = np.zeros(5), np.zeros(5)
+            asked, moved = np.zeros((2, 5, base.population))
             for number in range(5):
                 before = federation.weights.copy()
                 cohort, _ = federation.round(number)
-                step = federation.weights - before
-                asked[number], moved[number] = 0 in cohort, step[0] - step[1]
-            if asked.sum() == answers:  # two are charged for
-                matrix = fleet.plan.banded.strategy.matrix()
-                found.append((matrix @ asked) @ (matrix @ moved))
-        worlds.append(np.array(found))
+                asked[number, cohort] = 1
+                moved[number] = along(federation.weights - before, base.population)
+            charged = asked.sum(axis=0) == answers  # two are charged for
+            matrix = fleet.plan.banded.strategy.matrix()
+            ratios = ((matrix @ asked) * (matrix @ moved)).sum(axis=0)
+            worlds.add(ratios[charged], labels[charged])
     claimed = {one.observer: one.epsilon for one in guarantees(played.ledger.to_json())}
-    return worlds[0], worlds[1], claimed["outsider"]
+    return *worlds.both(), claimed["outsider"]
 
 
 def test_the_audit_keeps_the_claim_and_has_teeth(make_scenario, trial, make_people) -> None:

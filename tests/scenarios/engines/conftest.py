@@ -14,11 +14,11 @@ from scenarios.engines.ray_cluster import Cluster, cluster
 
 @pytest.fixture(scope="module")
 def ray_room() -> Iterator[Cluster]:
-    """Room for two workers of each of several grids.
+    """Room for two workers of each of two grids: Ray starts a process for each CPU at once.
 
     It ends with a module: other tests fork, and Ray's threads in this process do not like that.
     """
-    context = cluster(8)
+    context = cluster(4)
     with careless():
         context.__enter__()
     yield Cluster(2)

@@ -106,6 +106,7 @@ def on_ray(app: ClientApp, configs: Configs, run_config: Mapping[str, str]) -> I
     if getattr(app, "toy", False):
         if not _toys:
             _toys.append(Workers(Cluster(2), make_app).__enter__())
+            list(RayGrid(_toys[0], [{}]).send_and_receive([ask(1)]))  # no test's time is spent on imports
         yield RayGrid(_toys[0], configs, run_config)
     else:
         with Workers(Cluster(1), lambda: app) as workers:
@@ -664,8 +665,8 @@ def test_nothing_begins_after_the_timeout_and_the_rest_gets_no_reply(
 ) -> None:
     messages = [ask(node, "train.slow") for node in [1, 2, 3] * 5]
     with caplog.at_level(logging.WARNING):
-        replies = list(grid.send_and_receive(messages, timeout=1.5))
-    assert 1 <= len(replies) <= (10 if engine.ahead else 5)  # a machine that is busy answers fewer
+        replies = list(grid.send_and_receive(messages, timeout=0.75))
+    assert 1 <= len(replies) <= (6 if engine.ahead else 3)  # a machine that is busy answers fewer
     answered = [reply.metadata.reply_to_message_id for reply in replies]
     sent = [message.metadata.message_id for message in messages]
     if engine.ahead:  # one that began on a worker of its own is replied, though one before it waited too long
@@ -676,7 +677,7 @@ def test_nothing_begins_after_the_timeout_and_the_rest_gets_no_reply(
 
 
 def test_time_that_is_up_ends_the_wait_and_nothing_is_sent_any_more(
-    every_grid: Grid, caplog: pytest.LogCaptureFixture
+    every_engine: Engine, every_grid: Grid, caplog: pytest.LogCaptureFixture
 ) -> None:
     """There is work for 6 seconds at least; a reply over HTTP may take two on a machine that is busy."""
     taken = []
@@ -686,13 +687,15 @@ def test_time_that_is_up_ends_the_wait_and_nothing_is_sent_any_more(
             taken.append(ask(node, "train.slow"))
             yield taken[-1]
 
-    replies = list(every_grid.send_and_receive(slow(), timeout=3.0))
+    timeout = 1.0 if every_engine.in_order else 3.0
+    replies = list(every_grid.send_and_receive(slow(), timeout=timeout))
     assert 1 <= len(replies) < 42
     answered = {reply.metadata.reply_to_message_id for reply in replies}
     assert len(answered) == len(replies)
     assert answered <= {message.metadata.message_id for message in taken}
     assert len([one for one in caplog.records if one.levelno >= logging.WARNING]) == 1
-    time.sleep(1)  # what was under way comes to its end
+    if every_engine.ahead:
+        time.sleep(1)  # what was under way comes to its end
     assert sum(counts(every_grid)) <= len(replies) + 4  # under way: one to a node, or what waits in an actor
 
 
@@ -773,10 +776,10 @@ def fed_avg(grid: Grid, rounds: int) -> tuple[np.ndarray, dict[int, MetricRecord
 
 def test_fed_avg_runs_unmodified(every_grid: Grid) -> None:
     """Nodes add 1, 2, 3 with weights 1, 2, 3: the mean moves by 14/6 a round."""
-    arrays, trained, evaluated = fed_avg(every_grid, rounds=3)
-    np.testing.assert_allclose(arrays, [7.0, 17.0], rtol=1e-6)
-    assert [trained[r]["count"] for r in (1, 2, 3)] == pytest.approx([1, 2, 3])
-    assert [evaluated[r]["mean"] for r in (1, 2, 3)] == pytest.approx([5 + 14 / 6 * r for r in (1, 2, 3)])
+    arrays, trained, evaluated = fed_avg(every_grid, rounds=2)
+    np.testing.assert_allclose(arrays, [14 / 3, 44 / 3], rtol=1e-6)
+    assert [trained[r]["count"] for r in (1, 2)] == pytest.approx([1, 2])
+    assert [evaluated[r]["mean"] for r in (1, 2)] == pytest.approx([5 + 14 / 6 * r for r in (1, 2)])
 
 
 def test_a_plain_server_app_runs_without_deprecated_use(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -107,8 +107,12 @@ def worker_pids() -> list[int]:
     return sorted(found)
 
 
-def dying_app() -> ClientApp:
+def harmed_app() -> ClientApp:
     app = ClientApp()
+
+    @app.query()
+    def query(message: Message, context: Context) -> Message:
+        return Message(RecordDict(), reply_to=message)
 
     @app.train()
     def train(message: Message, context: Context) -> Message:
@@ -125,60 +129,55 @@ def dying_app() -> ClientApp:
             os.kill(os.getpid(), signal.SIGKILL)
         return Message(RecordDict(), reply_to=message)
 
-    return app
-
-
-def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_wiser(
-    ray_room: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with Workers(Cluster(1), dying_app) as workers:
-        grid = RayGrid(workers, [{}] * 4)
-        kinds = ["train", "train.die", "train.die", "train"]
-        groups = ["", f"{tmp_path}/once=1", f"{tmp_path}/twice=2", ""]
-        asked = [
-            Message(RecordDict(), node, kind, group_id=group)
-            for node, (kind, group) in enumerate(zip(kinds, groups, strict=True), start=1)
-        ]
-        replies = list(grid.send_and_receive(asked))
-    assert [reply.metadata.src_node_id for reply in replies] == [1, 2, 3, 4]
-    assert [reply.has_error() for reply in replies] == [False, False, True, False]
-    assert replies[2].error.code == NODE_UNAVAILABLE
-    assert replies[2].error.reason == "the worker died twice on it"
-    assert grid.retried == 2
-    assert [bool(state) for state in grid.states.values()] == [True, False, False, True]
-    assert capfd.readouterr() == ("", "")
-
-
-def hanging_app() -> ClientApp:
-    app = ClientApp()
-
-    @app.query()
-    def query(message: Message, context: Context) -> Message:
-        return Message(RecordDict(), reply_to=message)
-
-    @app.train()
-    def train(message: Message, context: Context) -> Message:
+    @app.train("hang")
+    def hang(message: Message, context: Context) -> Message:
         time.sleep(600)
         return Message(RecordDict(), reply_to=message)
 
     return app
 
 
-def test_a_worker_that_hangs_is_ended_when_its_time_is_over_and_replaced(ray_room: Cluster) -> None:
-    """What waits behind it was not begun, and gets no reply."""
+@pytest.fixture(scope="module")
+def harmed(ray_room: Cluster) -> Iterator[Workers]:
+    """One worker for all that is done to it: each that starts imports for seconds."""
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with Workers(Cluster(1), hanging_app) as workers:
-        grid = RayGrid(workers, [{}] * 3)
-        assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
-        began = time.monotonic()
-        asked = [Message(RecordDict(), node, "train") for node in (1, 2, 3)]
-        [reply] = list(grid.send_and_receive(asked, timeout=1.0))
-        assert 2.0 <= time.monotonic() - began < 60.0
-        assert reply.error.code == NODE_UNAVAILABLE
-        assert reply.error.reason == LATE
-        assert reply.metadata.reply_to_message_id == asked[0].metadata.message_id
-        assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
+    with Workers(Cluster(1), harmed_app) as workers:
+        yield workers
+
+
+def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_wiser(
+    harmed: Workers, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    grid = RayGrid(harmed, [{}] * 4)
+    before = grid.retried
+    kinds = ["train", "train.die", "train.die", "train"]
+    groups = ["", f"{tmp_path}/once=1", f"{tmp_path}/twice=2", ""]
+    asked = [
+        Message(RecordDict(), node, kind, group_id=group)
+        for node, (kind, group) in enumerate(zip(kinds, groups, strict=True), start=1)
+    ]
+    replies = list(grid.send_and_receive(asked))
+    assert [reply.metadata.src_node_id for reply in replies] == [1, 2, 3, 4]
+    assert [reply.has_error() for reply in replies] == [False, False, True, False]
+    assert replies[2].error.code == NODE_UNAVAILABLE
+    assert replies[2].error.reason == "the worker died twice on it"
+    assert grid.retried - before == 2
+    assert [bool(state) for state in grid.states.values()] == [True, False, False, True]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_worker_that_hangs_is_ended_when_its_time_is_over_and_replaced(harmed: Workers) -> None:
+    """What waits behind it was not begun, and gets no reply."""
+    grid = RayGrid(harmed, [{}] * 3)
+    assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
+    began = time.monotonic()
+    asked = [Message(RecordDict(), node, "train.hang") for node in (1, 2, 3)]
+    [reply] = list(grid.send_and_receive(asked, timeout=1.0))
+    assert 2.0 <= time.monotonic() - began < 60.0
+    assert reply.error.code == NODE_UNAVAILABLE
+    assert reply.error.reason == LATE
+    assert reply.metadata.reply_to_message_id == asked[0].metadata.message_id
+    assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
 
 
 @pytest.mark.parametrize(
@@ -198,7 +197,7 @@ def test_a_client_that_hangs_or_kills_its_process_ends_no_run(
     np.savez(tmp_path / "records.npz", **records)
     asked = Scenario.from_text(
         TEXT.format(folder=tmp_path, harm=harm, trust=trust),
-        overrides=("federation.timeout=8.0", "server.rounds=1"),
+        overrides=("federation.timeout=4.0", "server.rounds=1"),
     )
     document = run(asked, tmp_path / "runs", allow_code=True, report=False, engine=Engine("ray", 1))
     [round] = document["rounds"]
@@ -209,9 +208,9 @@ def test_a_client_that_hangs_or_kills_its_process_ends_no_run(
 
 def test_a_grid_and_its_workers_merge_together_or_not_at_all(ray_room: Cluster) -> None:
     with pytest.raises(ValueError, match="if and only if"):
-        RayGrid(Workers(ray_room, dying_app, changes), [{}])
+        RayGrid(Workers(ray_room, harmed_app, changes), [{}])
     with pytest.raises(ValueError, match="if and only if"):
-        RayGrid(Workers(ray_room, dying_app), [{}], merge=merged)
+        RayGrid(Workers(ray_room, harmed_app), [{}], merge=merged)
 
 
 def test_nobody_else_can_read_what_ray_writes(ray_room: Cluster) -> None:
@@ -240,7 +239,7 @@ def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
     said = [line for line in done.stderr.splitlines() if "ray" in line.lower()]
     assert len(said) == 1, done.stderr
     assert "without a password" in said[0]
-    assert ray.cluster_resources()["CPU"] == 8
+    assert ray.cluster_resources()["CPU"] == 4
 
 
 def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(

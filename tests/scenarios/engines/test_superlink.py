@@ -356,7 +356,7 @@ trust = "local"
 [federation]
 hosts = 2
 [study]
-repeats = 3
+repeats = 2
 """
 
 
