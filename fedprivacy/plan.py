@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, get_origin, get_type_hints
 
 import dp_accounting
@@ -317,9 +318,12 @@ def _made(kinds: Mapping[str, Any], data: Any) -> Any:
     return kind(**values)
 
 
+_hints = cache(get_type_hints)  # a comparison is checked plan by plan
+
+
 def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
     """That numbers are numbers, and of a size that scenarios have: dataclasses take anything."""
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in _hints(kind).items():
         if name not in values or get_origin(hint) is ClassVar:
             continue
         value = values[name]

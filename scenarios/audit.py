@@ -42,6 +42,7 @@ def audit(
     workers: int = 1,
     allow_code: bool = False,
     command: str = "",
+    report: bool = True,
     on_run: OnRun | None = None,
 ) -> dict[str, Any]:
     """Plays a scenario's training with canaries, and judges what it claims.
@@ -55,6 +56,7 @@ def audit(
         workers: Processes; the numbers do not depend on it.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
+        report: Whether to write report.html.
         on_run: Called with a label, runs done and runs in all.
 
     Returns:
@@ -138,7 +140,8 @@ def audit(
     with begun(out, scenario.name, scenario.to_toml()) as directory:
         document["path"] = str(directory.path)
         directory.write_document(document)
-        write_report(document, directory.path)
+        if report:
+            write_report(document, directory.path)
     return document
 
 

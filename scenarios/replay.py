@@ -37,6 +37,7 @@ def replay(
     stored: Path | None = None,
     resume: Path | None = None,
     command: str = "",
+    report: bool = True,
     on_attack: OnAttack | None = None,
 ) -> dict[str, Any]:
     """Plays every attack of a scenario on every one of its runs.
@@ -50,6 +51,7 @@ def replay(
         resume: The directory of this replay, to go on with: what was trained and attacked is kept. An attack
             that is played again asks the same and is answered with the same noise, and costs nothing more.
         command: The command that reproduces it, for the record.
+        report: Whether to write report.html.
         on_attack: Called with a label, steps done and steps in all: runs to train, and branches to play.
 
     Returns:
@@ -87,7 +89,7 @@ def replay(
             return task.finished
         if stored is None:
             asked = [replace(run, folder=task.path / run.folder) for run in asked]
-        return _work(task, scenario, asked, stored is None, workers, on_attack)
+        return _work(task, scenario, asked, stored is None, workers, report, on_attack)
 
 
 def _work(
@@ -96,6 +98,7 @@ def _work(
     asked: list[Attacked],
     training: bool,
     workers: int,
+    report: bool,
     on_attack: OnAttack | None,
 ) -> dict[str, Any]:
     """Trains and attacks what has not been, and closes the replay."""
@@ -135,7 +138,8 @@ def _work(
             },
         }
         task.directory.write_document(document)
-        write_report(document, task.path)
+        if report:
+            write_report(document, task.path)
     return document
 
 

@@ -58,7 +58,7 @@ SETTINGS = {"settings": "data, training and game: what decides privacy is in the
 
 
 def played(text: str, out: Path, stored: Path | None = None) -> Path:
-    document = replay(AttackScenario.from_text(text), out, workers=1, stored=stored)
+    document = replay(AttackScenario.from_text(text), out, workers=1, stored=stored, report=False)
     return Path(document["path"])
 
 

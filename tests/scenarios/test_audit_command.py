@@ -61,8 +61,12 @@ delta = 1e-5
 CANARIES = 1000
 
 
-def played(out: Path, *overrides: str, canaries: int = CANARIES, **options: Any) -> dict[str, Any]:
-    return audit(Scenario.from_text(TEXT, overrides=overrides), out, canaries=canaries, **options)
+def played(
+    out: Path, *overrides: str, canaries: int = CANARIES, report: bool = False, **options: Any
+) -> dict[str, Any]:
+    return audit(
+        Scenario.from_text(TEXT, overrides=overrides), out, canaries=canaries, report=report, **options
+    )
 
 
 def by_observer(document: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +156,7 @@ def test_correlated_noise_of_half_the_size_is_refuted(tmp_path: Path, half_noise
 def test_with_half_the_noise_the_claim_is_refuted(
     tmp_path: Path, half_noise: None, overrides: list[str], observers: list[str], trials: int
 ) -> None:
-    document = played(tmp_path, *overrides, trials=trials, workers=1)
+    document = played(tmp_path, *overrides, trials=trials, workers=1, report=True)
     found = by_observer(document)
     assert document["refuted"]
     for name in observers:

@@ -77,7 +77,7 @@ ATTACKS = {
     "isolating-ascent": ASCENT + ISOLATING,
 }
 FEATURES, OWN, PUBLIC, HELD_OUT = 8, 300, 300, 50
-DELTA, CONFIDENCE = 1e-5, 0.95
+DELTA, CONFIDENCE = 1e-5, 0.9
 CANARY = 100.0 * np.eye(FEATURES)[0]  # so long that its gradient is clipped
 # One step goes against the gradient: the label's logit rises, the other falls, weights before biases.
 DIRECTION = np.concatenate([-CANARY, CANARY, [-1.0, 1.0]])
@@ -140,12 +140,12 @@ def play(canaries: int) -> Runs:
 
 
 def test_at_epsilon_one_all_attacks_are_within_the_bound_and_a_canary_proves_half_of_it() -> None:
-    """Epsilon 1 is mu = .268 here and epsilon 1/2 is .142. Of 1,600 scores of each kind mu has error .035.
+    """Epsilon 1 is mu = .268 here and epsilon 1/2 is .142. Of 1,000 scores of each kind mu has error .045.
 
-    The lower end is 1.6 of these below mu on average, and .142 another 1.9. False-alarm rates: 5 % that the
-    end is above the claim, 3 % that it is below half, at most 5 % that attacks are above the bound.
+    The lower end is 1.3 of these below mu on average, and .142 another 1.5. False-alarm rates: 10 % that the
+    end is above the claim, 6 % that it is below half, at most 5 % that attacks are above the bound.
     """
-    runs = play(canaries=1600)
+    runs = play(canaries=1000)
     assert 0.99 < runs.claimed <= 1.0
     assert runs.verdict.holds
     assert runs.verdict.checked == ("passive", "ascent", "isolating", "isolating-ascent")
@@ -153,9 +153,9 @@ def test_at_epsilon_one_all_attacks_are_within_the_bound_and_a_canary_proves_hal
 
 
 def test_with_half_the_noise_the_canary_proves_more_than_is_claimed(monkeypatch) -> None:
-    """The claim says nothing of it. mu is .536, of 500 scores with error .063; it misses in 0.5 % of cases."""
+    """The claim says nothing of it. mu is .536, of 350 scores with error .076; it misses in 1.1 % of cases."""
     half = property(lambda self: self.noise_multiplier * self.clipping_norm / 2)
     monkeypatch.setattr(Gaussian, "standard_deviation", half)
-    runs = play(canaries=500)
+    runs = play(canaries=350)
     assert 0.99 < runs.claimed <= 1.0
     assert runs.proved > runs.claimed

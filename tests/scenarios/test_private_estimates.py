@@ -44,7 +44,7 @@ def test_losses_fall_with_the_square_of_epsilon_and_objective_perturbation_loses
     tmp_path: Path,
 ) -> None:
     document = played(
-        "private-erm", tmp_path, "study.records=[2000]", "approaches.grid.points=5", "study.repeats=25"
+        "private-erm", tmp_path, "study.records=[2000]", "approaches.grid.points=5", "study.repeats=16"
     )
     slopes = {one["approach"]: one["slope"] for one in document["slopes"] if one["over"] == "epsilon"}
     for name in ("output", "output-gaussian", "objective", "objective-gaussian"):

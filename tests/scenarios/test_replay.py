@@ -16,7 +16,7 @@ from fedprivacy.records.verify import checked_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load, loads
 from scenarios import seats
-from scenarios.replay import replay
+from scenarios.replay import replay as replay_with_report
 
 PLAYED = (
     "server.rounds=3",
@@ -36,6 +36,10 @@ def scenario(*overrides: str) -> AttackScenario:
     found = loads(ATTACKED, overrides=[*PLAYED, *overrides])
     assert isinstance(found, AttackScenario)
     return found
+
+
+def replay(*args, **options) -> dict:
+    return replay_with_report(*args, report=False, **options)
 
 
 def without_times(attacks: list[dict]) -> list[dict]:

@@ -91,11 +91,11 @@ def test_under_add_remove_what_has_no_answer_says_why() -> None:
 
 
 def test_the_lectures_noise_stands_beside_one_example_a_step() -> None:
-    single = {"records": 300, "batch_size": 1, "steps": 20_000, "sampling": "with-replacement"}
+    single = {"records": 100, "batch_size": 1, "steps": 5_000, "sampling": "with-replacement"}
     document = DpSgdQuestion(**single, epsilon=1.0).document()
-    lectures = lectures_dp_sgd_noise(1.0, 1e-5, 300, 20_000)
+    lectures = lectures_dp_sgd_noise(1.0, 1e-5, 100, 5_000)
     assert document["lectures_noise_multiplier"] == lectures > document["noise_multiplier"]
-    event = ReplacementBatches(20_000, 1).event(dp.GaussianDpEvent(lectures), 300)
+    event = ReplacementBatches(5_000, 1).event(dp.GaussianDpEvent(lectures), 100)
     assert document["lectures_epsilon"] == epsilon(event, 1e-5, "replace-one").epsilon < 0.1
     assert f"{lectures:.6g} x C" in document["words"]
     for other in ({"epsilon": 1.01}, {"epsilon": 1.0, "steps": 10}):
