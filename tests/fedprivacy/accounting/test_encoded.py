@@ -33,7 +33,9 @@ def scale_of(event: EncodedStudentDpEvent) -> float:
 
 def density(degrees: float):
     """Of Student t noise of scale 1, by its formula: scipy's takes most of its time to check a single number."""
-    factor = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi * degrees)
+    factor = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(
+        math.pi * degrees
+    )
     return lambda x: factor * (1 + x * x / degrees) ** (-(degrees + 1) / 2)
 
 
@@ -272,7 +274,7 @@ def test_rounds_are_composed() -> None:
     assert mean > 1e-2 + 5 * error
 
 
-MANY = [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**6, 10**6, 3e-2)]
+MANY = [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**5, 10**5, 3e-3)]
 
 
 @pytest.mark.parametrize(
