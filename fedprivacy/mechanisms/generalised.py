@@ -97,11 +97,10 @@ class GeneralisedExponential:
         # difference of two finite ones may be infinite.
         part = 1 if given.dtype.kind == "i" else 2
         halves = given if part == 1 else given / 2
+        # One at a time, since all pairs of many sets would fill the memory.
         largest = np.full(given.shape, -math.inf)
         with np.errstate(over="ignore"):  # beyond 1e300 the chance is 0 all the same
-            for other, width in enumerate(
-                widths
-            ):  # one at a time: all pairs of many sets would fill the memory
+            for other, width in enumerate(widths):
                 apart = (halves[..., other, None] - halves) * (part / 2)
                 gaps = (apart - self.penalty * (width - widths) / 2) / (width / 2 + widths / 2)
                 np.maximum(largest, gaps, out=largest)
