@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from scipy.stats import beta, norm
@@ -11,6 +12,7 @@ from scipy.stats import beta, norm
 CONFIDENCE = 0.95  # of every interval here, two-sided
 TARGETS = "targets"
 SEEDS = "training seeds too"
+_Z = float(norm.isf((1 - CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,13 @@ class Figure:
         return {"value": self.value, "low": self.low, "high": self.high, "covers": self.covers}
 
 
+@lru_cache(maxsize=4096)  # a verdict takes the same ends for many attacks
 def proportion_low(hits: int, trials: int, error: float) -> float:
     """The lower end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
     return float(beta.ppf(error, hits, trials - hits + 1)) if hits else 0.0
 
 
+@lru_cache(maxsize=4096)
 def proportion_high(hits: int, trials: int, error: float) -> float:
     """The upper end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
     return float(beta.ppf(1 - error, hits + 1, trials - hits)) if hits < trials else 1.0
@@ -47,7 +51,7 @@ def proportion_high(hits: int, trials: int, error: float) -> float:
 
 def score_interval(proportion: float, trials: float) -> tuple[float, float]:
     """Wilson's score interval (1927) of a proportion out of `trials`, which need not be whole, above 0."""
-    z = float(norm.isf((1 - CONFIDENCE) / 2))
+    z = _Z
     shrunk = 1 + z * z / trials
     centre = (proportion + z * z / (2 * trials)) / shrunk
     half = z / shrunk * math.sqrt(proportion * (1 - proportion) / trials + (z / (2 * trials)) ** 2)

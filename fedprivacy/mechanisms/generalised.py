@@ -97,12 +97,14 @@ class GeneralisedExponential:
         # difference of two finite ones may be infinite.
         part = 1 if given.dtype.kind == "i" else 2
         halves = given if part == 1 else given / 2
+        # One at a time, since all pairs of many sets would fill the memory.
+        largest = np.full(given.shape, -math.inf)
         with np.errstate(over="ignore"):  # beyond 1e300 the chance is 0 all the same
-            apart = (halves[..., None, :] - halves[..., :, None]) * (part / 2)
-            gaps = (apart - self.penalty * (widths - widths[:, None]) / 2) / (
-                widths / 2 + widths[:, None] / 2
-            )
-        return np.asarray(-np.minimum(gaps.max(axis=-1), 1e300))
+            for other, width in enumerate(widths):
+                apart = (halves[..., other, None] - halves) * (part / 2)
+                gaps = (apart - self.penalty * (width - widths) / 2) / (width / 2 + widths / 2)
+                np.maximum(largest, gaps, out=largest)
+        return np.asarray(-np.minimum(largest, 1e300))
 
     def probabilities(self, scores: ArrayLike) -> Vector:
         """The chance of each candidate, shape (..., k), adding up to 1 along the last axis.

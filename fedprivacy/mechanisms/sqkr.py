@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -46,11 +47,7 @@ class SQKR(PureMechanism):
 
     def bits(self, size: int) -> int:
         """The bits b of one message of the least error, about epsilon; at most `size`, a power of two."""
-        return min(range(1, min(MAX_BITS, size) + 1), key=lambda b: 1 / (self._kept(b) ** 2 * b))
-
-    def _kept(self, bits: int) -> float:
-        """The probability that the word is told, less that of every other word."""
-        return math.expm1(self.epsilon) / (math.exp(self.epsilon) + 2.0**bits - 1)
+        return _best_bits(self.epsilon, size)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
         """The server's reading of one client's message, float64, shape (dimension,).
@@ -72,7 +69,7 @@ class SQKR(PureMechanism):
         bound = RANGE * self.clipping_norm / math.sqrt(size)
         chosen = stream.choice(size, bits, replace=False, shuffle=False)
         ups = stream.random(bits) < (1.0 + np.clip(rotated[chosen] / bound, -1.0, 1.0)) / 2.0
-        kept = self._kept(bits)
+        kept = _kept(self.epsilon, bits)
         if stream.random() >= kept:
             ups = stream.integers(0, 2, bits) == 1  # any word, the true one among them
         read = np.zeros(size)
@@ -84,7 +81,17 @@ class SQKR(PureMechanism):
         size = 1 << max(0, dimension - 1).bit_length()
         bits = self.bits(size)
         # b coordinates of size^2/b^2 times the squared range each; rotating back keeps dimension/size of it.
-        return (RANGE / self._kept(bits) / UNCUT) ** 2 / bits - 1 / dimension
+        return (RANGE / _kept(self.epsilon, bits) / UNCUT) ** 2 / bits - 1 / dimension
+
+
+def _kept(epsilon: float, bits: int) -> float:
+    """The probability that the word is told, less that of every other word."""
+    return math.expm1(epsilon) / (math.exp(epsilon) + 2.0**bits - 1)
+
+
+@lru_cache(maxsize=64)  # the same for every message
+def _best_bits(epsilon: float, size: int) -> int:
+    return min(range(1, min(MAX_BITS, size) + 1), key=lambda b: 1 / (_kept(epsilon, b) ** 2 * b))
 
 
 def hadamard(vector: Vector) -> Vector:

@@ -31,17 +31,25 @@ def scale_of(event: EncodedStudentDpEvent) -> float:
     return event.noise_multiplier * math.sqrt((event.degrees - 2) / event.degrees)
 
 
+def density(degrees: float):
+    """Of Student t noise of scale 1, by its formula: scipy's takes most of its time to check a single number."""
+    factor = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(
+        math.pi * degrees
+    )
+    return lambda x: factor * (1 + x * x / degrees) ** (-(degrees + 1) / 2)
+
+
 @pytest.mark.parametrize("degrees", [3.0, 9.0, 40.0])
 @pytest.mark.parametrize("moved", [0.02, 0.9, 6.0])
 def test_the_curve_of_one_coordinate_is_its_integral(degrees: float, moved: float) -> None:
-    law = stats.t(degrees)
+    noise = density(degrees)
     largest = largest_loss(moved, degrees)
     x = np.linspace(-50, 50, 400_001)
-    assert np.max(law.logpdf(x) - law.logpdf(x - moved)) == pytest.approx(largest, rel=1e-6)
+    assert np.max(np.log(noise(x) / noise(x - moved))) == pytest.approx(largest, rel=1e-6)
     for part in (0.0, 0.1, 0.5, 0.9):
         alpha = math.exp(part * largest)
         value, _ = integrate.quad(
-            lambda at, alpha=alpha: max(0.0, law.pdf(at) - alpha * law.pdf(at - moved)),
+            lambda at, alpha=alpha: max(0.0, noise(at) - alpha * noise(at - moved)),
             *(-200, 60),
             points=(-5.0, 0.0, moved / 2, moved),
             limit=2000,
@@ -142,19 +150,16 @@ def test_a_sampled_release_costs_no_more_than_is_claimed(adjacency: str, rate: f
 @pytest.mark.parametrize("rate", [0.5, 0.02])
 def test_sampled_curves_are_the_integrals_of_the_mixtures(rate: float) -> None:
     """Of one coordinate, where the curves of both directions are exact."""
-    law, moved = stats.t(5.0), 1.3
+    noise, moved = density(5.0), 1.3
     curve = encoded._symmetric(partial(moved_delta, moved=moved, degrees=5.0))
 
-    def absent(x: float) -> float:
-        return float(law.pdf(x))
-
     def drawn(x: float) -> float:
-        return float((1 - rate) * law.pdf(x) + rate * law.pdf(x - moved))
+        return (1 - rate) * noise(x) + rate * noise(x - moved)
 
     grid = np.array([-0.8, -0.3, -0.005, 0.0, 0.004, 0.01, 0.2, 0.6])
     for sampled, one, other in (
-        (encoded._removed(curve, rate), drawn, absent),
-        (encoded._added(curve, rate), absent, drawn),
+        (encoded._removed(curve, rate), drawn, noise),
+        (encoded._added(curve, rate), noise, drawn),
     ):
         found = sampled(grid)
         for at, delta in zip(grid, found, strict=True):
@@ -269,7 +274,7 @@ def test_rounds_are_composed() -> None:
     assert mean > 1e-2 + 5 * error
 
 
-MANY = [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**6, 10**6, 3e-2)]
+MANY = [(5000, 5000, 3e-3), (5000, 50_000, 3e-3), (10**5, 10**5, 3e-3)]
 
 
 @pytest.mark.parametrize(

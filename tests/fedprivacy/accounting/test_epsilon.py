@@ -367,7 +367,7 @@ def test_adjacency_must_be_known() -> None:
 
 
 @given(st.floats(0.3, 30.0), st.floats(0.001, 0.9), st.integers(1, 200), st.sampled_from(list(RELATIONS)))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_sampling_helps_and_more_noise_costs_less(
     noise: float, rate: float, rounds: int, adjacency: str
 ) -> None:
@@ -394,7 +394,7 @@ LEAVES = st.one_of(
     st.floats(1e-9, 0.5),
     st.sampled_from(["replace-one", "zero-out"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_stored_event_has_an_answer_that_is_a_number(
     parts: list[dp.DpEvent], delta: float, adjacency: str
 ) -> None:

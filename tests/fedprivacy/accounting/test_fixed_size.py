@@ -255,7 +255,7 @@ def test_who_is_hardly_ever_drawn_is_hidden_by_delta_alone(adjacency: str) -> No
     st.integers(1, 5000),
     st.sampled_from(["replace-one", "zero-out"]),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_more_noise_smaller_cohorts_fewer_rounds_and_more_delta_cost_less(
     noise: float, cohort: int, rounds: int, adjacency: str
 ) -> None:

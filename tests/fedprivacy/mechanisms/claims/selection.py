@@ -92,7 +92,7 @@ class SelectionClaim(Claim):
         if noise == "laplace":
             for below in SCORES:
                 scores = claimed.scale * below
-                counts = np.bincount(largest_by_opendp(scores, claimed.scale, 10_000), minlength=len(scores))
+                counts = np.bincount(largest_by_opendp(scores, claimed.scale, 4000), minlength=len(scores))
                 checks.fits(counts, claimed.probabilities(scores))
             return
         measure = dp.max_divergence() if noise == "permute-and-flip" else dp.zero_concentrated_divergence()
@@ -104,7 +104,7 @@ class SelectionClaim(Claim):
         cost = claimed.epsilon if noise == "permute-and-flip" else claimed.epsilon**2 / 8
         assert math.isclose(theirs.map(claimed.sensitivity), cost, rel_tol=1e-9)
         scores = claimed.scale * SCORES[0]
-        counts = np.bincount([theirs(scores.tolist()) for _ in range(5000)], minlength=len(scores))
+        counts = np.bincount([theirs(scores.tolist()) for _ in range(2500)], minlength=len(scores))
         checks.fits(counts, claimed.probabilities(scores))
 
 
@@ -196,7 +196,7 @@ class GeneralisedClaim(SelectionClaim):
             dp.linf_distance(T=float, monotonic=False),
         )
         theirs = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), 4 * width / claimed.epsilon)
-        counts = np.bincount([theirs(scores.tolist()) for _ in range(5000)], minlength=len(scores))
+        counts = np.bincount([theirs(scores.tolist()) for _ in range(2500)], minlength=len(scores))
         checks.fits(counts, ours.probabilities(scores))
 
 
