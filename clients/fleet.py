@@ -32,7 +32,7 @@ from fedprivacy.training.updates import Stack, Updates
 
 Ids = NDArray[np.int64]
 
-_PLACES = 256  # clients in a call at most
+_ROOMS = (16, 64, 256)  # clients in a call at most
 _CACHE = 16 * 2**20  # bytes of what a core works on at once; measured: a quarter or four times are slower
 
 
@@ -201,11 +201,16 @@ class Fleet:
         return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
-        """How many clients of a size class share a call, whoever and however many else are in the run."""
+        """How many clients of a size class share a call, by the plan and the class alone.
+
+        The number of clients is public, and the same in neighbouring data sets. It counts to the next power
+        of four, so that few clients do not train in calls that are almost empty.
+        """
         if self.plan.unit == "example" and self.trainer is not train_examples:
             return 1  # Opacus takes clients one after the other
         share = 1 if self.dense else 4  # the more places, the more are empty; measured
-        return int(np.clip(self.piece_size(records, formed=formed) // share, 1, _PLACES))
+        most = next(room for room in _ROOMS if room >= self.plan.population or room == _ROOMS[-1])
+        return int(np.clip(self.piece_size(records, formed=formed) // share, 1, most))
 
     def train(self, task: Task) -> tuple[Updates, Ids]:
         """What the training of a call's clients makes of the model.

@@ -25,7 +25,7 @@ def test_dp_sgd_is_computed_on_the_cpu(make_scenario) -> None:
 @pytest.mark.parametrize(
     ("words", "way"),
     [
-        ((), "layer by layer (with 5 records: 1 formed), calls of 256 clients of mean size, on cpu"),
+        ((), "layer by layer (with 5 records: 1 formed), calls of 16 clients of mean size, on cpu"),
         (
             ('model={name="mlp", hidden=[500]}', "data.features=900"),
             "layer by layer (with 5 records: 1 factored, 3 ",
