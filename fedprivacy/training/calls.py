@@ -7,7 +7,7 @@ kernel's order of additions depends on is fixed by the plan and the client alone
 
     class of a client   by its own agreed size                    `size_class`
     shape of a call     by the class and the plan                 `Shape`: empty places get copies
-    place in a call     by the client's id, whoever else comes    `places_of`
+    place in a call     by the client's id, whoever else comes    `clients.fleet.Fleet.places`
 
 Each number that is computed of a client has only the client's own numbers in it, at the same place in
 tensors of the same shape, which torch allocates at the same alignment. (DP-SGD reads some arrays of numpy,
