@@ -35,7 +35,7 @@ from rich.table import Table
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import HadamardResponse, KaryRandomizedResponse
 from fedprivacy.mechanisms.unary import OptimizedUnary, SymmetricUnary
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 EPSILON = 1.0
 LIMIT = 3.0  # times the draws that are needed

@@ -37,10 +37,10 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.models import flat_weights
-from fedprivacy.seeds import Streams
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.training.dp_sgd import train_examples
 from fedprivacy.training.task import LocalTraining, Task
 

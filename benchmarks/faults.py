@@ -31,12 +31,12 @@ from benchmarks.faulty import TRIGGER
 from benchmarks.wire import NODES, Wire
 from clients.app import faults_of, make_app
 from clients.fleet import Fleet
-from fedprivacy.at_work import begun
-from fedprivacy.data.population import population
-from fedprivacy.record import RunRecord
+from fedprivacy.population.clients import population
+from fedprivacy.records.ownership import begun
+from fedprivacy.records.run_record import RunRecord
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
-from scenarios.launch import Engine
+from scenarios.engines.launch import Engine
 from scenarios.runner import resume, run
 from server.app import NodeView, serve
 

@@ -34,9 +34,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.killing import Broken, Killer, Task, leftovers, timeless
-from fedprivacy.runs import RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 
-RUN = "from scenarios.cli import main; main()"
+RUN = "from scenarios.cli.main import main; main()"
 RUN_TEXT = """name = "killed"
 seed = 7
 [data]

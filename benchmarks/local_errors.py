@@ -4,7 +4,7 @@
 
 Mean squared error per coordinate of one message, for updates of norm C = 1, in two tables: over
 epsilon for one answer of each client, and over the number of answers at one total epsilon. Every
-mechanism is calibrated as a run calibrates it (`fedprivacy.candidates`). Beside it stand published
+mechanism is calibrated as a run calibrates it (`fedprivacy.plan.mechanism_search`). Beside it stand published
 or known figures of the same mechanism, or of the nearest one where ours differs, which `NOTES` says.
 """
 
@@ -23,12 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.local_errors_plot import draw
-from fedprivacy.candidates import calibrated, message_errors
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.signs import SignBits
-from fedprivacy.plan import Plan
-from fedprivacy.sampling import AllSampling
+from fedprivacy.plan.mechanism_search import calibrated, message_errors
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import AllSampling
 
 DELTA = 1e-5
 DIMENSIONS = (650, 1000)  # logistic regression on 8 x 8 digits; the dimension of the reference for sign bits

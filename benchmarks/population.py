@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from clients.fleet import Budgets
-from fedprivacy.data.partition import one_per_example
-from fedprivacy.runs import Checkpoint, RunDirectory
-from fedprivacy.sampling import FixedSampling, PoissonSampling
-from fedprivacy.seeds import Streams
+from fedprivacy.population.partition import one_per_example
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
+from fedprivacy.sampling.cohorts import FixedSampling, PoissonSampling
 
 POPULATIONS = (1_000_000, 10_000_000)
 COHORT = 10_000

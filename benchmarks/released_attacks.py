@@ -33,12 +33,12 @@ from fedprivacy.attacks.released.exposure import Exposure, exposure, in_turn
 from fedprivacy.attacks.released.lira import lira
 from fedprivacy.attacks.released.references import MODELS, Models, Recipe, draw_coins, train, train_references
 from fedprivacy.attacks.targets import Targets, draw_calibration
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.data import npz
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.models import build, evaluate
+from fedprivacy.models.by_name import build, evaluate
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.model import Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.task import LocalTraining
 
 DATA = Path("../shared/data/location30.npz")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.scenario import Scenario
-from scenarios import federation
 from scenarios.engines import superlink
-from scenarios.federation_state import Federation, read, target_of
+from scenarios.federation import local
+from scenarios.federation.state import Federation, read, target_of
 
 NODES = 2
 _ROOT = Path(__file__).parents[1]  # where its nodes find `benchmarks.faulty`, the model by code
@@ -38,7 +38,7 @@ class Wire:
             paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
             os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         if read(self._folder) is None:
-            federation.up(self._folder, NODES, seeded=True, port=_free_ports(NODES + 1))
+            local.up(self._folder, NODES, seeded=True, port=_free_ports(NODES + 1))
 
     def run(self, scenario: Scenario, out: Path, *, kill: bool = False) -> dict[str, Any]:
         """A run on it.
@@ -63,7 +63,7 @@ class Wire:
     def down(self) -> None:
         """Ends it, so that the next `up` starts it anew."""
         if self._folder is not None:
-            federation.down(self._folder)
+            local.down(self._folder)
 
     def end(self) -> None:
         """Ends it for good."""

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fedprivacy.blueprint import blueprint
-from fedprivacy.processes import cores
+from fedprivacy.io.processes import cores
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario import Scenario
-from fedprivacy.seeds import Streams
-from scenarios.launch import Engine
+from fedprivacy.training.model_spec import blueprint
+from scenarios.engines.launch import Engine
 from scenarios.runner import run
 
 CLASSES = 10

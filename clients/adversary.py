@@ -34,8 +34,8 @@ class Participant:
         probe: Asks the model about all targets.
         ascent: How the loss is raised; None: never.
         boost: By what an ascent is multiplied to survive averaging.
-        most: The norm that the server takes from one client (`server.replies.longest`): a longer upload is
-            scaled down to it, since it would be thrown away. None: any.
+        most: The norm that the server takes from one client (`server.reply_validation.longest`): a longer
+            upload is scaled down to it, since it would be thrown away. None: any.
     """
 
     attacker: int

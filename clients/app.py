@@ -12,21 +12,21 @@ from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import Mod
 from numpy.typing import NDArray
 
-from clients.crew import Crew
+from clients.erm import Silos
+from clients.error_filter import kind, kinds_only, log, log_answer
 from clients.fleet import Budgets, Fleet
-from clients.kept import KeptBudgets, answered, keep_answered
 from clients.messages import parts_of, reply_to
+from clients.node import Residence, Residents, residence
 from clients.owner import is_pinned
-from clients.refusals import kind, kinds_only, log, log_answer
-from clients.residence import Residence, Residents, residence
-from clients.respondents import Answered, Respondents
-from clients.silos import Silos
-from clients.training import answer
-from clients.vetting import vet, vet_query
+from clients.participation_ledger import KeptBudgets, answered, keep_answered
+from clients.request_handler import answer
+from clients.request_validation import vet, vet_query
+from clients.statistics import Answered, Respondents
+from clients.worker_pool import Crew
 from fedprivacy.erm.protocol import SiloRequest
 from fedprivacy.errors import Refusal
-from fedprivacy.faults import Faults
-from fedprivacy.protocol import AskReply, AskRequest, TrainRequest
+from fedprivacy.messages.faults import Faults
+from fedprivacy.messages.protocol import AskReply, AskRequest, TrainRequest
 
 Kind = TypeVar("Kind", Fleet, Respondents, Silos)
 

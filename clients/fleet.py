@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from torch import nn
 
 from fedprivacy.attacks.canaries import Canaries
-from fedprivacy.blueprint import Blueprint, blueprint
-from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError
-from fedprivacy.plan import Plan
-from fedprivacy.planning import batches_of, check_sizes, plan_of
-from fedprivacy.references import check_references
-from fedprivacy.run_streams import run_streams
-from fedprivacy.sampling import AllSampling
+from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.plan.reference_data import check_references
+from fedprivacy.plan.run_streams import run_streams
+from fedprivacy.population.clients import Population, population
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
-from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.model_spec import Blueprint, blueprint
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_class
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates

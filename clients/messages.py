@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
-from fedprivacy import protocol
-from fedprivacy.protocol import Arrays, Values
+from fedprivacy.messages import protocol
+from fedprivacy.messages.protocol import Arrays, Values
 
 
 def parts_of(message: Message) -> tuple[Arrays, Values]:

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedprivacy.entropy import SEEDED, SYSTEM, check_noise
 from fedprivacy.errors import InputError, Refusal
+from fedprivacy.randomness.system import SEEDED, SYSTEM, check_noise
 from fedprivacy.scenario.reading import read_text
 
 KEYS = ("partition-id", "num-partitions", "scenario", "data", "home", "noise", "allow-code")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum, clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.summation import sum_of_rows
-from fedprivacy.plan import Plan
-from fedprivacy.seeds import Streams
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.training.updates import Updates
 
 Ids = NDArray[np.int64]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from fedprivacy.processes import settle
+from fedprivacy.io.processes import settle
 
 _GRACE = 5.0  # seconds for a process without a task to end by itself
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+KeyPath = tuple[str | int, ...]  # of a key in nested tables and lists
+
 
 class FedPrivacyError(Exception):
     """Any error that is shown to the user as one message, without a traceback."""
@@ -30,6 +32,16 @@ class InputError(FedPrivacyError):
 
 class HeldError(InputError):
     """A directory that this process cannot hold alone. It says nothing of what is in it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake in a document: at which key, what is wrong, what to do, and the value if that helps."""
+
+    path: KeyPath
+    what: str
+    remedy: str = ""
+    shown: str = ""  # the value as TOML, or nothing
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Refusal(FedPrivacyError):
     Args:
         text: What is refused and why, for the owner of the data.
         kind: Which kind of refusal it is, which depends on no data: all that a server hears of a node that
-            holds its plan itself (`clients.refusals`).
+            holds its plan itself (`clients.error_filter`).
     """
 
     def __init__(self, text: str, kind: str = "plan") -> None:

@@ -12,19 +12,19 @@ import torch
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
-from fedprivacy.at_work import begun, taken_up
-from fedprivacy.data.population import population
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.files import sweep_parts
-from fedprivacy.plan import Plan
-from fedprivacy.planning import candidates_of
-from fedprivacy.record import OnRound, RunRecord
+from fedprivacy.io.atomic import sweep_parts
+from fedprivacy.plan.from_scenario import candidates_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.population.clients import population
+from fedprivacy.records.ownership import begun, taken_up
+from fedprivacy.records.run_directory import Checkpoint
+from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
-from fedprivacy.resuming import check_plan, plan_to_resume
-from fedprivacy.runs import Checkpoint
 from fedprivacy.scenario import Scenario
-from scenarios.ending import print_charge
-from scenarios.launch import EMBEDDED, Engine, Launched, launched
+from fedprivacy.verification.resume import check_plan, plan_to_resume
+from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
+from scenarios.jobs.outcome import print_charge
 from server.app import make_app as make_server_app
 
 

@@ -11,10 +11,10 @@ import torch
 from flwr.app import Message
 from numpy.typing import NDArray
 
-from fedprivacy.faults import NO_FAULTS, Faults
+from fedprivacy.io.escape import first_line
 from fedprivacy.mechanisms.summation import RunningSum, sum_of_rows
-from fedprivacy.printable import first_line
-from server.replies import Rejected, accepted
+from fedprivacy.messages.faults import NO_FAULTS, Faults
+from server.reply_validation import Rejected, accepted
 from server.sampling import Chunk
 
 NO_ANSWER = ("no_answer", "the node did not answer")
@@ -93,9 +93,9 @@ def aggregate(
         replies: Flower replies; `metadata.group_id` ends in the message's number.
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the replies hold.
-        longest: The norm that one client's part has at most (`server.replies.longest`), or None.
+        longest: The norm that one client's part has at most (`server.reply_validation.longest`), or None.
         dropout: Whether clients may drop out.
-        counted: Whether the last number counts clients (`server.replies.accepted`).
+        counted: Whether the last number counts clients (`server.reply_validation.accepted`).
         fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
     """
     total, updates = RoundTotal(np.zeros(parameters)), RunningSum(parameters)
@@ -124,7 +124,7 @@ def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
     """Why a run ends in which all that were asked refused, or None where somebody answered.
 
     Args:
-        events: Its rounds (`fedprivacy.record.round_event`).
+        events: Its rounds (`fedprivacy.records.run_record.round_event`).
     """
     refused = sum(event["refusals"] for event in events)
     away = [event["refusals"] + event["failures"] + event["faults"].get("dropped", 0) for event in events]

@@ -15,39 +15,39 @@ from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
 from torch import nn
 
-from fedprivacy.accounting.deployment import Stated
-from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.analytics.plan import people_of
-from fedprivacy.analytics.plan import plan_of as statistics_plan_of
-from fedprivacy.analytics.record import StatisticsRecord
-from fedprivacy.analytics.streams import statistics_streams
-from fedprivacy.at_work import begun as begun_in
-from fedprivacy.blueprint import Blueprint, blueprint
-from fedprivacy.data.on_nodes import for_server
-from fedprivacy.data.population import Population, population
-from fedprivacy.entropy import SEEDED, check_noise, streams_for
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.faults import Faults
+from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.mechanisms.banded import CorrelatedNoise
-from fedprivacy.models import evaluate, flat_weights
-from fedprivacy.plan import Plan
-from fedprivacy.planning import candidates_of, plan_of
-from fedprivacy.record import RunRecord, round_event
-from fedprivacy.references import check_references
-from fedprivacy.run_streams import run_streams
-from fedprivacy.runs import Checkpoint, RunDirectory
+from fedprivacy.messages.faults import Faults
+from fedprivacy.models.by_name import evaluate, flat_weights
+from fedprivacy.plan.from_scenario import candidates_of, plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.plan.reference_data import check_references
+from fedprivacy.plan.run_streams import run_streams
+from fedprivacy.population.clients import Population, population
+from fedprivacy.population.on_nodes import for_server
+from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
+from fedprivacy.records.ownership import begun as begun_in
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
+from fedprivacy.records.run_record import RunRecord, round_event
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.statistics.plan import people_of
+from fedprivacy.statistics.plan import plan_of as statistics_plan_of
+from fedprivacy.statistics.record import StatisticsRecord
+from fedprivacy.statistics.streams import statistics_streams
+from fedprivacy.training.model_spec import Blueprint, blueprint
 from server.aggregation import RoundTotal, nobody_took_part
+from server.deployment_grid import PollingGrid
 from server.estimates import serve as serve_estimates
-from server.home import Home, going_home
 from server.hosts import deal_hosts
+from server.log_upload import Home, going_home
 from server.optimizers import server_optimizer
-from server.polling import PollingGrid
-from server.replies import longest
+from server.reply_validation import longest
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation
 

@@ -10,16 +10,16 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
-from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.erm.study.document import OnCell, study
 from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import FedPrivacyError
-from fedprivacy.faults import REASON
-from fedprivacy.runs import RunDirectory
+from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.messages.faults import REASON
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.seeds import Streams
 from server.aggregation import NO_ANSWER, by_turn
 from server.hosts import Dealing, deal_hosts
 from server.messages import parts_of, request_to

@@ -20,8 +20,8 @@ from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
 from fedprivacy.errors import RunError
-from fedprivacy.faults import REASON
-from fedprivacy.printable import first_line
+from fedprivacy.io.escape import first_line
+from fedprivacy.messages.faults import REASON
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Dealing:
         return len(self.nodes) == self.hosts
 
     def fault(self, host: int) -> tuple[str, str] | None:
-        """The kind of fault (`fedprivacy.faults`) and the reason of a host without a node, else None."""
+        """The kind of fault (`fedprivacy.messages.faults`) and reason of a host without a node, else None."""
         if host in self.nodes:
             return None
         if host in self.contested:

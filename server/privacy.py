@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import RunError
 from fedprivacy.mechanisms.banded import CorrelatedNoise
-from fedprivacy.plan import Plan
-from fedprivacy.seeds import Streams
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
 
 
 def add_central_noise(

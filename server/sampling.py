@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.plan import Plan
-from fedprivacy.seeds import Streams
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
 
 Ids = NDArray[np.int64]
 

@@ -12,18 +12,18 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
-from fedprivacy.analytics.people import People
-from fedprivacy.analytics.plan import Ask, StatisticsPlan
-from fedprivacy.analytics.record import StatisticsRecord
-from fedprivacy.analytics.releasing import release
-from fedprivacy.analytics.results import result, truth
-from fedprivacy.analytics.streams import statistics_streams
-from fedprivacy.entropy import streams_for
 from fedprivacy.errors import FedPrivacyError, RunError
-from fedprivacy.faults import REASON
+from fedprivacy.io.escape import first_line
 from fedprivacy.mechanisms.laplace import Laplace
-from fedprivacy.printable import first_line
-from fedprivacy.protocol import AskReply, AskRequest
+from fedprivacy.messages.faults import REASON
+from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.randomness.system import streams_for
+from fedprivacy.statistics.people import People
+from fedprivacy.statistics.plan import Ask, StatisticsPlan
+from fedprivacy.statistics.record import StatisticsRecord
+from fedprivacy.statistics.releasing import release
+from fedprivacy.statistics.results import result, truth
+from fedprivacy.statistics.streams import statistics_streams
 from server.aggregation import NO_ANSWER, SPENT, by_turn
 from server.hosts import Dealing, deal_hosts
 from server.messages import parts_of, request_to

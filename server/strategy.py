@@ -16,21 +16,21 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
-from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import RunError
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.io.tensor_file import stored_array
 from fedprivacy.mechanisms.banded import CorrelatedNoise
-from fedprivacy.plan import Plan
-from fedprivacy.protocol import TrainRequest
-from fedprivacy.runs import stored_array
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.sections import Denoise
-from fedprivacy.seeds import Streams
 from server.aggregation import RoundTotal, aggregate
 from server.denoising import denoised
 from server.hosts import Dealing
 from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.privacy import add_central_noise
-from server.replies import longest
+from server.reply_validation import longest
 from server.sampling import Chunk, chunks, draw_cohort, one_per_node
 
 
@@ -50,7 +50,8 @@ class Federation:
         observe: "sum" or "each": what nodes reply with.
         denominator: What makes the mean update of a sum, whoever answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
-        longest: The norm that one client's part of a reply has at most (`server.replies.longest`), or None.
+        longest: The norm that one client's part of a reply has at most (`server.reply_validation.longest`),
+            or None.
         dropout: Whether clients may drop out.
         leaving: The rate at which they do, which is public.
         denoise: What takes noise out of the mean update.

@@ -15,10 +15,10 @@ import torch
 
 from clients.app import make_app
 from clients.fleet import Fleet
-from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.data.datasets import Dataset
-from fedprivacy.data.partition import Partition
-from fedprivacy.data.population import Population, population
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.population.clients import Population, population
+from fedprivacy.population.partition import Partition
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.embedded import EmbeddedGrid

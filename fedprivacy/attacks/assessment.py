@@ -15,8 +15,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fedprivacy.accounting.ledger import OBSERVERS
-from fedprivacy.accounting.statement import guarantees, printed
 from fedprivacy.attacks.auditing import (
     CHECKS,
     ERROR,
@@ -29,6 +27,8 @@ from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.attacks.gaussian_scores import ScoreMoments, gaussian_lower_bound
 from fedprivacy.attacks.neighbours import Neighbours
 from fedprivacy.attacks.tradeoff import GaussianCurve
+from fedprivacy.guarantees.ledger import OBSERVERS
+from fedprivacy.guarantees.statement import guarantees, printed
 
 
 def additive_for(observer: str, scenario: Mapping[str, Any]) -> bool:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.accounting.statement import guarantees
 from fedprivacy.attacks.auditing import ERROR
 from fedprivacy.attacks.gaussian_scores import CONFIDENCE
 from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.guarantees.statement import guarantees
 
 
 def audit_description(scenario: Mapping[str, Any], audited: Mapping[str, Any]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fedprivacy.plan import Plan
-from fedprivacy.sampling import SeparatedSampling
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import SeparatedSampling
 
 
 def audited_plan(plan: Plan, canaries: int) -> Plan:

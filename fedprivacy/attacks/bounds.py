@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.accounting.events import from_json
-from fedprivacy.accounting.statement import SEES
 from fedprivacy.attacks.tradeoff import TradeOff, from_event, from_pairs
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import SEES
 
 RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are told
 

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from fedprivacy.attacks.neighbours import mean_and_most
 from fedprivacy.attacks.targets import Flags, Scores
-from fedprivacy.data.partition import Partition
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.population.partition import Partition
+from fedprivacy.randomness.streams import Streams
 
 Ids = NDArray[np.int64]
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fedprivacy.accounting.statement import SEES, guarantees
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.counts import Counts
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.verdict import Case, Verdict, verdict
-from fedprivacy.plan import Plan
-from fedprivacy.record import SEEDS
+from fedprivacy.guarantees.statement import SEES, guarantees
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Ascent, Released
 

@@ -11,8 +11,8 @@ from scipy.stats import t
 
 from fedprivacy.attacks.bounds import Bound
 from fedprivacy.attacks.intervals import CONFIDENCE, SEEDS, Figure
+from fedprivacy.attacks.mechanism_audit import LowerBound
 from fedprivacy.attacks.metrics import Measured, points_of
-from fedprivacy.audit import LowerBound
 from fedprivacy.errors import InputError
 
 

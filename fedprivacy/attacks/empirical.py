@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import betainc
 from scipy.stats import binom, binomtest
 
+from fedprivacy.attacks.mechanism_audit import LowerBound
 from fedprivacy.attacks.targets import Flags, Scores, Targets
-from fedprivacy.audit import LowerBound
 from fedprivacy.errors import InputError
 
 UNFAIR = 1e-6  # fair coins are refused so rarely

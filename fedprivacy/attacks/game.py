@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.attacks.targets import draw_calibration
-from fedprivacy.data.partition import Partition
-from fedprivacy.data.population import Population
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.population.clients import Population
+from fedprivacy.population.partition import Partition
+from fedprivacy.randomness.streams import Streams
 
 Ids = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -28,8 +28,8 @@ from typing import Any
 from scipy import stats
 
 from fedprivacy.accounting.gaussian import gaussian_epsilon
+from fedprivacy.attacks.mechanism_audit import least_distance
 from fedprivacy.attacks.targets import Flags, Scores
-from fedprivacy.audit import least_distance
 
 CONFIDENCE = 0.95  # of each bound by itself
 

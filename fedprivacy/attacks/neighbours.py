@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data.partition import Partition
+from fedprivacy.population.partition import Partition
 
 Rows = NDArray[np.float64]
 Vector = NDArray[np.float64]

@@ -13,10 +13,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from fedprivacy import json_text
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.errors import InputError
-from fedprivacy.files import replace_file, sweep_parts
+from fedprivacy.io import bounded_json
+from fedprivacy.io.atomic import replace_file, sweep_parts
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.io.tensor_file import MAX_BYTES as MAX_TENSOR_BYTES
 
@@ -125,7 +125,7 @@ class Recording:
         """The digest of each round that was to be observed, None where the victim refused; and the facts."""
         path = self.folder / _INDEX
         try:
-            index = json_text.read(path)
+            index = bounded_json.read(path)
             if index["schema"] != SCHEMA:
                 raise ValueError(f"schema {index['schema']}")
             return {int(number): found for number, found in index["rounds"].items()}, dict(index["facts"])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 from fedprivacy.training.linear import is_linear, linear_gradients
 
 Vector = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fedprivacy.scenario.findings import closest, suggestion
+from fedprivacy.io.toml_text import closest, suggestion
 
 Column = str | int
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.scenario.data import Digits, PurchaseLike, Synthetic
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 _BLOCK = 262_144
 
@@ -36,21 +35,6 @@ class Dataset:
     class_names: tuple[str, ...] = ()
 
 
-def load(options: Digits | Synthetic | PurchaseLike) -> Dataset:
-    """The data set that a scenario names, as it is."""
-    if isinstance(options, Digits):
-        return digits()
-    if isinstance(options, PurchaseLike):
-        return purchase_like(options)
-    return synthetic(
-        records=options.records,
-        test_records=options.test_records,
-        features=options.features,
-        signal=options.signal,
-        seed=options.seed,
-    )
-
-
 def digits() -> Dataset:
     """The handwritten digits of scikit-learn: 1437 training and 360 test images of 8 x 8 pixels.
 
@@ -65,31 +49,31 @@ def digits() -> Dataset:
     return Dataset(x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64), classes=10)
 
 
-def purchase_like(options: PurchaseLike) -> Dataset:
+def purchase_like(
+    *, records: int, test_records: int, features: int, classes: int, flip: float, seed: int
+) -> Dataset:
     """Random bits around random prototypes: class c is its prototype with each bit flipped by a coin.
 
     In the likeness of Purchase100 (Shokri et al. 2017), whose 600 bits say who bought what.
     """
     prototypes = (
-        Streams(options.seed)
-        .stream("purchase-like/prototypes")
-        .integers(0, 2, (options.classes, options.features), dtype=np.int8)
+        Streams(seed).stream("purchase-like/prototypes").integers(0, 2, (classes, features), dtype=np.int8)
     )
 
     def draw(count: int, purpose: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        x, y = np.empty((count, options.features), dtype=np.float32), np.empty(count, dtype=np.int64)
-        rows = max(1, _BLOCK // options.features)
+        x, y = np.empty((count, features), dtype=np.float32), np.empty(count, dtype=np.int64)
+        rows = max(1, _BLOCK // features)
         for block, start in enumerate(range(0, count, rows)):
-            stream = Streams(options.seed).stream(f"purchase-like/{purpose}", round=block)
+            stream = Streams(seed).stream(f"purchase-like/{purpose}", round=block)
             part = slice(start, min(start + rows, count))
-            y[part] = stream.integers(0, options.classes, part.stop - part.start)
-            flipped = stream.random((part.stop - part.start, options.features)) < options.flip
+            y[part] = stream.integers(0, classes, part.stop - part.start)
+            flipped = stream.random((part.stop - part.start, features)) < flip
             x[part] = prototypes[y[part]] ^ flipped
         return x, y
 
-    x, y = draw(options.records, "train")
-    x_test, y_test = draw(options.test_records, "test")
-    return Dataset(x, y, x_test, y_test, classes=options.classes)
+    x, y = draw(records, "train")
+    x_test, y_test = draw(test_records, "test")
+    return Dataset(x, y, x_test, y_test, classes=classes)
 
 
 def synthetic(*, records: int, test_records: int, features: int, signal: float, seed: int) -> Dataset:

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from fedprivacy.data import storage
-from fedprivacy.errors import InputError
-from fedprivacy.installation import install
-from fedprivacy.printable import on_one_line
-from fedprivacy.scenario.findings import Finding, dotted, literal, suggestion
+from fedprivacy.errors import Finding, InputError
+from fedprivacy.io.escape import on_one_line
+from fedprivacy.io.install_hint import install
+from fedprivacy.io.toml_text import dotted, literal, suggestion
 
 if TYPE_CHECKING:
     import datasets

@@ -14,7 +14,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from fedprivacy.data.hub import Source, SourceError
-from fedprivacy.scenario.findings import Finding, Path, literal, suggestion
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import literal, suggestion
 
 _BLOCK = 1000  # records
 _TEXT = ("string", "large_string", "string_view")
@@ -82,7 +83,7 @@ def _faults(
     for key, split in (("train", train), ("test", test)):
         if not len(split):
             yield Finding(("data", key), "the split has no records", "At least one is needed.")
-    asked: list[tuple[Path, str]] = [(("data", "label"), source.label)]
+    asked: list[tuple[KeyPath, str]] = [(("data", "label"), source.label)]
     if source.user is not None:
         asked.append((("data", "user"), source.user))
     asked += [(("data", "inputs", at), name) for at, name in enumerate(source.inputs or ())]

@@ -19,11 +19,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy import npy
 from fedprivacy.data.file_format import BEGIN, explain_format
 from fedprivacy.errors import InputError
+from fedprivacy.io import npy
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.regular_file import LOOP, NotRegular, TooLarge, check_regular, is_loop, open_regular
-from fedprivacy.printable import on_one_line
 
 NEEDED = ("x_train", "y_train", "x_test", "y_test")
 MAX_LABEL = 10**6

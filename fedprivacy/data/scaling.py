@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.data.images import square_image
 from fedprivacy.data.npz import usable
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.model import square_image
 
 Block = NDArray[Any]
 _LARGE = 1e15  # beyond, squares in float32 may overflow

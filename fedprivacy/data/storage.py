@@ -24,10 +24,10 @@ import numpy as np
 from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
-from fedprivacy import npy
 from fedprivacy.data.npz import MAX_BYTES, blocks, header_of, stamp
 from fedprivacy.data.scaling import Scaling
 from fedprivacy.errors import InputError
+from fedprivacy.io import npy
 from fedprivacy.io.regular_file import open_regular
 
 LARGE = 2**28  # bytes of float32

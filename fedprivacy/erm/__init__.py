@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> from fedprivacy.erm import Logistic, Objective, OutputPerturbation
->>> from fedprivacy.seeds import Streams
+>>> from fedprivacy.randomness.streams import Streams
 >>> stream = np.random.default_rng(1)
 >>> x = stream.uniform(-0.5, 0.5, (2000, 2))
 >>> y = np.where(stream.random(2000) < 1 / (1 + np.exp(-x @ [4.0, -4.0])), 1, -1)

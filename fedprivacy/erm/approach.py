@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.epsilon import Spent, epsilon
-from fedprivacy.accounting.statement import Guarantee
 from fedprivacy.erm.conditions import CLIPPED, DRAWN, size_is_public
 from fedprivacy.erm.objective import Objective
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon
 

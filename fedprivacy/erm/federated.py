@@ -1,7 +1,7 @@
 """Estimates that silos make together: what a silo tells, what the server makes of it, what each is promised.
 
 Both sides are here, whoever carries what they say: one process (`Federated.fit`), or Flower's apps
-(`clients.silos` and `server.estimates`), which end with the same bits.
+(`clients.erm` and `server.estimates`), which end with the same bits.
 
 The unit is one record, and each record is in one silo alone: what all silos release together costs what one
 releases (parallel composition). A silo that does not answer counts as zero, and nothing is divided by how
@@ -21,9 +21,9 @@ import dp_accounting
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.accounting.statement import Guarantee
 from fedprivacy.erm.conditions import DRAWN
-from fedprivacy.seeds import Streams
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]
 Records = tuple[ArrayLike, ArrayLike]  # features (n, d) and targets (n,)

@@ -18,7 +18,7 @@ from fedprivacy.erm.approach import Approach, Estimate, check_radius, project
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.ranges import check_size
-from fedprivacy.sampling import PoissonSampling
+from fedprivacy.sampling.cohorts import PoissonSampling
 
 Vector = NDArray[np.float64]
 Message = Callable[[Vector, int], Vector]

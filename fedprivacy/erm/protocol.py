@@ -1,4 +1,4 @@
-"""What server and silos say to each other, as plain values; see `fedprivacy.protocol`."""
+"""What server and silos say to each other, as plain values; see `fedprivacy.messages.protocol`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy import json_text
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.protocol import DAMAGE, Arrays, Values, said, sorted_once, whole
+from fedprivacy.io import bounded_json
+from fedprivacy.messages.protocol import DAMAGE, Arrays, Values, said, sorted_once, whole
 
 Vector = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -50,7 +50,7 @@ class SiloRequest:
             InputError: if parts are missing or of the wrong kind.
         """
         try:
-            plan = json_text.loads(values["plan"])
+            plan = bounded_json.loads(values["plan"])
             lot, step, host = (whole(values[name]) for name in ("lot", "step", "host"))
             request = cls(lot, step, host, arrays["silos"], arrays["thetas"], plan)
         except DAMAGE as error:

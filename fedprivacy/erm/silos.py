@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.accounting.statement import Guarantee
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.conditions import CROWDED, check_records, checked_rows
 from fedprivacy.erm.federated import (
@@ -30,7 +29,8 @@ from fedprivacy.erm.federated import (
 )
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]
 HONEST = "every silo adds its noise, and tells nobody which"

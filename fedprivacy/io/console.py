@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from fedprivacy.io.escape import printable
 from fedprivacy.io.terminal import for_styles
-from fedprivacy.printable import printable
 
 
 class Terminal(Console):

@@ -6,9 +6,16 @@ Format: https://huggingface.co/docs/safetensors (8 bytes: the length of the head
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from numpy.typing import NDArray
+
+from fedprivacy.errors import InputError
 from fedprivacy.io.regular_file import open_regular
+
+Tensors = Mapping[str, NDArray[Any]]
 
 MAX_BYTES = 2**34
 MAX_HEADER = 10**8  # bytes; the limit of safetensors itself
@@ -49,3 +56,19 @@ def _check_header(header: bytes) -> None:
         raise ValueError(f"it has more than {MAX_TENSORS:,} tensors")
     if outside.count(b",") > _COMMAS:
         raise ValueError(f"its header has more numbers than the shapes of {MAX_TENSORS:,} tensors")
+
+
+def stored_array(tensors: Tensors, name: str, like: NDArray[Any]) -> NDArray[Any]:
+    """An array of a checkpoint, of the shape and type of the one that it replaces.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = tensors.get(name)
+    if found is None or found.shape != like.shape or found.dtype != like.dtype:
+        has = "none" if found is None else f"{found.dtype} {found.shape}"
+        raise InputError(
+            f"the checkpoint is damaged: it should hold {name} as {like.dtype} {like.shape}, it holds {has}. "
+            "Remove it, or start a new run."
+        )
+    return found

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from fedprivacy.errors import FedPrivacyError
-from fedprivacy.printable import printable
+from fedprivacy.io.escape import printable
 
 
 class OutputError(FedPrivacyError):

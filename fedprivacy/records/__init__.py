@@ -1,1 +1,1 @@
-"""Stored records: what a document states is derived again from its parts, and held against it."""
+"""The directory of a run, its checkpoint, and the document that is updated each round."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.files import FAILURES, replace_file
+from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.report.operator_only import operator_section
 from fedprivacy.report.printing import html, page_of
 

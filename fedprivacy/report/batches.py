@@ -8,11 +8,11 @@ from typing import Any
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from fedprivacy.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 from fedprivacy.report import common, plots, svg, words
 from fedprivacy.report.blocks import Block, Details, Facts, Picture, Section, Table, Text
 from fedprivacy.report.documents import Arm, RunDocument
 from fedprivacy.report.parts import PerClient, Records
+from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 
 # Keys of [training] that have an effect on DP-SGD alone.
 _OF_DP_SGD = ("projection", "averaging", "weighting", "trainer")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.faults import KINDS
+from fedprivacy.messages.faults import KINDS
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import arms, exposed
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedprivacy.errors import InputError
-from fedprivacy.printable import printable
+from fedprivacy.io.escape import printable
 from fedprivacy.report import audit, compare, run, tune
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.attacks.documents import ReplayDocument

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fedprivacy.errors import InputError
-from fedprivacy.fields import damaged
+from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.audit import AuditDocument

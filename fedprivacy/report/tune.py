@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from fedprivacy.accounting.statement import printed
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.report.documents import Arm, Document

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.accounting.statement import printed
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.report.parts import Guarantee
 
 NO_GUARANTEE = "No guarantee"

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Path, dotted
 from fedprivacy.scenario.inspection import Inspection, inspect
 from fedprivacy.scenario.kinds import OVERLAID, shared
 from fedprivacy.scenario.privacy import Unit
@@ -90,7 +91,7 @@ def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None
         epsilon: The cell's epsilon, None for trust "none".
         seed: The cell's seed; None keeps the scenario's.
     """
-    laid: dict[Path, Any] = {("privacy", "trust"): corner.trust}
+    laid: dict[KeyPath, Any] = {("privacy", "trust"): corner.trust}
     if seed is not None:
         laid[("seed",)] = seed
     if epsilon is not None:
@@ -106,12 +107,12 @@ def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None
     return overlaid(tables, laid, clipped=corner.clipped)
 
 
-def overlaid(tables: Mapping[str, Any], laid: Mapping[Path, Any], *, clipped: bool = False) -> Tables:
+def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped: bool = False) -> Tables:
     """The tables of a scenario without `[compare]`, with keys laid over them, and what follows from these.
 
     Args:
         tables: A whole scenario; sections may be broken.
-        laid: Path -> value.
+        laid: KeyPath -> value.
         clipped: Whether trust "none" keeps the scenario's clipping norm where it is not laid over.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}
@@ -219,7 +220,7 @@ def _compared(tables: Tables, asked: Mapping[Corner, None]) -> Iterator[Finding]
             yield Finding(("compare", *place, section, key), what, remedy)
 
 
-def _of_cell(tables: Tables, corner: Corner, known: set[Path]) -> Iterator[tuple[Place, Finding]]:
+def _of_cell(tables: Tables, corner: Corner, known: set[KeyPath]) -> Iterator[tuple[Place, Finding]]:
     """What is wrong with one cell, and the overlay where it stands."""
     laid = {
         (section, key): place

@@ -14,12 +14,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.errors import Problem
+from fedprivacy.errors import KeyPath, Problem
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.encoding_checks import OPTIONS
 from fedprivacy.scenario.example_checks import OF_CLIENTS, OF_EXAMPLES
-from fedprivacy.scenario.findings import Override, Path
+from fedprivacy.scenario.findings import Override
 from fedprivacy.scenario.kinds import KINDS
 
 Tables = dict[str, Any]
@@ -34,7 +34,7 @@ _INSTEAD = {
 }
 
 
-def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
+def lay(tables: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> Tables:
     """A copy of `tables` with `changes` (path -> value) made.
 
     Raises:
@@ -73,14 +73,14 @@ def lay(tables: Mapping[str, Any], changes: Mapping[Path, Any]) -> Tables:
     return new
 
 
-def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[Path, Any]) -> None:
+def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any]) -> None:
     """Takes away what neither the new trust model nor the new unit of privacy can have."""
     privacy, training = _section(tables, "privacy"), _section(tables, "training")
     trust, unit, mechanism = (("privacy", key) in changes for key in ("trust", "unit", "mechanism"))
     of_records, local = privacy.get("unit") == "example", privacy.get("trust") == "local"
     # What servers add, and not clients; the others randomise single messages.
     of_server = privacy.get("mechanism") == "student-t"
-    stale: set[Path] = set()
+    stale: set[KeyPath] = set()
     if ((trust and local == of_server) or (unit and of_records)) and not mechanism:
         privacy.pop("mechanism", None)
     if ("privacy", "encoding") in changes:
@@ -132,13 +132,13 @@ def parse_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]
     return overrides, problems
 
 
-def _path(key: str) -> Path:
+def _path(key: str) -> KeyPath:
     try:
         check_text(key)
         table: Any = tomllib.loads(f"{key} = 0")
     except (ValueError, RecursionError):
         return ()
-    path: Path = ()
+    path: KeyPath = ()
     while isinstance(table, dict) and len(table) == 1:
         [(part, table)] = table.items()
         path = (*path, part)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.data.images import square_image
+from fedprivacy.errors import Finding
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.banded_checks import BANDED_CHECKS
 from fedprivacy.scenario.clipping_checks import CLIPPING_CHECKS
 from fedprivacy.scenario.data import Digits, count_clients
@@ -27,8 +30,7 @@ from fedprivacy.scenario.delta import LEAST_DELTA, too_small
 from fedprivacy.scenario.denoise_checks import DENOISE_CHECKS
 from fedprivacy.scenario.encoding_checks import ENCODING_CHECKS
 from fedprivacy.scenario.example_checks import EXAMPLE_CHECKS
-from fedprivacy.scenario.findings import Finding, literal
-from fedprivacy.scenario.model import cnn_size, dense_parameters, square_image
+from fedprivacy.scenario.model import cnn_size, dense_parameters
 from fedprivacy.scenario.on_nodes import NODE_CHECKS, ON_NODES, shape_of
 
 if TYPE_CHECKING:

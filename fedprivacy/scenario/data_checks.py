@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.data.images import square_image
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
-from fedprivacy.scenario.findings import Finding, Path, literal
-from fedprivacy.scenario.model import square_image
 from fedprivacy.scenario.words import missing
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def scaling_can_be_done(v: Values) -> Iterator[Finding]:
             return
     for at, (low, high) in enumerate(zip(*_alike(lows, highs), strict=False)):
         if low >= high:
-            path: Path = ("data", "high", at) if len(highs) > 1 else ("data", "high")
+            path: KeyPath = ("data", "high", at) if len(highs) > 1 else ("data", "high")
             yield Finding(path, f"must be above low = {low:g}", "low becomes 0, high 1.", literal(high))
             return
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from fedprivacy.scenario.findings import Finding, literal
+from fedprivacy.errors import Finding
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.on_nodes import ON_NODES
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedprivacy.scenario.findings import Finding, literal
+from fedprivacy.errors import Finding
+from fedprivacy.io.toml_text import literal
 
 # Privacy loss distributions drop tails of 1e-15: at a delta of that size they state no finite epsilon, and
 # sampling is no longer counted.

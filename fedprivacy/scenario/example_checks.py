@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fedprivacy.installation import install
-from fedprivacy.scenario.findings import Finding, literal
+from fedprivacy.errors import Finding
+from fedprivacy.io.install_hint import install
+from fedprivacy.io.toml_text import literal
 
 if TYPE_CHECKING:
     from fedprivacy.scenario.checks import Values

@@ -8,10 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario import changes, checks
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Path, literal, wrong_type
+from fedprivacy.scenario.findings import wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
@@ -88,7 +90,7 @@ def with_defaults(tables: Tables) -> Tables:
 
 
 def validate(
-    base: Path, kind: Kind, table: Tables, kinds: Mapping[str, Kind] = KINDS
+    base: KeyPath, kind: Kind, table: Tables, kinds: Mapping[str, Kind] = KINDS
 ) -> tuple[Section | None, Tables, list[Finding]]:
     """The section if it is valid, the keys that are valid in any case, and what is wrong.
 
@@ -140,7 +142,7 @@ def validate(
     return (None if found else part), values, found
 
 
-def _of_other_kind(base: Path, kind: Kind, key: str, variant: str, owners: list[str]) -> Finding:
+def _of_other_kind(base: KeyPath, kind: Kind, key: str, variant: str, owners: list[str]) -> Finding:
     others = " or ".join(f"{kind.tag} = {literal(name)}" for name in owners)
     what = f"has no effect with {kind.tag} = {literal(variant)}"
     return Finding((*base, key), what, f"Remove it, or set {others}.")

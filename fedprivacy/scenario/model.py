@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from fedprivacy.data.images import Image
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.base import Section
 
 Width = Annotated[int, Field(ge=1, le=10**6)]
 Activation = Literal["relu", "tanh"]
-Image = tuple[int, int]  # channels and side of a square image
 
 
 class Logistic(Section):
@@ -124,22 +124,6 @@ def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
             f'model.factory = "{model.factory}": a scenario file alone never runs code. Read it; if you '
             "trust it, add --allow-code to the command, or allow-code=true to the run config of `flwr run`."
         )
-
-
-def square_image(features: Sequence[int]) -> Image | None:
-    """The channels and the side of the square images that records of a shape are, if they are.
-
-    Args:
-        features: (side x side,) for grey images laid flat, (side, side), or with the channels, 1 or 3,
-            last. A flat record with three channels does not say which comes first, so it is none.
-    """
-    if len(features) == 1:
-        side = math.isqrt(features[0])
-        return (1, side) if side * side == features[0] else None
-    if len(features) not in (2, 3) or features[0] != features[1]:
-        return None
-    channels = features[2] if len(features) == 3 else 1
-    return (channels, features[0]) if channels in (1, 3) else None
 
 
 def dense_parameters(widths: Sequence[int]) -> int:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from fedprivacy.errors import Finding
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.findings import Finding, literal
 
 if TYPE_CHECKING:
     from fedprivacy.scenario.checks import Values

@@ -11,12 +11,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.errors import Finding, Problem, ScenarioError
 from fedprivacy.io.regular_file import LOOP, NotRegular, TooLarge, is_loop, read_regular
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.bounds import MAX_BYTES, TooMuch, check_text, wide_number
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Places, literal
+from fedprivacy.scenario.findings import Places
 from fedprivacy.scenario.lines import key_lines
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import dotted, literal
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Path, dotted, literal
 from fedprivacy.scenario.inspection import Inspection, inspect
 from fedprivacy.scenario.kinds import shared
 from fedprivacy.scenario.sections import Compare
@@ -53,7 +54,7 @@ def varied(tables: Mapping[str, Any], one: Variation, seed: int | None = None) -
         seed: The seed; None keeps the scenario's.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}
-    laid: dict[Path, Any] = {(one.section, one.key): one.value}
+    laid: dict[KeyPath, Any] = {(one.section, one.key): one.value}
     if seed is not None:
         laid[("seed",)] = seed
     return changes.lay(base, laid)
@@ -68,9 +69,9 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
         what = "settings are varied at the scenario's own trust model and epsilon, and it has none"
         yield Finding(("compare", "vary"), what, "Set privacy.trust and privacy.epsilon, or remove it.")
         return
-    told: set[tuple[Path, str]] = set()
+    told: set[tuple[KeyPath, str]] = set()
     for one in variations(compare):
-        path: Path = ("compare", "vary", one.section, one.key)
+        path: KeyPath = ("compare", "vary", one.section, one.key)
         if shared(one.section, one.key):
             found = [Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")]
         else:
@@ -80,7 +81,7 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
         told |= {(path, finding.what) for finding in found}
 
 
-def _here(finding: Finding, path: Path, value: Any) -> Finding:
+def _here(finding: Finding, path: KeyPath, value: Any) -> Finding:
     """A finding about a varied scenario, told where the variation stands."""
     where = "" if finding.path[:2] == path[2:] else f"{dotted(finding.path)}: "
     return Finding(path, f"{where}{finding.what}", finding.remedy, literal(value))

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import closest, literal, suggestion
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.findings import Finding, Path, closest, literal, suggestion, wrong_type
+from fedprivacy.scenario.findings import wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 
 # Words that a later version will know.
@@ -36,7 +38,7 @@ _NOUNS = {
 _BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"))
 
 
-def explain(base: Path, cls: type[Section], error: ValidationError) -> list[Finding]:
+def explain(base: KeyPath, cls: type[Section], error: ValidationError) -> list[Finding]:
     """One finding for each of pydantic's errors, unknown keys left out (see `unknown_key`)."""
     return [
         _explain(base, cls, detail)
@@ -50,7 +52,7 @@ def _counts_wrong_elements(error: ErrorDetails) -> bool:
     return error["type"] == "too_short" and len(error["input"]) > 0
 
 
-def _explain(base: Path, cls: type[Section], error: ErrorDetails) -> Finding:
+def _explain(base: KeyPath, cls: type[Section], error: ErrorDetails) -> Finding:
     path, given, sort = (*base, *error["loc"]), error["input"], error["type"]
     field = cls.model_fields[str(error["loc"][0])]
     about = field.description or ""
@@ -93,12 +95,12 @@ def names(annotation: Any) -> list[str]:
     return [name for part in get_args(annotation) for name in names(part)]
 
 
-def missing(path: Path, field: FieldInfo) -> Finding:
+def missing(path: KeyPath, field: FieldInfo) -> Finding:
     example = f"{path[-1]} = {literal(field.examples[0])}" if field.examples else f"{path[-1]}"
     return Finding(path, "missing", f"Add {example}. {field.description or ''}".strip())
 
 
-def wrong_name(path: Path, given: Any, known: Sequence[str], noun: str) -> Finding:
+def wrong_name(path: KeyPath, given: Any, known: Sequence[str], noun: str) -> Finding:
     """A word that is not one of those that a key may have."""
     if not isinstance(given, str):
         return wrong_type(path, given, "text in quotes", f"One of {', '.join(map(literal, known))}.")
@@ -115,7 +117,7 @@ def meant(table: Mapping[str, Any], known: Sequence[str]) -> set[str]:
     return {key for key in near if key is not None and key not in table}
 
 
-def unknown_key(base: Path, key: str, known: Sequence[str], kinds: Mapping[str, Kind] = KINDS) -> Finding:
+def unknown_key(base: KeyPath, key: str, known: Sequence[str], kinds: Mapping[str, Kind] = KINDS) -> Finding:
     """A key that no variant of a section has; `base` is () above the first section."""
     path = (*base, key)
     here = base[0] if base else ""

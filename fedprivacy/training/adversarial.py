@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 from fedprivacy.training.descent import Weights, descended
-from fedprivacy.training.inference import InferenceNetworks
+from fedprivacy.training.membership_regulariser import InferenceNetworks
 from fedprivacy.training.task import Task
 from fedprivacy.training.updates import Stack
 

@@ -18,7 +18,7 @@ from typing import TypeGuard
 import torch
 from torch import Tensor, nn
 
-from fedprivacy.models import ToImage, unflatten
+from fedprivacy.models.by_name import ToImage, unflatten
 from fedprivacy.training.linear import (
     LinearGradients,
     backs_of,

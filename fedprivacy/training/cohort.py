@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from fedprivacy.batches import Batches
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
+from fedprivacy.sampling.batches import Batches
 from fedprivacy.training.adversarial import train_adversarially
 from fedprivacy.training.descent import Weights, descended
 from fedprivacy.training.layerwise import (

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 from fedprivacy.training.chains import chain_sums, is_convolutional
 from fedprivacy.training.linear import is_linear, linear_gradients
 from fedprivacy.training.logistic import is_logistic, logistic_sums
@@ -39,7 +39,7 @@ class ClippedSums:
     """The sum of each client's clipped gradients.
 
     Args:
-        sums: float64, shape (clients, parameters), in the order of `fedprivacy.models.flat_weights`.
+        sums: float64, shape (clients, parameters), in the order of `fedprivacy.models.by_name.flat_weights`.
         zeroed: How many used records count as zero, since their gradient was not finite, or longer than
             1e18, or made the module raise; int64, shape (clients,). It depends on the data: operator-only.
     """

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedprivacy.batches import Batches
 from fedprivacy.mechanisms.clipping import shares_of_norms
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
+from fedprivacy.sampling.batches import Batches
 from fedprivacy.training.between import through
 from fedprivacy.training.chains import is_convolutional
 from fedprivacy.training.convolutions import FormedConvolution

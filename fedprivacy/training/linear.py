@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 
 # What a chain may be made of: each treats every record by itself.
 _LAYERS = (nn.Linear, nn.Flatten, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU)

@@ -5,10 +5,11 @@ them, adds the noise and divides by the mean size of a batch. The batches are dr
 and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers draw
 alike, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told its rate.
 
-The noise is torch's: normal numbers made from a Mersenne Twister that no other client or round has. Its whole
-state is drawn from the client's stream of the run (`fedprivacy.seeds`), since torch would seed it with 32
-bits, which among a million clients and rounds some would share. All is reckoned in float64: in float32 torch
-draws nothing beyond 5.77 standard deviations, and over many steps the missing tail adds up to a usual delta.
+The noise is torch's: normal numbers made from a Mersenne Twister that no other client or round has. Its
+whole state is drawn from the client's stream of the run (`fedprivacy.randomness.streams`), since torch
+would seed it with 32 bits, which among a million clients and rounds some would share. All is computed in
+float64: in float32 torch draws nothing beyond 5.77 standard deviations, and over many steps the missing
+tail adds up to a usual delta.
 Whoever knows the seed of the run knows the noise.
 """
 
@@ -28,12 +29,12 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 from torch.utils.data import DataLoader, TensorDataset
 
-from fedprivacy.batches import PoissonBatches, ShuffledBatches
 from fedprivacy.errors import InputError
-from fedprivacy.factory import reason
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.models import flat_weights, unflatten
-from fedprivacy.seeds import Streams
+from fedprivacy.models.by_name import flat_weights, unflatten
+from fedprivacy.models.from_code import reason
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
 from fedprivacy.training import dp_sgd
 from fedprivacy.training.opacus_gradients import form_gradients, gradients_of, keep_images_in_order
 from fedprivacy.training.task import Index, LocalTraining, Task

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.batches import Batches, PoissonBatches, ShuffledBatches, padded
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import Batches, PoissonBatches, ShuffledBatches, padded
 
 Index = NDArray[np.int64]
 Drawn = tuple[Index, NDArray[np.bool_], Index]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 
 from fedprivacy.errors import InputError
-from fedprivacy.factory import reason
-from fedprivacy.installation import install
+from fedprivacy.io.install_hint import install
+from fedprivacy.models.from_code import reason
 from fedprivacy.training.dp_sgd import train_examples
 from fedprivacy.training.task import Index
 

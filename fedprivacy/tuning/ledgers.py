@@ -9,8 +9,8 @@ from typing import Any
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import from_json, to_json
-from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.plan import Plan
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.tune.sections import SHAPES, ExponentialTune, StoppingTune, Tune
 from fedprivacy.tuning.repetitions import Repetitions
 from fedprivacy.tuning.scores import NoisyScore, by_clients

@@ -10,9 +10,9 @@ import dp_accounting
 
 from fedprivacy.accounting.calibration import lectures_dp_sgd_noise, noise_multiplier
 from fedprivacy.accounting.epsilon import Spent, epsilon
-from fedprivacy.accounting.statement import printed
-from fedprivacy.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import printed
+from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario.delta import LEAST_DELTA
 from scenarios.budgets.question import ADJACENCIES, Question, Range, plural, promise
 

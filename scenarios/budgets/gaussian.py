@@ -6,12 +6,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from fedprivacy.accounting.statement import printed
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.strategy import MOST_WORK
-from fedprivacy.plan import Plan
-from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling, Sampler, SeparatedSampling
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import (
+    AllSampling,
+    FixedSampling,
+    PoissonSampling,
+    Sampler,
+    SeparatedSampling,
+)
 from scenarios.budgets.question import ADJACENCIES, CLIENTS, DELTA, ROUNDS, Question, Range, plural, promise
 
 BANDS = Range(1, 10**4)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedprivacy.accounting import composition
-from fedprivacy.accounting.statement import printed
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
 from scenarios.budgets.compose import EPSILON, NOISE
 from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range

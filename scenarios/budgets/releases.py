@@ -11,8 +11,8 @@ import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import epsilon as accounted
-from fedprivacy.accounting.statement import printed
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.ranges import LEAST_EPSILON, MOST_EPSILON
 from scenarios.budgets.question import (
     ADJACENCIES,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedprivacy.accounting import shuffle
-from fedprivacy.accounting.statement import printed
+from fedprivacy.guarantees.statement import printed
 from scenarios.budgets.question import Question, Range, plural, promise
 
 ACCOUNTANT = "shuffling (clones, numerical)"

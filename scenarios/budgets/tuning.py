@@ -10,7 +10,7 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.epsilon import Spent, epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
-from fedprivacy.accounting.statement import printed
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.scenario.tune.sections import SHAPES
 from fedprivacy.tuning.repetitions import MOST_MEAN, Repetitions
 from fedprivacy.tuning.selection import PrivateSelection, cost

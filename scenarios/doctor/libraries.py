@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from fedprivacy.installation import install
+from fedprivacy.io.install_hint import install
 from scenarios.doctor.check import FAILURE, OK, Check
 from scenarios.doctor.probe import ProbeFailed, probe
 from scenarios.doctor.python import again, version_check

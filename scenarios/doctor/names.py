@@ -9,7 +9,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from fedprivacy.installation import ROOT
+from fedprivacy.io.install_hint import ROOT
 from scenarios.doctor.check import FAILURE, OK, WARNING, Check
 
 NAMES = ("fedprivacy", "clients", "server", "scenarios")

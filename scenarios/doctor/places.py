@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 def out(folder: Path) -> Iterator[Check]:
     """Whether run directories can be made."""
     from fedprivacy.errors import InputError
-    from fedprivacy.runs import check_out
+    from fedprivacy.records.run_directory import check_out
 
     name = "folder of runs"
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from fedprivacy import __version__
-from fedprivacy.installation import ROOT, install
+from fedprivacy.io.install_hint import ROOT, install
 from scenarios.doctor.check import ABSENT, FAILURE, OK, WARNING, Check
 from scenarios.doctor.probe import ProbeFailed, probe
 from scenarios.doctor.requirements import Requirement, in_range, requirements

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
-from fedprivacy.installation import ROOT
+from fedprivacy.io.install_hint import ROOT
 
 _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z0-9._-]+)\s*(?:\[(?P<extras>[^\]]*)\])?\s*(?P<range>[^;]*?)\s*(?:;(?P<marker>.*))?"

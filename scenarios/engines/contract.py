@@ -153,7 +153,7 @@ def _array_bytes() -> None:
     import numpy as np
     from flwr.app import Array
 
-    from fedprivacy import npy
+    from fedprivacy.io import npy
 
     sent = Array(np.arange(3))
     _expect((sent.stype, npy.array_of(sent.data).tolist()), ("numpy.ndarray", [0, 1, 2]))

@@ -8,11 +8,11 @@ from typing import Any
 from flwr.clientapp import ClientApp
 
 from clients.app import make_app
-from clients.crew import Crew
 from clients.fleet import Fleet
+from clients.worker_pool import Crew
 from fedprivacy.errors import InputError
-from fedprivacy.plan import Plan
-from fedprivacy.processes import CAN_FORK
+from fedprivacy.io.processes import CAN_FORK
+from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario import Scenario
 
 

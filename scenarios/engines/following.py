@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fedprivacy.errors import RunError
-from fedprivacy.homecoming import Arrivals, Result
-from fedprivacy.printable import on_one_line, printable
+from fedprivacy.io.escape import on_one_line, printable
+from fedprivacy.io.log_transfer import Arrivals, Result
 from scenarios.engines.control import Control
 
 _SILENT = 20.0  # seconds without a line after which the run's status is asked for

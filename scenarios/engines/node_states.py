@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
-from fedprivacy import json_text
 from fedprivacy.errors import InputError
+from fedprivacy.io import bounded_json
 
 NodeArray = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ def decode_states(arrays: Mapping[str, NodeArray]) -> dict[int, RecordDict]:
         InputError: If these are not encoded states, or some are missing.
     """
     try:
-        index = json_text.loads(arrays["node/index"].tobytes(), finite=False)
+        index = bounded_json.loads(arrays["node/index"].tobytes(), finite=False)
         return {
             int(node_id): RecordDict(
                 {name: _record(arrays, int(node_id), name, kind, values) for name, kind, values in records}

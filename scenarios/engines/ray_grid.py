@@ -52,7 +52,7 @@ class RayGrid(SimulatedGrid):
         workers: The actors, which have the ClientApp.
         node_configs: One ``Context.node_config`` for each node, in the order of node ids.
         run_config: ``Context.run_config``, the same on all nodes.
-        merge: Where the workers tell what has changed in a state: adds it to another (`clients.merging`).
+        merge: Where the workers tell what has changed in a state: adds it to another (`clients.state_merge`).
         patient: Whether a message that has begun may take as long as it takes, since the app stops by itself
             what hangs. Else a worker that is still at work on one as long again as the timeout is ended, and
             the reply is an error.

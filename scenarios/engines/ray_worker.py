@@ -18,7 +18,7 @@ from flwr.app import Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fedprivacy.errors import FedPrivacyError
-from fedprivacy.surroundings import versions
+from fedprivacy.io.environment import versions
 from scenarios.engines.flower_internals import Identity, set_message_id, take_identity
 from scenarios.engines.node import Node
 from scenarios.engines.plain_records import Plain, put_together, take_apart
@@ -87,7 +87,7 @@ class Worker:
 
         Args:
             make_app: Makes it.
-            changes: What is told of a node's state (`clients.merging.changes`); None: all of it.
+            changes: What is told of a node's state (`clients.state_merge.changes`); None: all of it.
             folder: Where the run was started: relative paths begin there, if it exists here.
 
         Returns:

@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.surroundings import versions
+from fedprivacy.io.environment import versions
 from scenarios.engines.ray_cluster import Cluster
 from scenarios.engines.ray_worker import Answer, Call, Changes, MakeApp, Worker
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flwr.clientapp import ClientApp
 
 from clients.app import make_app
-from clients.silos import Silos
+from clients.erm import Silos
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.erm import ErmScenario
 

@@ -10,21 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.at_work import begun
 from fedprivacy.errors import FedPrivacyError, RunError
-from fedprivacy.homecoming import Result, new_token
-from fedprivacy.printable import on_one_line
-from fedprivacy.record import broken_off, heard_of
-from fedprivacy.records.verify import checked_document
+from fedprivacy.io.escape import on_one_line
+from fedprivacy.io.log_transfer import Result, new_token
+from fedprivacy.records.ownership import begun
+from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import Playable
+from fedprivacy.verification.verify import checked_document
+from scenarios.cli.federation import SEEDED
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.control import Control
 from scenarios.engines.following import Following
-from scenarios.federation_cli import SEEDED
-from scenarios.federation_state import Target
-from scenarios.interrupts import deferred, undisturbed
+from scenarios.federation.state import Target
+from scenarios.jobs.interrupts import deferred, undisturbed
 
 OnEvent = Callable[[dict[str, Any]], None]
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from benchmarks import dp_sgd
 from benchmarks.dp_sgd import MODES, TARGETS, Row, main, missed, models, opacus_round, our_round
-from fedprivacy.models import flat_weights
+from fedprivacy.models.by_name import flat_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.fault_rows import table
 from benchmarks.faults import BEGIN, END, ENGINES, FAULTS, LYING, merged, rows
-from fedprivacy.faults import KINDS
+from fedprivacy.messages.faults import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 MISSING = "0.975 of the whole; not unbiased, and says so"

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks.faulty import TRIGGER
-from clients.crew import Crew
 from clients.fleet import Budgets, Fleet
-from clients.training import answer
-from fedprivacy.data.population import population
-from fedprivacy.faults import Faults
-from fedprivacy.protocol import TrainRequest
+from clients.request_handler import answer
+from clients.worker_pool import Crew
+from fedprivacy.messages.faults import Faults
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.population.clients import population
 
 CODE = "model={name='code', factory='benchmarks.faulty:make', options={harm='%s', mark='%s'}}"
 LOCAL = "privacy={trust='local', clipping_norm=1.0, noise_multiplier=1.0, delta=1e-3%s}"

@@ -18,15 +18,15 @@ from hypothesis import strategies as some
 from own_bits import bits_of_each
 
 from benchmarks.faulty import TRIGGER
-from clients.crew import Crew
 from clients.fleet import Fleet
-from clients.pieces import _train, pieces
-from clients.training import answer
+from clients.request_handler import answer
+from clients.training import _train, pieces
+from clients.worker_pool import Crew
 from fedprivacy.data.datasets import Dataset
-from fedprivacy.data.partition import Partition
-from fedprivacy.data.population import Population
-from fedprivacy.models import flat_weights
-from fedprivacy.protocol import TrainRequest
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.population.clients import Population
+from fedprivacy.population.partition import Partition
 from server.sampling import chunks
 
 POOL = 240  # records of a client at most

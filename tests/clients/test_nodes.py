@@ -14,16 +14,16 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from benchmarks.faulty import TRIGGER
 from clients.app import _app, app, faults_of
+from clients.error_filter import KINDS
 from clients.messages import parts_of
-from clients.refusals import KINDS
-from clients.residence import residence
-from fedprivacy.batches import PoissonBatches
+from clients.node import residence
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
-from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
-from fedprivacy.protocol import TrainReply, TrainRequest
-from fedprivacy.sampling import FixedSampling
+from fedprivacy.messages.protocol import TrainReply, TrainRequest
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.batches import PoissonBatches
+from fedprivacy.sampling.cohorts import FixedSampling
 from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import request_to
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from clients import owner
-from clients.refusals import KINDS
+from clients.error_filter import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "nodes.md").read_text()
 

@@ -12,12 +12,12 @@ from dp_accounting.dp_event import RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
 
 from fedprivacy.accounting.composition import group
-from fedprivacy.accounting.statement import printed
-from fedprivacy.candidates import calibrated
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.plan import Plan
-from fedprivacy.sampling import AllSampling
+from fedprivacy.plan.mechanism_search import calibrated
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import AllSampling
 from scenarios.budgets.compose import ComposeQuestion
 from scenarios.budgets.gaussian import GaussianQuestion
 from scenarios.budgets.group import GroupQuestion

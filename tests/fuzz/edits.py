@@ -34,9 +34,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from fedprivacy.errors import InputError
-from fedprivacy.records.verify import checked_document
 from fedprivacy.report import render
 from fedprivacy.report.reading import read as page_of
+from fedprivacy.verification.verify import checked_document
 
 Route = tuple[str | int, ...]  # from the root of a document to a value
 Show = Callable[[Mapping[str, Any]], None]

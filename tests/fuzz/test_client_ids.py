@@ -12,20 +12,20 @@ from breaking import fuzz
 from flwr.app import Message, RecordDict
 from hypothesis import given
 from hypothesis import strategies as some
+from tests.clients.test_silos import made as study_of_silos
 
+from clients.erm import Silos
 from clients.fleet import Fleet
 from clients.messages import reply_to
-from clients.respondents import Respondents
-from clients.silos import Silos
-from clients.training import answer
-from clients.vetting import vet, vet_query
+from clients.request_handler import answer
+from clients.request_validation import vet, vet_query
+from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, Refusal
-from fedprivacy.protocol import AskRequest, TrainReply, TrainRequest, check_clients, sorted_once
+from fedprivacy.messages.protocol import AskRequest, TrainReply, TrainRequest, check_clients, sorted_once
 from scenarios.engines.flower_internals import join_run
 from server.messages import parts_of
-from server.replies import Rejected, accepted
-from tests.clients.test_silos import made as study_of_silos
+from server.reply_validation import Rejected, accepted
 
 MANY = 1_000_000
 ENDS = [-(2**63), -(2**62), -1, 0, 1, 2, 3, 2**31, 2**62, 2**63 - 1]

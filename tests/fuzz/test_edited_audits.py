@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from edits import hold
 
-from scenarios.audit import audit
+from scenarios.experiments.audit import audit
 
 # What was estimated from scores is no bound.
 MEASURED = r"observers\[\d+\]\.canary_clients.*"

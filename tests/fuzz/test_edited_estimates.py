@@ -8,7 +8,7 @@ import pytest
 from edits import hold
 
 from fedprivacy.scenario.erm import ErmScenario
-from scenarios.fitting import fit
+from scenarios.experiments.erm_study import fit
 
 STUDY = """
 name = "small"

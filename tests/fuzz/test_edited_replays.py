@@ -8,7 +8,7 @@ import pytest
 from edits import hold
 
 from fedprivacy.scenario.attack import AttackScenario
-from scenarios.replay import replay
+from scenarios.attacks.replay import replay
 
 GAME = """
 name = "who-was-in"

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from edits import hold
 
-from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import InputError
-from fedprivacy.records.verify import checked_document
+from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.scenario.tune import TuneScenario
-from scenarios.compare import compare
-from scenarios.display import show_comparison, show_run
-from scenarios.display_tune import show_tune
+from fedprivacy.verification.verify import checked_document
+from scenarios.cli.display import show_comparison, show_run
+from scenarios.cli.display_tune import show_tune
+from scenarios.experiments.comparison import compare
+from scenarios.experiments.tuning import tune
 from scenarios.runner import run
-from scenarios.tune import tune
 
 LOCAL = ("privacy.trust=local", "server.rounds=2")
 POISSON = ("sampling.name=poisson", "sampling.rate=0.5")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from edits import hold
 
-from scenarios.asking import ask
-from scenarios.sweep import compare
+from scenarios.experiments.statistics_comparison import compare
+from scenarios.experiments.statistics_run import ask
 
 TWO = """
 name = "asked"

@@ -12,19 +12,19 @@ from breaking import ODD, Tally, bounded, broken_bytes, broken_npy, broken_tree,
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from hypothesis import assume, given
 from hypothesis import strategies as some
+from tests.clients.test_silos import made as study_of_silos
 
 from clients import messages as clients_messages
+from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.respondents import Respondents
-from clients.silos import Silos
-from clients.training import answer
-from fedprivacy import npy
+from clients.request_handler import answer
+from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.protocol import AskReply, AskRequest, TrainReply, TrainRequest
+from fedprivacy.io import npy
+from fedprivacy.messages.protocol import AskReply, AskRequest, TrainReply, TrainRequest
 from scenarios.engines.flower_internals import join_run
 from server import messages as server_messages
-from tests.clients.test_silos import made as study_of_silos
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
 

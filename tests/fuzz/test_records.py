@@ -14,24 +14,24 @@ from breaking import DEEP, ODD, Tally, bounded, broken_bytes, broken_json, broke
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fedprivacy import json_text
-from fedprivacy.accounting.ledger import Ledger
 from fedprivacy.errors import InputError
-from fedprivacy.record import RunRecord
-from fedprivacy.records.verify import checked_document
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.io import bounded_json
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
+from fedprivacy.records.run_record import RunRecord
 from fedprivacy.report import render
 from fedprivacy.report.reading import read as read_report
-from fedprivacy.resuming import plan_to_resume
-from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
-from scenarios.asked import asked_again
-from scenarios.asking import ask
-from scenarios.cells import Cells, digest_of
-from scenarios.compare import compare
+from fedprivacy.verification.resume import plan_to_resume
+from fedprivacy.verification.verify import checked_document
+from scenarios.attacks.participation_budget import _read as read_account
+from scenarios.attacks.replay import replay
+from scenarios.cli.scenario_argument import asked_again
 from scenarios.engines.node_states import decode_states
-from scenarios.replay import replay
+from scenarios.experiments.comparison import compare
+from scenarios.experiments.statistics_run import ask
+from scenarios.jobs.store import Cells, digest_of
 from scenarios.runner import run
-from scenarios.spending import _read as read_account
 
 ATTACKED = """
 name = "who-was-in"
@@ -283,9 +283,9 @@ def test_broken_cells_are_played_again_and_broken_begins_are_refused(
 @pytest.mark.parametrize(("text", "what"), [("[],", "lists and tables"), ("0,", "elements")])
 def test_what_would_take_much_more_memory_than_its_text_is_refused(text: str, what: str) -> None:
     data = b"[" + text.encode() * 2**26 + b"0]"
-    data = data[: json_text.MAX_BYTES]
+    data = data[: bounded_json.MAX_BYTES]
     with bounded(), pytest.raises(ValueError, match=f"more than .* {what}"):
-        json_text.loads(data)
+        bounded_json.loads(data)
 
 
 def test_broken_accounts_and_events_end_in_our_errors(tmp_path: Path) -> None:

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
-from fedprivacy.files import replace_file
+from fedprivacy.io.atomic import replace_file
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.report import write
-from fedprivacy.runs import Checkpoint, RunDirectory
 from fedprivacy.scenario import Scenario
-from scenarios import compare, federation_state, runner
-from scenarios.cells import Cells, digest_of
-from scenarios.federation_folder import check_folder, claim
+from scenarios import runner
+from scenarios.experiments import comparison
+from scenarios.federation import state
+from scenarios.federation.folder import check_folder, claim
+from scenarios.jobs.store import Cells, digest_of
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +122,7 @@ def test_cells_stay_below_their_comparison(tmp_path: Path, name: str) -> None:
     base = tmp_path / "compare"
     base.mkdir()
     with pytest.raises(InputError, match="which is not below it"):
-        compare._document_of(base, {"run": name, "digest": compare._digest(tmp_path / "outside")})
+        comparison._document_of(base, {"run": name, "digest": comparison._digest(tmp_path / "outside")})
 
 
 def test_a_cell_that_is_a_link_is_played_again(tmp_path: Path) -> None:
@@ -180,16 +182,16 @@ def test_a_federation_that_is_damaged_is_refused(tmp_path: Path, text: str) -> N
     path = tmp_path / "federation.json"
     path.write_bytes(text.encode(errors="surrogatepass"))
     with pytest.raises(InputError, match="damaged, so which processes belong to it is not known"):
-        federation_state.read(tmp_path)
+        state.read(tmp_path)
     path.write_text(json.dumps(FEDERATION))
-    assert federation_state.read(tmp_path) is not None
+    assert state.read(tmp_path) is not None
 
 
 def test_a_federation_is_a_file_and_its_folder_has_no_links(tmp_path: Path) -> None:
     path = tmp_path / "federation.json"
     os.mkfifo(path)
     with pytest.raises(InputError, match="a pipe, not a file"):
-        federation_state.read(tmp_path)
+        state.read(tmp_path)
     path.unlink()
     claim(tmp_path)
     path.unlink()

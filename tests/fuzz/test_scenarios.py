@@ -14,7 +14,7 @@ from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario.bounds import MAX_DEPTH, MAX_ELEMENTS, MAX_KEYS
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.scenario.loading import load, loads
-from scenarios.ready import ready
+from scenarios.authoring.catalogue import ready
 
 NEED_DATA = ('name = "npz"', 'name = "flwr-datasets"')
 TEXTS = [

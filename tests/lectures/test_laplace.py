@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.mechanisms.laplace import Laplace
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 NAMES = 10_000
 

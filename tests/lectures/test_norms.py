@@ -10,7 +10,7 @@ import pytest
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.mechanisms.norm import NormMechanism
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 
 @pytest.mark.parametrize("order", [1, 2, math.inf])

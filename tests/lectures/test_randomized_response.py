@@ -9,7 +9,7 @@ import pytest
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 
 def test_telling_the_truth_three_times_in_four_is_ln_3_private() -> None:

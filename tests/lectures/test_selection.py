@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 # --- hair colour ----------------------------------------------------------------------------------
 

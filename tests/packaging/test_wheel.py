@@ -36,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_scenario_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed), "OMP_NUM_THREADS": "1"}
-    code = "import fedprivacy, scenarios.cli; print(fedprivacy.__file__); scenarios.cli.main()"
+    code = "import fedprivacy, scenarios.cli.main; print(fedprivacy.__file__); scenarios.cli.main.main()"
     command = [sys.executable, "-c", code, "run", "digits", "--set", "server.rounds=1", "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     where, _, text = done.stdout.partition("\n")
@@ -49,6 +49,6 @@ def test_a_scenario_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_the_wheel_brings_the_command_and_nothing_of_the_tests(installed: Path) -> None:
     (entry_points,) = installed.glob("fedprivacy-*.dist-info/entry_points.txt")
-    assert "fedprivacy = scenarios.cli:main" in entry_points.read_text()
+    assert "fedprivacy = scenarios.cli.main:main" in entry_points.read_text()
     packages = {path.name for path in installed.iterdir() if (path / "__init__.py").exists()}
     assert packages == {"fedprivacy", "clients", "server", "scenarios"}

@@ -14,18 +14,18 @@ import torch
 
 from clients.app import faults_of
 from clients.fleet import Budgets, Fleet
-from clients.training import answer
-from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.accounting.statement import guarantees
-from fedprivacy.batches import PoissonBatches
+from clients.request_handler import answer
 from fedprivacy.data.datasets import Dataset
-from fedprivacy.data.partition import Partition
-from fedprivacy.data.population import Population, population
 from fedprivacy.errors import InputError, Refusal
-from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
-from fedprivacy.protocol import TrainRequest
-from fedprivacy.records.verify import checked_document
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.statement import guarantees
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.population.clients import Population, population
+from fedprivacy.population.partition import Partition
+from fedprivacy.sampling.batches import PoissonBatches
+from fedprivacy.verification.verify import checked_document
 from scenarios.runner import resume, run
 
 INSIDE = (

@@ -14,18 +14,18 @@ import pytest
 from benchmarks.kill_and_resume import ATTACKED
 from benchmarks.killing import timeless
 from fedprivacy.errors import HeldError, InputError
-from fedprivacy.lock import alone
-from fedprivacy.records.verify import checked_document
-from fedprivacy.runs import RunDirectory
+from fedprivacy.io.lock import alone
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.statistics import Statistics
-from scenarios import seats
-from scenarios.begun import begun_in
-from scenarios.compare import compare
-from scenarios.replay import replay
-from scenarios.sweep import compare as sweep
+from fedprivacy.verification.verify import checked_document
+from scenarios.attacks import attacker_seats
+from scenarios.attacks.replay import replay
+from scenarios.experiments.comparison import compare
+from scenarios.experiments.statistics_comparison import compare as sweep
+from scenarios.jobs.manifest import begun_in
 
 TRAINED = """name = "trained"
 seed = 1
@@ -241,7 +241,7 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
 ) -> None:
     """Killed after its clients have answered, and before anything was written of it; and trained again."""
     heard: list[tuple[str, bytes]] = []
-    real = seats.play
+    real = attacker_seats.play
 
     def listen(arena, branch, tensors, see, spent) -> Any:
         def both(sight: Any) -> None:
@@ -257,7 +257,7 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(seats, "play", deaf)
+        patched.setattr(attacker_seats, "play", deaf)
         with pytest.raises(Killed):
             replay(scenario("attacked"), tmp_path, workers=1)
     [path] = tmp_path.iterdir()
@@ -269,7 +269,7 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
     [stored] = (path / "run-1" / "checkpoint").iterdir()
     stored.write_bytes(stored.read_bytes()[:-1])
     heard.clear()
-    monkeypatch.setattr(seats, "play", listen)
+    monkeypatch.setattr(attacker_seats, "play", listen)
     document, told = go_on("attacked", path)
     assert [label for label in told if label.startswith("trained ")] == ["trained epsilon 8, seed 1"]
     again = dict(heard)

@@ -17,14 +17,14 @@ from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
 from clients.fleet import Fleet
-from fedprivacy.accounting.charge import BLINDLY
-from fedprivacy.accounting.ledger import BROKEN_OFF, has_broken_off
-from fedprivacy.accounting.statement import guarantees
-from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.records.verify import checked_document
-from fedprivacy.runs import RunDirectory
+from fedprivacy.guarantees.charge import BLINDLY
+from fedprivacy.guarantees.ledger import BROKEN_OFF, has_broken_off
+from fedprivacy.guarantees.statement import guarantees
+from fedprivacy.population.clients import population
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
+from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.runner import resume, run
 from server import app, strategy

@@ -16,17 +16,17 @@ from flwr.app import Array, Context, Message
 from flwr.clientapp.typing import ClientAppCallable
 
 from clients.fleet import Fleet
-from clients.training import answer
-from fedprivacy.accounting.statement import guarantees
-from fedprivacy.audit import gaussian_bound
+from clients.request_handler import answer
+from fedprivacy.attacks.mechanism_audit import gaussian_bound
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
-from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
-from fedprivacy.protocol import TrainRequest
-from fedprivacy.runs import RunDirectory
-from fedprivacy.seeds import Streams
-from scenarios.launch import Engine
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import RunDirectory
+from scenarios.engines.launch import Engine
 from scenarios.runner import resume, run
 from tests.canary import CANARY, Worlds, along, canaries
 

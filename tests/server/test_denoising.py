@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import guarantees
 from server.denoising import DEGREES, denoised, james_stein, student_t
 
 DIMENSION = 2000

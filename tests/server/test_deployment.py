@@ -12,11 +12,11 @@ import pytest
 from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
-from fedprivacy.accounting.deployment import SIMULATED, Stated
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.records.verify import checked_document
+from fedprivacy.guarantees.deployment import SIMULATED, Stated
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write
-from fedprivacy.runs import RunDirectory
+from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.runner import resume
 from server.aggregation import nobody_took_part

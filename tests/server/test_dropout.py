@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedprivacy.estimates import SCALED
+from fedprivacy.records.bias import SCALED
 from scenarios.runner import run
 
 ROUNDS = 60

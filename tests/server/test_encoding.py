@@ -15,17 +15,17 @@ import pytest
 from scipy import stats
 
 from clients.fleet import Fleet
-from clients.training import answer
-from fedprivacy.audit import threshold_bound
+from clients.request_handler import answer
+from fedprivacy.attacks.mechanism_audit import threshold_bound
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
-from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
-from fedprivacy.protocol import TrainRequest
-from fedprivacy.records.verify import checked_document
-from fedprivacy.runs import RunDirectory
-from fedprivacy.seeds import Streams
-from scenarios.launch import Engine
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.verification.verify import checked_document
+from scenarios.engines.launch import Engine
 from scenarios.runner import run
 from tests.canary import CANARY
 

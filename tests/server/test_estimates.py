@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
+from tests.clients.test_silos import made
 
 from clients.app import app as client_app
 from clients.app import make_app
-from clients.silos import Silos
+from clients.erm import Silos
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.erm.federated import together
 from fedprivacy.erm.gradient import GradientPerturbation
@@ -23,17 +24,16 @@ from fedprivacy.erm.study import lots
 from fedprivacy.erm.study.document import ABSENT, study
 from fedprivacy.erm.study.lots import Lot, SiloStudy
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.records.verify import checked_document
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report.redaction import redact
-from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
-from scenarios.display_estimates import absence
+from fedprivacy.verification.verify import checked_document
+from scenarios.cli.display_estimates import absence
 from scenarios.engines.embedded import EmbeddedGrid
-from scenarios.fitting import fit
+from scenarios.experiments.erm_study import fit
 from server.app import app as server_app
 from server.estimates import MESSAGE, SilosOnGrid, serve
 from server.messages import parts_of
-from tests.clients.test_silos import made
 
 Wrap = Callable[[EmbeddedGrid], Any]
 

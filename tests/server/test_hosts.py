@@ -11,26 +11,26 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
+from tests.clients.test_silos import made as study_of_silos
 
 from clients.app import make_app
+from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.respondents import Respondents
-from clients.silos import Silos
-from fedprivacy.analytics.record import StatisticsRecord
-from fedprivacy.data.population import population
+from clients.statistics import Respondents
 from fedprivacy.errors import RunError
-from fedprivacy.record import RunRecord
-from fedprivacy.records.verify import checked_document
+from fedprivacy.population.clients import population
+from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.records.run_record import RunRecord
 from fedprivacy.report import render
 from fedprivacy.report.redaction import redact
-from fedprivacy.runs import RunDirectory
+from fedprivacy.statistics.record import StatisticsRecord
+from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import serve
+from server.deployment_grid import PollingGrid
 from server.estimates import serve as serve_estimates
 from server.hosts import Dealing, deal_hosts
-from server.polling import PollingGrid
 from server.statistics import serve as serve_statistics
-from tests.clients.test_silos import made as study_of_silos
 
 NODES = [{"partition-id": at, "num-partitions": 3} for at in range(3)]
 Mod = Callable[..., Message]

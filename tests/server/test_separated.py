@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 from clients.fleet import Fleet
-from fedprivacy.accounting.ledger import Ledger
-from fedprivacy.accounting.per_client import per_client
-from fedprivacy.accounting.statement import guarantees
-from fedprivacy.audit import gaussian_bound
+from fedprivacy.attacks.mechanism_audit import gaussian_bound
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.per_client import per_client
+from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.plan import Plan
-from fedprivacy.planning import plan_of
-from fedprivacy.records.verify import checked_document
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write
-from fedprivacy.runs import RunDirectory
-from fedprivacy.sampling import SeparatedSampling
-from fedprivacy.seeds import Streams
-from scenarios.launch import Engine
+from fedprivacy.sampling.cohorts import SeparatedSampling
+from fedprivacy.verification.verify import checked_document
+from scenarios.engines.launch import Engine
 from scenarios.runner import resume, run
 from server.sampling import draw_cohort
 from tests.canary import CANARY, Worlds, along, canaries

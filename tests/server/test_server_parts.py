@@ -8,12 +8,12 @@ import torch
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 from scipy import stats
 
-from fedprivacy.accounting.ledger import Ledger
+from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.plan import Plan
-from fedprivacy.sampling import AllSampling, FixedSampling, PoissonSampling
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.cohorts import AllSampling, FixedSampling, PoissonSampling
 from fedprivacy.scenario import AdamServer, MomentumServer, SgdServer
-from fedprivacy.seeds import Streams
 from scenarios.engines.embedded import EmbeddedGrid
 from server.aggregation import by_turn
 from server.optimizers import server_optimizer

@@ -14,17 +14,17 @@ from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 
 from clients.app import app as client_app
 from clients.app import make_app
-from clients.respondents import Respondents
-from fedprivacy.analytics.record import StatisticsRecord
+from clients.statistics import Respondents
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.protocol import AskReply
-from fedprivacy.records.verify import checked_document
+from fedprivacy.messages.protocol import AskReply
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import render
 from fedprivacy.report.redaction import operator_only, redact
-from fedprivacy.runs import RunDirectory
 from fedprivacy.scenario.statistics import Statistics
-from scenarios.asking import ask, play
+from fedprivacy.statistics.record import StatisticsRecord
+from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.experiments.statistics_run import ask, play
 from server.app import app as server_app
 from server.messages import parts_of
 from server.statistics import serve
@@ -390,7 +390,7 @@ def test_each_observer_is_told_what_holds(make_statistics, tmp_path, trust: str,
 
 
 def test_clients_that_were_handed_their_plan_say_so(make_statistics) -> None:
-    from fedprivacy.analytics.ledger import ledger
+    from fedprivacy.statistics.ledger import ledger
 
     plan = Respondents.of(make_statistics("privacy.trust=local", text=ALL)).plan
     for held, words in ((True, "whatever the server asks for"), (False, "whoever submits the run is honest")):

@@ -9,11 +9,11 @@ import pytest
 from flwr.app import Array, Message
 from scipy import stats
 
-from fedprivacy.accounting.statement import guarantees
 from fedprivacy.errors import RunError
+from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.planning import plan_of
-from fedprivacy.sampling import FixedSampling
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.sampling.cohorts import FixedSampling
 from server.adversary import Interposed
 from server.hosts import deal_hosts
 

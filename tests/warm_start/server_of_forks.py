@@ -16,9 +16,9 @@ import sys
 import threading
 
 OURS = (
-    "fedprivacy.records.verify", "fedprivacy.report", "scenarios.asking", "scenarios.cli", "scenarios.compare",
-    "scenarios.display", "scenarios.display_attacks", "scenarios.display_statistics", "scenarios.new",
-    "scenarios.ready", "scenarios.replay", "scenarios.runner", "scenarios.sweep",
+    "fedprivacy.verification.verify", "fedprivacy.report", "scenarios.experiments.statistics_run", "scenarios.cli.main", "scenarios.experiments.comparison",
+    "scenarios.cli.display", "scenarios.cli.display_attacks", "scenarios.cli.display_statistics", "scenarios.authoring.new",
+    "scenarios.authoring.catalogue", "scenarios.attacks.replay", "scenarios.runner", "scenarios.experiments.statistics_comparison",
 )  # fmt: skip
 # What those leave to the first use.
 HEAVY = ("matplotlib.backends.backend_svg", "rich.progress", "rich.table", "sklearn.datasets", "torch.func")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RUN = "from scenarios.cli import main; main()"
+RUN = "from scenarios.cli.main import main; main()"
 RUN_AND_END = """
 try:
     if sys.argv[1:2] == ["-m"]:
@@ -32,7 +32,7 @@ try:
         del sys.argv[:2]
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
-        from scenarios.cli import main; main()
+        from scenarios.cli.main import main; main()
     sys.exit()
 except SystemExit as ended:
     server_of_forks.end(ended.code)

@@ -21,7 +21,7 @@ from fedprivacy.attacks.released.shadow import Shadow, fit_shadow
 from fedprivacy.attacks.released.signals import Signals, confidences, log_probabilities
 from fedprivacy.attacks.targets import Flags
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 THRESHOLDS = ("loss", "confidence", "entropy", "modified-entropy", "loss-by-class")
 NETWORKS = ("network-outputs", "network-gradients")

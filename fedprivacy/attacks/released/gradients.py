@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from fedprivacy.attacks.released.signals import ROWS
 from fedprivacy.errors import InputError
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 
 
 @dataclass(frozen=True)

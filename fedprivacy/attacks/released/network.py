@@ -20,7 +20,7 @@ from fedprivacy.attacks.released.gradients import LastLayer
 from fedprivacy.attacks.released.signals import Signals, scaled
 from fedprivacy.attacks.targets import Flags, check_halves
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 
 @dataclass(frozen=True)

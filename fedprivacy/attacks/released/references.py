@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedprivacy.errors import InputError
-from fedprivacy.models import flat_weights
-from fedprivacy.seeds import Streams
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.task import LocalTraining, Task
 

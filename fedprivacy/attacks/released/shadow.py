@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from fedprivacy.attacks.released.signals import Signals
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.errors import InputError
-from fedprivacy.models import flat_weights, unflatten
-from fedprivacy.seeds import Streams
+from fedprivacy.models.by_name import flat_weights, unflatten
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.task import LocalTraining, Task
 

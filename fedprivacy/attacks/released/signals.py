@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from fedprivacy.errors import InputError
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 
 Signals = NDArray[np.float64]
 ROWS = 1024  # records in one pass of a model, whose inner numbers are in memory at once

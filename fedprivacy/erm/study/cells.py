@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import together
 from fedprivacy.erm.objective import Objective
@@ -27,9 +26,10 @@ from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, re
 from fedprivacy.erm.study.lots import Ask, Lot, SiloStudy
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.printable import first_line
+from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.io.escape import first_line
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
 

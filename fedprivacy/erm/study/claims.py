@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.accounting.deployment import SERVER_READS, SIMULATION, Stated
 from fedprivacy.accounting.events import to_json
-from fedprivacy.accounting.statement import Guarantee
-from fedprivacy.entropy import SEEDED
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import Federated
 from fedprivacy.erm.gradient import GradientPerturbation
@@ -19,6 +16,9 @@ from fedprivacy.erm.perturbed import ObjectivePerturbation
 from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.study.approaches import Cell, approach_of, federated_of, objective_of, silos_of
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.deployment import SERVER_READS, SIMULATION, Stated
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.randomness.system import SEEDED
 from fedprivacy.scenario.erm import ErmScenario
 
 HANDED = (

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.accounting.charge import under_way
-from fedprivacy.accounting.deployment import Stated
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, play
 from fedprivacy.erm.study.claims import by_curator
 from fedprivacy.erm.study.lots import Ask
 from fedprivacy.erm.study.people import Records, dimension_of, study_streams
-from fedprivacy.runs import SCHEMA, RunDirectory
+from fedprivacy.guarantees.charge import under_way
+from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import SCHEMA, RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.seeds import Streams
-from fedprivacy.surroundings import peak_memory_mb, versions
 
 OnCell = Callable[[dict[str, Any]], None]
 OPERATOR_ONLY = (

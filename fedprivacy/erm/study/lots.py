@@ -26,8 +26,8 @@ from fedprivacy.erm.study.approaches import (
     sizes_of,
 )
 from fedprivacy.erm.study.people import Records
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
 NUMBERS = 2**20  # that all silos tell in one step, at most, beyond those of one estimate

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from fedprivacy.data import npz
 from fedprivacy.erm.losses import HuberSVM, Logistic, Loss, Squared
 from fedprivacy.errors import InputError
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.erm.sections import LogisticModel, NpzRecords
-from fedprivacy.seeds import Streams
 
 Vector = NDArray[np.float64]
 _WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed", "federation")

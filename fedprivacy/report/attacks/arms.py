@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fedprivacy.fields import damaged
+from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
 from fedprivacy.report.attacks.documents import ReplayDocument

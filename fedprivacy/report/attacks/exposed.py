@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from fedprivacy.errors import InputError
-from fedprivacy.fields import damaged
+from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import exposed_classes, exposed_records, figures
 from fedprivacy.report.attacks.exposed_parts import Exposure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from fedprivacy.analytics.comparison import SHOWN
 from fedprivacy.report import common, names, plots, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
 from fedprivacy.report.documents import Arm
@@ -13,6 +12,7 @@ from fedprivacy.report.statistics import dots, figures
 from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
 from fedprivacy.report.statistics.documents import StatisticsComparison
 from fedprivacy.report.statistics.parts import Answer, Repeats, Row
+from fedprivacy.statistics.comparison import SHOWN
 
 EXACT = f"Exact ({figures.SIMULATION_ONLY})"
 OTHERS = 6  # further epsilons with a table of their own

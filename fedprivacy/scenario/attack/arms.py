@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.toml_text import dotted, literal
 from fedprivacy.scenario.attack.checks import between
 from fedprivacy.scenario.attack.sections import Attack, GameSettings
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import overlaid
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Path, dotted, literal
 from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import OVERLAID, Kind, shared
 from fedprivacy.scenario.scenario import Scenario
@@ -36,7 +37,7 @@ class Arm(Section):
     )
 
     @property
-    def laid(self) -> dict[Path, Any]:
+    def laid(self) -> dict[KeyPath, Any]:
         """What is laid over the scenario, the game apart."""
         return {(part, key): value for part in OVERLAID for key, value in getattr(self, part).items()}
 
@@ -119,7 +120,7 @@ def inspect_arms(
             yield Finding(("game", key), what, 'Remove it, and add an arm with privacy.trust = "none".')
     kept: set[str] = set()
     refused: dict[str, Finding] = {}
-    told: set[tuple[Path, str]] = set()
+    told: set[tuple[KeyPath, str]] = set()
     crossed = False
     for name, arm in arms.items():
         for key in arm.data:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from fedprivacy.errors import Finding
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive, Released
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.defence_checks import too_patient
-from fedprivacy.scenario.findings import Finding, literal
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.errors import Finding, Problem, ScenarioError
+from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, inspect_arms, played
 from fedprivacy.scenario.attack.checks import between
@@ -16,7 +17,7 @@ from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettin
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import Corner, cell, inspect_cells
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Places, dotted, wrong_type
+from fedprivacy.scenario.findings import Places, wrong_type
 from fedprivacy.scenario.inspection import inspect, validate
 from fedprivacy.scenario.kinds import KINDS, Kind
 from fedprivacy.scenario.scenario import Scenario

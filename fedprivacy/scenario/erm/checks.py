@@ -7,9 +7,9 @@ from typing import Any
 
 from fedprivacy.data import npz
 from fedprivacy.data.columns import unknown
+from fedprivacy.errors import Finding
 from fedprivacy.scenario.delta import LEAST_DELTA, too_small
 from fedprivacy.scenario.erm.sections import NpzRecords
-from fedprivacy.scenario.findings import Finding
 
 
 def records_of(data: Any) -> int | None:

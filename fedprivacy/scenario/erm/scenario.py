@@ -9,13 +9,14 @@ from typing import Annotated, Any, Self
 import tomli_w
 from pydantic import Field, model_validator
 
-from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.errors import Finding, Problem, ScenarioError
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.erm import checks
 from fedprivacy.scenario.erm import sections as s
 from fedprivacy.scenario.erm.sections import APPROACH, KINDS
-from fedprivacy.scenario.findings import Finding, Places, literal, wrong_type
+from fedprivacy.scenario.findings import Places, wrong_type
 from fedprivacy.scenario.inspection import missing_section, validate
 from fedprivacy.scenario.kinds import HEAD
 from fedprivacy.scenario.sections import NAME, Head

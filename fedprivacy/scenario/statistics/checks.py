@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
+from fedprivacy.errors import Finding
+from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.scenario.delta import LEAST_DELTA, too_small
-from fedprivacy.scenario.findings import Finding, literal, suggestion
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 
 Parts = Mapping[str, Any]

@@ -9,10 +9,11 @@ from typing import Any, Self
 import tomli_w
 from pydantic import model_validator
 
-from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.errors import Finding, Problem, ScenarioError
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.changes import Tables, lay
-from fedprivacy.scenario.findings import Finding, Places, literal, wrong_type
+from fedprivacy.scenario.findings import Places, wrong_type
 from fedprivacy.scenario.inspection import missing_section, validate
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.sections import NAME, Head, Trust

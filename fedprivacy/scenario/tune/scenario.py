@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fedprivacy.errors import Problem, ScenarioError
+from fedprivacy.errors import Finding, KeyPath, Problem, ScenarioError
+from fedprivacy.io.toml_text import dotted, literal
 from fedprivacy.scenario import changes, reading
 from fedprivacy.scenario.cells import inspect_cells
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Finding, Path, Places, dotted, literal, wrong_type
+from fedprivacy.scenario.findings import Places, wrong_type
 from fedprivacy.scenario.inspection import inspect, validate
 from fedprivacy.scenario.kinds import KINDS, shared
 from fedprivacy.scenario.scenario import Scenario
@@ -100,7 +101,7 @@ def _candidates(tune: Tune) -> list[Settings]:
 
 def _laid(tables: Tables, settings: Settings, seed: int) -> Tables:
     base = {key: value for key, value in tables.items() if key not in ("compare", "tune")}
-    laid: dict[Path, Any] = {tuple(key.split(".", 1)): value for key, value in settings.items()}
+    laid: dict[KeyPath, Any] = {tuple(key.split(".", 1)): value for key, value in settings.items()}
     return changes.lay(base, {**laid, ("seed",): seed})
 
 

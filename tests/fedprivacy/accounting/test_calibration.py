@@ -19,8 +19,8 @@ from fedprivacy.accounting.calibration import (
 )
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import RELATIONS
-from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.errors import InputError, UnsupportedEvent
+from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 
 DELTA = 1e-5
 MakeEvent = Callable[[float], dp.DpEvent]

@@ -10,9 +10,9 @@ from scipy.stats import binomtest
 
 from fedprivacy.attacks.game import Game, draw_game
 from fedprivacy.data.datasets import Dataset
-from fedprivacy.data.partition import Partition, fixed_records, iid
-from fedprivacy.data.population import Population
 from fedprivacy.errors import InputError
+from fedprivacy.population.clients import Population
+from fedprivacy.population.partition import Partition, fixed_records, iid
 
 RECORDS, VICTIM = 400, 2
 

@@ -9,7 +9,7 @@ import pytest
 
 from fedprivacy.attacks.canaries import at_most
 from fedprivacy.attacks.neighbours import SLACK, Neighbours, World, compared, counts_of, with_records
-from fedprivacy.data.partition import Partition
+from fedprivacy.population.partition import Partition
 
 PARTITION = Partition(np.arange(10, 16), np.array([0, 1, 4, 6]), np.array([3]))
 

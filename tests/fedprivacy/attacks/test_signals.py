@@ -9,7 +9,7 @@ from torch import nn
 
 from fedprivacy.attacks import signals
 from fedprivacy.attacks.signals import Probe
-from fedprivacy.models import flat_weights
+from fedprivacy.models.by_name import flat_weights
 
 RECORDS, FEATURES, CLASSES = 7, 5, 3
 

@@ -12,9 +12,9 @@ import pytest
 
 from fedprivacy.data import hub
 from fedprivacy.data.hub import Source, SourceError
-from fedprivacy.data.population import population
 from fedprivacy.errors import ScenarioError
-from fedprivacy.installation import install
+from fedprivacy.io.install_hint import install
+from fedprivacy.population.clients import population
 from fedprivacy.scenario import FlwrDatasets, Scenario
 from scenarios.runner import run
 

@@ -24,7 +24,7 @@ from fedprivacy.erm import (
     SufficientStatistics,
     regular_grid,
 )
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 OBJECTIVE = Objective(Squared.within(1.0), 0.1, 50, 2)
 GRID = regular_grid(1.0, 5, 2)

@@ -24,7 +24,7 @@ from fedprivacy.erm import (
 )
 from fedprivacy.erm.conditions import CLIPPED, DRAWN, checked_rows
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 STREAM = Streams(3).stream("conditions")
 X = np.array([[0.6, 0.8], [0.3, -0.1], [0.0, 0.0]])

@@ -25,7 +25,7 @@ from fedprivacy.erm import (
     minimise_within,
     regular_grid,
 )
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 N, D, RADIUS, REPEATS = 1000, 3, 2.0, 40
 TRUTH = np.array([1.5, -1.0, 0.5])

@@ -24,7 +24,7 @@ from fedprivacy.erm import (
     minimise,
 )
 from fedprivacy.erm.sufficient import l1_sensitivity, l2_sensitivity
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 Data = tuple[np.ndarray, np.ndarray]
 

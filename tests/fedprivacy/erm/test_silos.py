@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.audit import gaussian_bound
+from fedprivacy.attacks.mechanism_audit import gaussian_bound
 from fedprivacy.erm import (
     GradientPerturbation,
     HuberSVM,
@@ -25,7 +25,7 @@ from fedprivacy.erm.conditions import CROWDED
 from fedprivacy.erm.federated import purpose_of
 from fedprivacy.erm.federated import together as side_by_side
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 K, N, D = 5, 200, 2
 OBJECTIVE = Objective(Logistic(), 0.05, K * N, D)

@@ -23,7 +23,7 @@ from fedprivacy.erm import (
 from fedprivacy.erm.conditions import CROWDED
 from fedprivacy.erm.solver import _forward, _Tilted, check_reachable, rounding
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 LOSSES = (Logistic(), HuberSVM(0.5), HuberSVM(0.01), Squared(0.5), Squared.within(3.0))
 

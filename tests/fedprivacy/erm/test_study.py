@@ -13,7 +13,6 @@ import pytest
 from pages import HOSTILE, Page, check_whole, poisoned, safe
 
 from fedprivacy import report
-from fedprivacy.accounting.deployment import SIMULATED, Stated
 from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.erm.study.cells import exact, play
 from fedprivacy.erm.study.claims import AS_PLANNED, PLAYED_ONCE
@@ -21,9 +20,10 @@ from fedprivacy.erm.study.document import slopes_of
 from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError
-from fedprivacy.records.verify import checked_document
+from fedprivacy.guarantees.deployment import SIMULATED, Stated
 from fedprivacy.scenario.erm import ErmScenario
-from scenarios.fitting import fit
+from fedprivacy.verification.verify import checked_document
+from scenarios.experiments.erm_study import fit
 
 TEXT = """
 name = "small"

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from fedprivacy.erm import HuberSVM, Logistic, Objective, ObjectivePerturbation
 from fedprivacy.erm.perturbed import deviation
 from fedprivacy.erm.tilted import tilted_delta, tilted_mu
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 
 @pytest.mark.parametrize("directions", [1, 2])

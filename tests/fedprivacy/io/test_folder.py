@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.files import replace_file
+from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.folder import check_tree, is_below, is_inner, make_inner, open_append
 
 

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save
 
 from fedprivacy.io.tensor_file import MAX_TENSORS, check_tensor_file
-from fedprivacy.runs import Checkpoint, RunDirectory
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 
 
 def written(path: Path, tensors: int) -> Path:

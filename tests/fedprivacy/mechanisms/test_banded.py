@@ -8,14 +8,14 @@ import itertools
 import numpy as np
 import pytest
 
-from fedprivacy.entropy import SystemStreams
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms import strategy
 from fedprivacy.mechanisms.banded import BandedGaussian, CorrelatedNoise
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.strategy import MOST_WORK, Strategy, best_strategy, square_root
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.randomness.system import SystemStreams
 from fedprivacy.scenario import banded_checks
-from fedprivacy.seeds import Streams
 
 SIZES = [(1, 1, 0.0), (5, 9, 0.0), (12, 3, 0.0), (12, 4, 0.9), (60, 8, 0.5)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 MECHANISM = RandomizedResponse(1.0)
 

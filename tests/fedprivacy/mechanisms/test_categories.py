@@ -24,7 +24,7 @@ from fedprivacy.mechanisms.categories import (
     best_oracle,
 )
 from fedprivacy.mechanisms.unary import _CELLS
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 EACH = pytest.mark.parametrize("kind", ORACLES, ids=lambda kind: kind.name)
 

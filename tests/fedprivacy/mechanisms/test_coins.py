@@ -11,7 +11,7 @@ from claims.checks import FALSE_ALARM, fits
 from scipy import stats
 
 from fedprivacy.mechanisms.coins import coins, rounded_up
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-4, 1 / 256, 0.3, 0.5, 0.999, 1 - 2.0**-53])

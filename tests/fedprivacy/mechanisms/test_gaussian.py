@@ -14,7 +14,7 @@ from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 
 def test_coordinates_and_streams_are_independent() -> None:

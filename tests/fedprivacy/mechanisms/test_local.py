@@ -16,7 +16,7 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
 from fedprivacy.mechanisms.signs import SignBits
 from fedprivacy.mechanisms.sqkr import SQKR, hadamard
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 MECHANISMS = [each for kind in get_args(Local) for each in CLAIMS[kind.name].instances]
 

@@ -19,7 +19,7 @@ import pytest
 from attack_documents import BARE, GAME, PRIVATE
 
 from fedprivacy.scenario.attack import AttackScenario
-from scenarios.replay import replay
+from scenarios.attacks.replay import replay
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60.0  # seconds for one answer

@@ -17,7 +17,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.report.attacks import arms, strongest
 from fedprivacy.report.attacks.arms import WEAK
 from fedprivacy.report.reading import read
-from scenarios.display_attacks import show_replay
+from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}
 

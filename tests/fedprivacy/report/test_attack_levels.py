@@ -29,7 +29,7 @@ from fedprivacy.report.attacks import figures, levels, panel, panels
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Histogram
 from fedprivacy.report.reading import read
-from scenarios.display_attacks import show_replay
+from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}
 TRUSTS = ("local", "central")

@@ -24,14 +24,15 @@ from pages import (
     worded,
 )
 
-from fedprivacy import report, sameness
+from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.records.verify import checked_document
+from fedprivacy.io import tolerance
 from fedprivacy.report.attacks import figures, finding, panel
 from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.attacks.parts import Curve
 from fedprivacy.report.reading import read
-from scenarios.display_attacks import show_replay
+from fedprivacy.verification.verify import checked_document
+from scenarios.cli.display_attacks import show_replay
 
 NAMES = ("bare", "private")
 
@@ -227,7 +228,7 @@ def test_a_bound_is_never_read_off_below_itself() -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (figures, sameness):
+    for module in (figures, tolerance):
         assert doctest.testmod(module).failed == 0
 
 

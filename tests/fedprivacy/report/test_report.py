@@ -25,7 +25,7 @@ from PIL import Image
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.finding import finding
+from fedprivacy.records.comparison_summary import finding
 from fedprivacy.report import batches, common, learning, names, plots, public, redaction, words
 
 SCENARIO: dict[str, Any] = {

@@ -14,13 +14,13 @@ import pytest
 from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, check_whole, poisoned, safe, worded
 
 from fedprivacy import report
-from fedprivacy.analytics.comparison import SHOWN
 from fedprivacy.errors import InputError
-from fedprivacy.records.verify import checked_document
 from fedprivacy.report.statistics import answers, errors, figures, lines
 from fedprivacy.scenario.statistics import Statistics
-from scenarios.asking import ask
-from scenarios.sweep import compare
+from fedprivacy.statistics.comparison import SHOWN
+from fedprivacy.verification.verify import checked_document
+from scenarios.experiments.statistics_comparison import compare
+from scenarios.experiments.statistics_run import ask
 
 SURVEY = """
 name = "survey"

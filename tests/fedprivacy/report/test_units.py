@@ -12,7 +12,7 @@ from pages import Page, check_shown, check_whole, poisoned, safe, saved, worded
 
 from fedprivacy import report
 from fedprivacy.accounting.composition import group
-from fedprivacy.finding import finding
+from fedprivacy.records.comparison_summary import finding
 from fedprivacy.report import batches, names, plots, words
 from fedprivacy.report.documents import Arm, CompareDocument
 from fedprivacy.report.parts import Guarantee

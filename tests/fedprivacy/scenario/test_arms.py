@@ -6,7 +6,7 @@ import pytest
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.mechanisms.catalogue import ClipOnly
-from fedprivacy.planning import plan_of
+from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads, sections_of
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from fedprivacy.data.npz import NpzError
-from fedprivacy.data.on_nodes import for_server, known, of_node
-from fedprivacy.data.population import population
 from fedprivacy.errors import InputError, ScenarioError
-from fedprivacy.planning import plan_of
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.population.clients import population
+from fedprivacy.population.on_nodes import for_server, known, of_node
 from fedprivacy.scenario import Scenario
-from scenarios.compare import compare
-from scenarios.new import new
+from scenarios.authoring.new import new
+from scenarios.experiments.comparison import compare
 from scenarios.runner import run
 
 EXAMPLE = ("privacy.unit=example", "privacy.delta=1e-4")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedprivacy.models import flat_weights
+from fedprivacy.models.by_name import flat_weights
 from fedprivacy.training.task import Task
 
 

@@ -12,13 +12,13 @@ from torch import nn
 
 from fedprivacy.attacks.released.signals import confidences
 from fedprivacy.attacks.roc import auc
-from fedprivacy.batches import ShuffledBatches
-from fedprivacy.models import build, flat_weights
+from fedprivacy.models.by_name import build, flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario import Cnn, Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.adversarial import BATCH, BLOCK, _lessons
 from fedprivacy.training.cohort import train_cohort
-from fedprivacy.training.inference import LEARNING_RATE, WIDTHS
+from fedprivacy.training.membership_regulariser import LEARNING_RATE, WIDTHS
 from fedprivacy.training.task import Adversarial, LocalTraining, Task
 
 STREAMS = Streams(11)

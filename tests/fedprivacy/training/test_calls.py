@@ -10,11 +10,11 @@ import torch
 from own_bits import bits_of_each
 from torch import nn
 
-from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.models import build, flat_weights
+from fedprivacy.models.by_name import build, flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario.model import Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.calls import calls_of, train_in_call
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedprivacy.batches import ShuffledBatches
-from fedprivacy.models import build, flat_weights
+from fedprivacy.models.by_name import build, flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario import Cnn, Logistic, Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.task import LocalTraining, Task
 

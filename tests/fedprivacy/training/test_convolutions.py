@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from fedprivacy.batches import ShuffledBatches
-from fedprivacy.models import ToImage, build, flat_weights
+from fedprivacy.models.by_name import ToImage, build, flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario import Cnn
-from fedprivacy.seeds import Streams
 from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import Step
 from fedprivacy.training.layerwise import is_layerwise, kinds_of, numbers_of_convolutions, train_layerwise

@@ -13,12 +13,12 @@ from scipy import stats
 from torch import nn
 
 from fedprivacy.accounting.calibration import noise_multiplier
-from fedprivacy.audit import gaussian_bound, threshold_bound
-from fedprivacy.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
+from fedprivacy.attacks.mechanism_audit import gaussian_bound, threshold_bound
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.models import build, flat_weights
+from fedprivacy.models.by_name import build, flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario import Cnn, Logistic, Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.task import LocalTraining, Task
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from fedprivacy.models import ToImage, build, flat_weights
+from fedprivacy.models.by_name import ToImage, build, flat_weights
 from fedprivacy.scenario.model import Cnn, Logistic, Mlp
 from fedprivacy.training import chains, examples
 from fedprivacy.training.examples import ClippedSums, clipped_sums

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from torch import Tensor, nn
 
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.mechanisms.clipping import clip
-from fedprivacy.models import flat_weights
-from fedprivacy.seeds import Streams
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.training import layerwise
 from fedprivacy.training.layerwise import LayerwiseUpdates, kinds_of, train_layerwise
 from fedprivacy.training.task import LocalTraining, Task

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from fedprivacy.attacks.signals import Probe
-from fedprivacy.models import unflatten
+from fedprivacy.models.by_name import unflatten
 from fedprivacy.training.linear import LinearGradients, is_linear, linear_gradients
 
 CHAINS = {

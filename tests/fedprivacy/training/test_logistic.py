@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedprivacy.models import flat_weights
+from fedprivacy.models.by_name import flat_weights
 from fedprivacy.training.examples import _factored, clipped_sums
 from fedprivacy.training.logistic import is_logistic, logistic_sums
 

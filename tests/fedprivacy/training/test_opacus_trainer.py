@@ -17,16 +17,16 @@ from scipy import stats
 from torch import nn
 
 from clients.fleet import Fleet
-from fedprivacy.batches import PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.models import build, flat_weights
+from fedprivacy.models.by_name import build, flat_weights
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario import Cnn, Logistic, Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training import dp_sgd
 from fedprivacy.training.task import LocalTraining, Task
 from fedprivacy.training.trainers import trainer_of
-from scenarios.compare import compare
+from scenarios.experiments.comparison import compare
 from scenarios.runner import resume, run
 
 pytest.importorskip("opacus", reason='the other trainer needs the extra "opacus"')

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedprivacy.batches import Batches, PoissonBatches, ShuffledBatches
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import Batches, PoissonBatches, ShuffledBatches
 from fedprivacy.training.task import LocalTraining, Task
 
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from fedprivacy.accounting.statement import printed
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.scenario.delta import LEAST_DELTA
 from scenarios.budgets.compose import ComposeQuestion
 from scenarios.budgets.gaussian import GaussianQuestion

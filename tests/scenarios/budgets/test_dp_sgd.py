@@ -9,8 +9,8 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import lectures_dp_sgd_noise
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.batches import PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.errors import InputError
+from fedprivacy.sampling.batches import PoissonBatches, ReplacementBatches, ShuffledBatches
 from scenarios.budgets.dp_sgd import DpSgdQuestion
 
 DIGITS = {"records": 1000, "batch_size": 30, "steps": 100}

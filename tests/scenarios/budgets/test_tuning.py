@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fedprivacy.accounting.statement import printed
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import printed
 from scenarios.budgets.gaussian import GaussianQuestion
 from scenarios.budgets.tuning import TuningQuestion
 

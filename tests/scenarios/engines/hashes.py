@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.runs import RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 
 SCENARIO = """
 name = "engines"

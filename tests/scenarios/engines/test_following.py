@@ -10,7 +10,7 @@ import pytest
 
 import scenarios.engines.following as following
 from fedprivacy.errors import RunError
-from fedprivacy.homecoming import Sender
+from fedprivacy.io.log_transfer import Sender
 from scenarios.engines.control import Link
 from scenarios.engines.following import Following
 

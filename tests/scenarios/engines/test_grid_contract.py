@@ -3,7 +3,7 @@
 A new engine joins by an entry in ``ENGINES``. The toy app tells what happened on its side through its
 replies alone, so that it may as well run in another process.
 
-The grid of a deployment (`server.polling`, over Flower's `HttpGrid` and a real SuperLink, see far_side.py) keeps
+The grid of a deployment (`server.deployment_grid`, over Flower's `HttpGrid` and a real SuperLink, see far_side.py) keeps
 those points that are a server's to keep: `every_grid`. The others are promises of a simulation, `grid`:
 
 - replies in the order of messages: they come as nodes answer, and our server puts them in order;
@@ -11,7 +11,7 @@ those points that are a server's to keep: `every_grid`. The others are promises 
 - an error for what cannot be sent, such as a message for a node that is not there: a node may have gone, so that
   it is a reply that does not come, as tested here; of a message of another run Flower makes an HTTP error;
 - what a node keeps, and what it makes of an app that does not reply: that is Flower's SuperNode; the budgets
-  that we keep there have tests on whole runs (test_superlink.py), or a file of their own (clients/kept.py);
+  that we keep there have tests on whole runs (test_superlink.py), or a file of their own (clients/participation_ledger.py);
 - two grids in one process: a ServerApp has a process and a run of its own.
 """
 
@@ -51,12 +51,11 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.superlink.grid import HttpGrid
 
-import server.polling
+import server.deployment_grid
 from clients.app import make_app as make_respondents
-from clients.respondents import Respondents
-from fedprivacy.analytics.record import StatisticsRecord
+from clients.statistics import Respondents
 from fedprivacy.errors import InputError, RunError
-from scenarios.asking import play
+from fedprivacy.statistics.record import StatisticsRecord
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.flower_internals import (
     CLIENT_APP_RAISED_EXCEPTION,
@@ -69,7 +68,8 @@ from scenarios.engines.flower_internals import (
 from scenarios.engines.ray_cluster import Cluster
 from scenarios.engines.ray_grid import RayGrid
 from scenarios.engines.ray_workers import Workers
-from server.polling import AT_ONCE, PollingGrid
+from scenarios.experiments.statistics_run import play
+from server.deployment_grid import AT_ONCE, PollingGrid
 from server.statistics import serve
 from tests.scenarios.engines.far_side import FarSide
 
@@ -319,7 +319,7 @@ def the_far_side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def far_side(the_far_side: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.polling, "POLL", 0.05)
+    monkeypatch.setattr(server.deployment_grid, "POLL", 0.05)
 
 
 @pytest.fixture

@@ -19,22 +19,22 @@ import pytest
 import ray
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
+from tests.clients.test_silos import made as silos_of_study
 from warm import ENVIRONMENT, warm
 
 from benchmarks.faults import CLIENTS, TEXT, write_records
 from benchmarks.faulty import TRIGGER
-from clients.merging import changes, merged
+from clients.state_merge import changes, merged
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from scenarios.engines.contract import RAY_PROMISES, Promise
 from scenarios.engines.flower_internals import NODE_UNAVAILABLE
+from scenarios.engines.launch import Engine, engine_of
 from scenarios.engines.ray_cluster import Cluster, _slots
 from scenarios.engines.ray_grid import RayGrid
 from scenarios.engines.ray_workers import LATE, Workers
-from scenarios.fitting import fit
-from scenarios.launch import Engine, engine_of
+from scenarios.experiments.erm_study import fit
 from scenarios.runner import run
-from tests.clients.test_silos import made as silos_of_study
 from tests.scenarios.engines.hashes import KINDS, SCENARIO, final_hash
 
 RAY = Engine("ray", workers=2)
@@ -249,7 +249,7 @@ def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(
     file = tmp_path / "engines.toml"
     file.write_text(make_scenario(text=SCENARIO).to_toml())
     stop = (
-        "import os, signal, scenarios.runner as r; from scenarios.cli import main; play = r.run\n"
+        "import os, signal, scenarios.runner as r; from scenarios.cli.main import main; play = r.run\n"
         "def run(*a, on_round=None, **k):\n"
         "    def tick(event): on_round(event); os.killpg(0, signal.SIGINT)\n"
         "    return play(*a, on_round=tick, **k)\n"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from ray.exceptions import GetTimeoutError, RayError
 
-from fedprivacy.surroundings import versions
+from fedprivacy.io.environment import versions
 from scenarios.engines import ray_workers
 from scenarios.engines.ray_cluster import Cluster
 from scenarios.engines.ray_worker import Answer

@@ -11,11 +11,11 @@ from fedprivacy.attacks.released.battery import ATTACKS, FITTED, THRESHOLDS, Bat
 from fedprivacy.attacks.released.network import Fitting
 from fedprivacy.attacks.released.references import Models, Recipe, draw_coins, train, train_references
 from fedprivacy.attacks.targets import Targets, draw_calibration
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.errors import InputError
-from fedprivacy.models import build, evaluate
+from fedprivacy.models.by_name import build, evaluate
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.model import Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.task import LocalTraining
 
 POOL, OTHERS, FEATURES, CLASSES = 400, 300, 60, 10

@@ -11,7 +11,7 @@ from fedprivacy.attacks.released.network import Fitting, Seen, network
 from fedprivacy.attacks.released.shadow import fit_shadow
 from fedprivacy.attacks.roc import auc
 from fedprivacy.errors import InputError
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 RECORDS, CLASSES = 300, 3
 QUICK = Fitting(epochs=20, batch_size=32, filters=8)

@@ -15,11 +15,11 @@ from fedprivacy.attacks.released.references import (
     train,
     train_references,
 )
-from fedprivacy.batches import ShuffledBatches
 from fedprivacy.errors import InputError
-from fedprivacy.models import build, flat_weights, unflatten
+from fedprivacy.models.by_name import build, flat_weights, unflatten
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.model import Mlp
-from fedprivacy.seeds import Streams
 from fedprivacy.training.task import LocalTraining
 
 FALSE_ALARM = 1e-6

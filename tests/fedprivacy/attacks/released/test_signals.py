@@ -11,7 +11,7 @@ from fedprivacy.attacks.released import thresholds
 from fedprivacy.attacks.released.gradients import last_layer
 from fedprivacy.attacks.released.signals import ROWS, confidences, log_probabilities, losses
 from fedprivacy.errors import InputError
-from fedprivacy.models import flat_weights, unflatten
+from fedprivacy.models.by_name import flat_weights, unflatten
 
 MODULE = nn.Sequential(nn.Flatten(), nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 4))
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from fedprivacy.audit import threshold_bound
-from fedprivacy.seeds import Streams
+from fedprivacy.attacks.mechanism_audit import threshold_bound
+from fedprivacy.randomness.streams import Streams
 
 FALSE_ALARM = 1e-6
 ROUNDING = 1e-9  # of a privacy loss that is computed from probabilities

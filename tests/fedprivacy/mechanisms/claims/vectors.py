@@ -23,7 +23,7 @@ from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
 from fedprivacy.mechanisms.signs import RANGE, SignBits
 from fedprivacy.mechanisms.sqkr import RANGE as SQKR_RANGE
 from fedprivacy.mechanisms.sqkr import SQKR, hadamard
-from fedprivacy.seeds import Streams
+from fedprivacy.randomness.streams import Streams
 
 DIMENSION = 24
 NORM = 2.0

@@ -1,0 +1,101 @@
+"""What a node that holds its plan itself tells a server of an error: its kind, and nothing that data decide.
+
+The rest is in the node's own log, which its owner reads. Where a scenario came with the run, in a simulation
+say, whoever runs it owns everything and hears the whole text.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fedprivacy.errors import FedPrivacyError, Refusal
+from fedprivacy.io.escape import printable
+from fedprivacy.messages.faults import Faults
+from fedprivacy.messages.protocol import TrainReply, TrainRequest
+
+MOST = 8_000  # characters of a line in a log
+KINDS = {
+    "node-config": "the node's own configuration cannot be used",
+    "scenario": "the node's own scenario cannot be used",
+    "data": "its data do not fit the scenario",
+    "home": "its account of what was answered cannot be used",
+    "request": "what was sent is no request",
+    "plan": "another plan is asked for than the node holds",
+    "messages": "single messages are asked for, and the node agreed to sums",
+    "clients": "clients are asked for who are not here, or twice",
+    "round": "a round is asked for that the node's plan does not have",
+    "model": "the model that was sent has another size, or numbers that are not finite",
+    "failed": "the node failed",
+}
+
+
+@contextmanager
+def kinds_only(pinned: bool) -> Iterator[None]:
+    """Of what goes wrong inside, only the kind leaves.
+
+    Args:
+        pinned: Whether the node holds its plan itself; else errors pass as they are.
+
+    Raises:
+        Refusal: with one of `KINDS` and no more.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not pinned:
+            raise
+        kind = error.kind if isinstance(error, Refusal) else "failed"
+        if isinstance(error, FedPrivacyError):
+            log(f"REFUSED ({kind}): {error}")
+        else:
+            log(f"REFUSED ({kind}):\n{''.join(traceback.format_exception(error))}")
+        # Nothing of the error itself, whose text may have data in it.
+        raise Refusal(f"{kind}: {KINDS[kind]}", kind) from None
+
+
+@contextmanager
+def kind(name: str) -> Iterator[None]:
+    """Says of which kind an error inside is, where it does not say so itself.
+
+    Raises:
+        Refusal: of this kind, with the error's text.
+    """
+    try:
+        yield
+    except Refusal:
+        raise
+    except Exception as error:
+        said = str(error) if isinstance(error, FedPrivacyError) else f"{type(error).__name__}: {error}"
+        raise Refusal(said, name) from error
+
+
+def log(text: str) -> None:
+    """Writes to the node's log, the error output of its SuperNode; further lines are indented.
+
+    Words of a server may be in it: they cannot begin a line, nor say anything to a terminal.
+    """
+    if len(text) > MOST:
+        text = f"{text[:MOST]} ..."  # a request may be as long as a server likes
+    text = printable(text).replace("\n", "\n    ")
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} fedprivacy node: {text}", file=sys.stderr, flush=True)
+
+
+def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults, most: str) -> None:
+    """Says in the node's log what was answered, and what went wrong here and is not told.
+
+    Args:
+        request: What was asked for.
+        reply: What leaves.
+        faults: What went wrong.
+        most: How many answers a client has given by now, of how many.
+    """
+    log(
+        f"round {request.round}: asked {len(request.clients)}, answered {len(reply.clients)}, "
+        f"refused {reply.refused}, failed {faults.failed}, zeroed {faults.zeroed}; answers given: {most}"
+    )
+    if faults.first is not None:
+        log(f"round {request.round}: {faults.first}")

@@ -1,0 +1,142 @@
+"""Who lives on a node, by whose scenario, and what its owner has said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from flwr.app import Context
+
+from clients.erm import Silos
+from clients.error_filter import kind, log
+from clients.fleet import Fleet, hosts_here
+from clients.owner import Owner
+from clients.participation_ledger import Account
+from clients.statistics import Respondents
+from fedprivacy.data import npz
+from fedprivacy.errors import InputError, Refusal
+from fedprivacy.population.clients import Population
+from fedprivacy.population.on_nodes import agreed_sizes, of_node
+from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
+from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.bundled import Playable, code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.statistics import Statistics
+
+Residents = Fleet | Respondents | Silos
+NOBODY = Owner()  # has said nothing
+
+
+@dataclass(frozen=True)
+class Residence:
+    """Who lives on a node.
+
+    Args:
+        residents: The clients of the scenario, of whom those on `hosts` live here.
+        hosts: The logical hosts that the node serves.
+        owner: What its owner has said: nothing, in a simulation.
+        account: Where what they have answered is kept; None: in Flower's node state.
+        observe: What its own scenario lets a server see: "sum" or "each". Of statistics there are sums alone.
+    """
+
+    residents: Residents
+    hosts: list[int]
+    owner: Owner = NOBODY
+    account: Account | None = None
+    observe: str = "sum"
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the node holds its plan itself."""
+        return self.owner.pinned
+
+    def greet(self) -> None:
+        """Says in the node's log what its owner has to know when a run begins."""
+        for warning in self.owner.warnings(self.hosts):
+            log(warning)
+        if self.account is not None:
+            answered = len(self.account.read())
+            words = f"clients who have answered before: {answered}" if answered else "begins, empty"
+            log(f"account {self.account.file}: {words}")
+
+
+def residence(context: Context) -> Residence:
+    """Who lives on the node of a Flower run: by its own scenario, or else by that of the run.
+
+    Raises:
+        Refusal: if the owner's configuration, scenario, data or account cannot be used.
+        InputError: if the run's scenario cannot be, on a node without one.
+    """
+    owner = Owner.of(context.node_config)
+    if owner.scenario is None:
+        noise = owner.noise or check_noise(context.run_config.get("noise", SEEDED), "run config")
+        residents = _of_run(str(context.run_config["scenario"]), code_allowed(context.run_config), noise)
+        return Residence(residents, residents.hosts_of(context.node_config), owner)
+    with kind("scenario"):
+        scenario = own_scenario(owner.scenario, owner.named)
+    with kind("node-config"):
+        hosts = hosts_here(scenario.federation.hosts, context.node_config)
+    with kind("data"):
+        stamp = None if owner.data is None else npz.stamp(owner.data)
+    residents = _of_owner(owner, tuple(hosts), stamp)
+    assert owner.home is not None  # it is pinned
+    account = Account.open(owner.home, scenario)
+    observe = scenario.federation.observe if isinstance(scenario, Scenario) else "sum"
+    return Residence(residents, hosts, owner, account, observe)
+
+
+@lru_cache(maxsize=2)
+def _of_run(source: str, allow_code: bool, noise: str) -> Residents:
+    return _residents(scenario_of_app(source), allow_code, noise)
+
+
+@lru_cache(maxsize=4)
+def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] | None) -> Residents:
+    """The clients of a pinned node; `stamp` changes when its records do."""
+    assert owner.scenario is not None  # it is pinned,
+    assert owner.noise is not None  # so that this is known
+    scenario = own_scenario(owner.scenario, owner.named)
+    if not isinstance(scenario, Scenario) or not isinstance(scenario.data, OnNodes):
+        if owner.data is not None:
+            raise Refusal(
+                f"node config: data = {owner.data}: the node's scenario has data of its own. Leave it out, "
+                'or pin a scenario with data.name = "on-nodes".',
+                "node-config",
+            )
+        with kind("scenario"):
+            return _residents(scenario, owner.allow_code, owner.noise)
+    if owner.data is None:
+        raise Refusal(
+            "node config: the node's scenario says that records are on nodes, and this one was given none. "
+            "Add data = PATH.",
+            "node-config",
+        )
+    exact = scenario.privacy.unit == "example" and scenario.privacy.adjacency != "add-remove"
+    clients = np.arange(scenario.population)
+    with kind("data"):
+        here = clients[np.isin(clients % scenario.federation.hosts, hosts)]
+        people = of_node(scenario.data, owner.data, here, exact=exact)
+    with kind("scenario"):
+        return _residents(scenario, owner.allow_code, owner.noise, people)
+
+
+def _residents(
+    scenario: Playable, allow_code: bool, noise: str, people: Population | None = None
+) -> Residents:
+    if isinstance(scenario, Statistics):
+        respondents = Respondents.of(scenario)
+        return replace(respondents, streams=streams_for(noise, respondents.streams))
+    if isinstance(scenario, ErmScenario):
+        silos = Silos.of(scenario)
+        return replace(silos, study=silos.study.drawing(streams_for(noise, silos.study.streams)))
+    if noise != SEEDED and scenario.training.trainer == "opacus":
+        raise InputError(
+            'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
+            'system. Set trainer = "fedprivacy".'
+        )
+    # Of records what is reckoned with is what was agreed, and not what a node happens to have.
+    agreed = isinstance(scenario.data, OnNodes) and scenario.privacy.unit == "example"
+    sizes = agreed_sizes(scenario.data) if agreed and isinstance(scenario.data, OnNodes) else None
+    fleet = Fleet.of(scenario, people, sizes=sizes, allow_code=allow_code)
+    return replace(fleet, streams=streams_for(noise, fleet.streams))

@@ -1,0 +1,201 @@
+"""A node's account: what its clients have answered, kept in a folder of its owner's.
+
+It outlives processes, runs and restarts: Flower runs each message in a new process, and who submits another
+run would else begin anew. What a client is about to answer is on disk before anything is computed, so that an
+answer that never leaves is spent all the same. Nobody resets an account but its owner, by choosing another
+folder.
+
+answers.json   {"schema", "of", "scenario", "answers": {client: [...]}, "digest"}
+lock           held while the account is read, changed and written
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clients.fleet import Budgets, Ids
+from fedprivacy.errors import Refusal
+from fedprivacy.io import bounded_json
+from fedprivacy.io.folder import open_append
+from fedprivacy.scenario.loading import AnyScenario
+
+SCHEMA = 1
+LOCK_SECONDS = 60.0
+Answers = dict[str, list[int]]
+
+# Neither words about a scenario, nor when it is measured, nor how it is spread over machines changes what was
+# agreed to; nor where records lie. With noise of the operating system the seed does not either.
+_WITHOUT_EFFECT = (
+    *("name", "description", "duration", "tuning", "seed", "evaluation", "compare", "federation"),
+    *("game", "attacks"),
+)
+_PLACES = ("path", "test")
+
+
+class Account:
+    """What was answered under one scenario.
+
+    Args:
+        home: The folder; it exists.
+        of: What the account is of (`agreed`).
+        name: The scenario's name, for the reader of the file.
+    """
+
+    def __init__(self, home: Path, of: str, name: str) -> None:
+        self.home, self.of, self.name = home, of, name
+        self.file = home / "answers.json"
+
+    @classmethod
+    def open(cls, home: Path, scenario: AnyScenario) -> Account:
+        """The account of a scenario in a folder, where there may be none yet.
+
+        Raises:
+            Refusal: if the folder is not there or not writable, or its account is damaged, or that of
+                another scenario.
+        """
+        if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
+            # A folder that vanished, on a disk that is not there, would else be an account at zero.
+            what = "not a folder that may be written to" if home.exists() else "no such folder"
+            raise Refusal(f"home {home}: {what}. Make it once, by hand.", "home")
+        account = cls(home, agreed(scenario), scenario.name)
+        account.read()
+        return account
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone with the account, among all processes.
+
+        Raises:
+            Refusal: if another process holds it for too long.
+        """
+        deadline = time.monotonic() + LOCK_SECONDS
+        with open_append(self.home / "lock") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        what = f"another process has held {self.home / 'lock'} for {LOCK_SECONDS:.0f} s"
+                        raise Refusal(f"home {self.home}: {what}. End it.", "home") from None
+                    time.sleep(0.02)
+            yield
+
+    def read(self) -> Answers:
+        """What each client has answered; empty before the first answer.
+
+        Raises:
+            Refusal: if the file is damaged, or of another scenario.
+        """
+        try:
+            text: bytes | None = bounded_json.read_bytes(self.file)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise Refusal(f"{self.file}: cannot be read: {error.strerror}.", "home") from error
+        except ValueError:  # too large for an account
+            text = None
+        try:
+            content = bounded_json.loads(text or b"")
+            digest = content.pop("digest")
+            answers: Answers = {
+                str(int(client)): [int(one) for one in own] for client, own in content["answers"].items()
+            }
+            whole = digest == _digest(content) and content["schema"] == SCHEMA
+            of, name = str(content["of"]), str(content["scenario"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            whole = False
+        if not whole:
+            raise Refusal(
+                f"{self.file}: damaged. Until you decide, this node answers nothing: restore the file from a "
+                "copy; or choose another folder as home, and what was answered before comes on top of what "
+                "will be.",
+                "home",
+            )
+        if of != self.of:
+            raise Refusal(
+                f"{self.file}: what was answered under another scenario ({name}). Pin that one again; or "
+                "make another folder as home for this one, and what was answered under both adds up.",
+                "home",
+            )
+        return answers
+
+    def write(self, answers: Answers) -> None:
+        """Replaces the account; it is on disk when this returns."""
+        content = {"schema": SCHEMA, "of": self.of, "scenario": self.name, "answers": answers}
+        data = json.dumps({**content, "digest": _digest(content)}).encode()
+        part = self.file.with_name(self.file.name + ".part")
+        with part.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, self.file)
+        folder = os.open(self.home, os.O_RDONLY)  # the name, too, has to be on disk
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+class KeptBudgets(Budgets):
+    """Budgets that are read from an account and written to it before anybody answers.
+
+    Args:
+        account: Where they are kept: for each client its answers and the last round.
+        population: The number of clients.
+        cap: Answers allowed.
+    """
+
+    def __init__(self, account: Account, population: int, cap: int) -> None:
+        super().__init__(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
+        self.account = account
+
+    def spend(self, clients: Ids, round: int) -> Ids:
+        """As `Budgets.spend`, with the account on disk before this returns."""
+        with self.account.locked():
+            answers = self.account.read()
+            for client, (count, last) in answers.items():
+                self.counts[int(client)], self.last[int(client)] = count, last
+            willing = super().spend(clients, round)
+            if len(willing):
+                answers |= {str(client): [int(self.counts[client]), round] for client in willing.tolist()}
+                self.account.write(answers)
+        return willing
+
+
+def answered(account: Account, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Which clients have answered which query, uint8, shape (queries, population)."""
+    marks = np.zeros(shape, np.uint8)
+    for client, queries in account.read().items():
+        marks[queries, int(client)] = 1
+    return marks
+
+
+def keep_answered(account: Account, marks: NDArray[np.uint8]) -> None:
+    """Writes which clients have answered which query."""
+    clients = np.flatnonzero(marks.any(axis=0)).tolist()
+    account.write({str(client): np.flatnonzero(marks[:, client]).tolist() for client in clients})
+
+
+def agreed(scenario: AnyScenario) -> str:
+    """Tells scenarios apart that differ in what is done with records, or how they are protected."""
+    settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
+    data: Mapping[str, Any] = settings["data"]
+    settings["data"] = {key: value for key, value in data.items() if key not in _PLACES}
+    return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,87 @@
+"""One training request on a node: check the plan, spend the budgets, train, clip and noise, reply.
+
+Under local trust the server is the adversary, so that a reply may depend on data only through what
+is clipped and noised: a client that fails answers with zero and its noise, like any other, and what
+went wrong stays on the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clients.fleet import Budgets, Fleet
+from clients.privacy import sum_noise
+from clients.training import pieces, train_piece
+from clients.worker_pool import Crew
+from fedprivacy.errors import InputError, Refusal
+from fedprivacy.mechanisms.summation import RunningSum
+from fedprivacy.messages.faults import Faults
+from fedprivacy.messages.protocol import TrainReply, TrainRequest, check_clients
+
+Ids = NDArray[np.int64]
+
+
+def answer(
+    fleet: Fleet,
+    budgets: Budgets | None,
+    request: TrainRequest,
+    hosts: Sequence[int] = (0,),
+    crew: Crew | None = None,
+) -> tuple[TrainReply, Faults]:
+    """Serves a request as the clients' own plan allows.
+
+    Args:
+        fleet: The clients of this node.
+        budgets: What they have left, or None where the plan limits nobody.
+        request: What the server asks for.
+        hosts: The logical hosts that live on this node.
+        crew: Who trains them; None: this process.
+
+    Returns:
+        The reply, and what went wrong that it does not tell: under local trust that is for the node alone.
+
+    Raises:
+        Refusal: if the server asks for another plan than the clients agreed to, or for single
+            messages where the plan draws noise for sums only.
+        InputError: if the request names clients that do not exist or live elsewhere, or has another model,
+            or a clipping norm where the plan's does not change, or none where it does.
+    """
+    reason = fleet.plan.refusal(request.plan)
+    if reason:
+        raise Refusal(reason)
+    if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
+        raise Refusal("single messages are asked for, but the plan draws noise for sums only")
+    fleet.plan.following(request.clipping_norm)
+    clients = request.clients
+    check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
+    if len(request.weights) != fleet.parameters:
+        raise InputError(f"the model has {fleet.parameters} weights, {len(request.weights)} were sent")
+    present = fleet.present(clients, request.round)
+    # Who drops out does not answer, and its budget is not spent; nothing is claimed from that.
+    willing = present if budgets is None else budgets.spend(present, request.round)
+    parameters, each = fleet.plan.answer_length(len(request.weights)), request.observe == "each"
+    rows, row, total = np.zeros((len(willing), parameters) if each else 0), 0, RunningSum(parameters)
+    answered: list[Ids] = []
+    dropped = Faults({"dropped": len(clients) - len(present)})
+    faults, cut = dropped, pieces(fleet, willing, request.observe)
+    here = (train_piece(fleet, request, piece) for piece in cut)
+    for part in here if crew is None else crew.train(fleet, request, cut):
+        if each:
+            rows[row : row + len(part.clients)] = part.private
+        else:
+            total.add(part.private)
+        row += len(part.clients)
+        answered.append(part.clients)
+        faults += part.faults
+    ids = np.concatenate([np.zeros(0, np.int64), *answered])
+    order = np.argsort(ids)
+    ids = ids[order]
+    if each:
+        private = rows[order]
+    else:
+        private = total.total + sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
+    told = dropped if fleet.plan.trust == "local" else faults
+    return TrainReply(private, ids, len(present) - len(willing), told), faults - told

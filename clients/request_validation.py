@@ -1,0 +1,64 @@
+"""What a node that holds its plan itself checks of a request, before anything is spent or computed.
+
+Each check says of which kind its refusal is; none looks at data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clients.error_filter import kind
+from clients.fleet import Fleet
+from clients.statistics import Respondents
+from fedprivacy.errors import Refusal
+from fedprivacy.messages.protocol import AskRequest, TrainRequest, check_clients
+
+
+def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str) -> None:
+    """Refuses a training request that the node's own plan does not cover.
+
+    Any model of the right size is trained, whatever it is made to do: what leaves is clipped and noised.
+
+    Args:
+        fleet: The clients.
+        request: What the server asks for.
+        hosts: The logical hosts that live on this node.
+        observe: What the node's own scenario lets a server see.
+
+    Raises:
+        Refusal: it asks for another plan, for single messages where sums were agreed, for clients who are not
+            here, for a round beyond the plan's, or sends what is no model of the scenario.
+    """
+    plan = fleet.plan
+    reason = plan.refusal(request.plan)
+    if reason:
+        raise Refusal(reason, "plan")
+    with kind("plan"):
+        plan.following(request.clipping_norm)
+    if request.observe == "each" and observe == "sum":
+        raise Refusal('single messages are asked for, but the scenario says observe = "sum"', "messages")
+    check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
+    if not 0 <= request.round < plan.rounds:
+        raise Refusal(f"round {request.round} is asked for, of rounds 0 to {plan.rounds - 1}", "round")
+    parameters = sum(parameter.numel() for parameter in fleet.module.parameters())
+    if len(request.weights) != parameters:
+        raise Refusal(f"{len(request.weights)} weights, the model has {parameters}", "model")
+    if not np.isfinite(request.weights).all():
+        raise Refusal("weights that are not finite", "model")
+
+
+def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int]) -> None:
+    """Refuses a query that the node's own plan does not cover.
+
+    Raises:
+        Refusal: it asks for another plan, for clients who are not here, or for a query that there is not.
+    """
+    plan = respondents.plan
+    reason = plan.refusal(request.plan)
+    if reason:
+        raise Refusal(reason, "plan")
+    check_clients(request.clients, request.host, hosts, respondents.hosts, plan.population)
+    if not 0 <= request.query < len(plan.asks):
+        raise Refusal(f"query {request.query} is asked for, of {len(plan.asks)}", "round")

@@ -1,0 +1,92 @@
+"""The state of a node whose messages are answered side by side, each on the state that all began with.
+
+An engine with several processes sends a node's state along with a message, gets back what the message
+changed (`changes`), and adds that to what the node's state is by then (`merged`). The state is what
+`clients.app` keeps: budgets, and what went wrong in a round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from numpy.typing import NDArray
+
+from fedprivacy.errors import Refusal
+from fedprivacy.messages.faults import Faults
+
+Counts = NDArray[np.int32]
+
+
+def changes(before: RecordDict, after: RecordDict) -> RecordDict:
+    """What a message changed in a node's state.
+
+    Args:
+        before: The state that it was answered on.
+        after: What `clients.app` left.
+
+    Returns:
+        For `merged`. Its size is that of the message, not that of the population.
+    """
+    changed = RecordDict()
+    if "budgets" in after:
+        counts, last = _budgets(after)
+        was_counts, was_last = _budgets(before) if "budgets" in before else _fresh(len(counts))
+        clients = np.flatnonzero((counts != was_counts) | (last != was_last))
+        parts = {"counts": counts, "last": last, "was counts": was_counts, "was last": was_last}
+        changed["budgets"] = ArrayRecord(
+            {
+                "clients": Array(clients),
+                "population": Array(np.array(len(counts))),
+                **{name: Array(values[clients]) for name, values in parts.items()},
+            }
+        )
+    if "faults" in after:
+        record = after.config_records["faults"]
+        old = before.config_records["faults"] if "faults" in before else None
+        if record != old:
+            round, faults = record["round"], Faults.of(record)
+            was = Faults.of(old) if old is not None and old["round"] == round else Faults()
+            changed["faults"] = ConfigRecord({"round": round, **(faults - was).values()})
+    return changed
+
+
+def merged(now: RecordDict, changed: RecordDict) -> RecordDict:
+    """A node's state with what another message changed.
+
+    Args:
+        now: The state by now; it stays as it is.
+        changed: What `changes` said of the message.
+
+    Raises:
+        Refusal: if a client in it has answered another message meanwhile: both were answered on one budget,
+            and in one round with the same noise, so that the second must not leave the node.
+    """
+    state = RecordDict(dict(now.items()))
+    if "budgets" in changed:
+        parts = {name: array.numpy() for name, array in changed.array_records["budgets"].items()}
+        clients = parts["clients"]
+        held = _budgets(now) if "budgets" in now else _fresh(int(parts["population"]))
+        counts, last = held[0].copy(), held[1].copy()
+        met = (counts[clients] != parts["was counts"]) | (last[clients] != parts["was last"])
+        if met.any():
+            raise Refusal(
+                f"client {clients[met][0]} was asked in two messages at once, and answers one of them"
+            )
+        counts[clients], last[clients] = parts["counts"], parts["last"]
+        state["budgets"] = ArrayRecord({"counts": Array(counts), "last": Array(last)})
+    if "faults" in changed:
+        new = changed.config_records["faults"]
+        old = now.config_records["faults"] if "faults" in now else None
+        total = Faults.of(old) if old is not None and old["round"] == new["round"] else Faults()
+        state["faults"] = ConfigRecord({"round": new["round"], **(total + Faults.of(new)).values()})
+    return state
+
+
+def _budgets(state: RecordDict) -> tuple[Counts, Counts]:
+    record = state.array_records["budgets"]
+    return record["counts"].numpy(), record["last"].numpy()
+
+
+def _fresh(population: int) -> tuple[Counts, Counts]:
+    """As `Budgets.fresh`."""
+    return np.zeros(population, np.int32), np.full(population, -1, np.int32)

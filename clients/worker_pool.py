@@ -1,0 +1,273 @@
+"""Processes that train the pieces of a message side by side, on data and a model that they share.
+
+They are forked from the process that has read the data, so that nothing is copied or read again. The weights
+of a round and the answers travel through shared memory. Which process trains a piece changes nothing: answers
+are taken in the order of the pieces.
+
+A process that dies is replaced and its piece done again, with the same draws and so to the same bits. What
+kills its process twice, or takes too long, is done client by client, so that one client's fault is its own.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait
+from types import TracebackType
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from clients.fleet import Fleet
+from clients.training import Part, joined, silent, train_piece, without_data
+from clients.worker import Died, Worker
+from fedprivacy.io.processes import CAN_FORK
+from fedprivacy.messages.faults import Failure
+from fedprivacy.messages.protocol import TrainRequest
+
+Ids = NDArray[np.int64]
+
+_LOOK = 3600.0  # seconds from one look at the clock to the next, where nobody answers
+_AHEAD = 2  # pieces for each worker that are begun before the first of them is taken
+
+
+class Crew:
+    """Workers for the clients of a fleet, to be used as a context.
+
+    With one worker all is done in this process, where nothing stops a client that hangs and one that dies
+    takes the run with it; but where the clients of the fleet have a time of their own (`client_timeout`)
+    there is one process. Several stop what takes longer than that, or than the server would wait for
+    (`timeout`).
+
+    Args:
+        workers: How many processes. On systems that cannot fork, and for a GPU, all is done in this one.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = workers if CAN_FORK else 1
+        self._idle: list[Worker] = []
+        self._shared: _Shared | None = None
+        self._fleet: Fleet | None = None
+
+    def __enter__(self) -> Crew:
+        torch.set_num_threads(1)  # as in each worker: more threads round otherwise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._idle:
+            self._idle.pop().dismiss()
+
+    def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
+        """What became of each piece, in order; an answer is to be used up before the next is taken.
+
+        Args:
+            fleet: The same each time.
+            request: What the server asks for.
+            pieces: The clients that answer, cut into pieces.
+        """
+        alone = self.workers == 1 and fleet.client_timeout is None
+        if alone or not CAN_FORK or fleet.device != "cpu" or not pieces:
+            for piece in pieces:
+                yield train_piece(fleet, request, piece)
+            return
+        rows = max(map(len, pieces)) if request.observe == "each" else 1
+        shared = self._share(fleet, len(request.weights), rows)
+        shared.weights[:] = request.weights
+        turns = _Turns(self, fleet, shared, request, pieces)
+        try:
+            yield from turns.parts()
+        finally:  # nobody else may write where the next message's answers will stand
+            for worker in turns.busy:
+                worker.stop()
+
+    def worker(self) -> Worker:
+        """One without a task."""
+        if self._idle:
+            return self._idle.pop()
+        return Worker(_work, _join, self._fleet, self._shared)
+
+    def give_back(self, worker: Worker) -> None:
+        """Has one again that did its task."""
+        self._idle.append(worker)
+
+    def _share(self, fleet: Fleet, parameters: int, rows: int) -> _Shared:
+        """The memory that all see; who was forked before it was there is sent away."""
+        shared = self._shared
+        if shared is None or shared.rows < rows or len(shared.weights) != parameters:
+            self.__exit__(None, None, None)
+            shared = self._shared = _Shared(parameters, rows, _AHEAD * self.workers)
+            self._fleet = fleet
+        return shared
+
+
+@dataclass
+class _Job:
+    """A piece under way.
+
+    Args:
+        clients: Its ids.
+        slot: Where its answers stand.
+        left: Those that are still to be done alone, or None while all are done at once.
+        parts: What became of those done alone.
+        failure: Why the client whose turn it is answers without its data.
+        retried: How often a process died over all of them.
+    """
+
+    clients: Ids
+    slot: int
+    left: deque[int] | None = None
+    parts: list[Part] = field(default_factory=list)
+    failure: Failure | None = None
+    retried: int = 0
+
+    @property
+    def now(self) -> Ids:
+        """Whose turn it is."""
+        return self.clients if self.left is None else np.array([self.left[0]])
+
+
+class _Turns:
+    """A message's pieces: who does which, and what is done where a process dies or takes too long."""
+
+    def __init__(
+        self, crew: Crew, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
+    ) -> None:
+        self._crew, self._shared, self._request = crew, shared, request
+        self._plain = replace(request, weights=np.zeros(0, np.float32))
+        self._pieces = pieces
+        self._most = fleet.client_timeout or fleet.timeout  # seconds
+        self._slots = deque(range(len(shared.slots)))
+        self._waiting = deque(range(len(pieces)))
+        self._again: deque[tuple[int, _Job]] = deque()
+        self._done: dict[int, tuple[Part, int]] = {}
+        self.busy: dict[Worker, tuple[int, _Job]] = {}
+
+    def parts(self) -> Iterator[Part]:
+        """What became of each piece, in order."""
+        for number in range(len(self._pieces)):
+            self._hand_out()
+            while number not in self._done:
+                self._wait()
+                self._hand_out()
+            part, slot = self._done.pop(number)
+            yield part
+            self._slots.append(slot)
+
+    def _hand_out(self) -> None:
+        while len(self.busy) < self._crew.workers:
+            if self._again:
+                number, job = self._again.popleft()
+            elif self._waiting and self._slots:
+                number = self._waiting.popleft()
+                job = _Job(self._pieces[number], self._slots.popleft())
+            else:
+                return
+            worker = self._crew.worker()
+            self.busy[worker] = number, job
+            try:
+                worker.start(self._plain, job.now, job.slot, job.failure)
+            except Died:
+                self._lost(worker, "worker_died")
+
+    def _wait(self) -> None:
+        """Until a process has answered, died or run out of time."""
+        left = self._most - max(worker.seconds for worker in self.busy)
+        ready = wait([worker.pipe for worker in self.busy], max(0.0, min(left, _LOOK)))
+        for worker in [worker for worker in self.busy if worker.pipe in ready]:
+            try:
+                part = worker.take()
+            except Died:
+                self._lost(worker, "worker_died")
+            else:
+                number, job = self.busy.pop(worker)
+                self._crew.give_back(worker)
+                self._answered(number, job, part)
+        for worker in [worker for worker in self.busy if worker.seconds >= self._most]:
+            self._lost(worker, "late")
+
+    def _answered(self, number: int, job: _Job, part: Part) -> None:
+        part = self._shared.part(part, job.slot)
+        if job.left is None:
+            self._done[number] = replace(part, retried=job.retried), job.slot
+        else:
+            self._next(number, job, replace(part, private=part.private.copy()))
+
+    def _lost(self, worker: Worker, kind: str) -> None:
+        """What is done instead of what a process died of or took too long for."""
+        number, job = self.busy.pop(worker)
+        worker.stop()
+        if job.failure is not None:  # not even without its data
+            self._next(number, job, silent(self._request, job.now, job.failure))
+            return
+        if job.left is None and kind == "worker_died" and not job.retried:
+            job.retried = 1
+        elif job.left is None and len(job.clients) > 1:
+            job.left = deque(job.clients.tolist())
+        else:
+            job.left = deque(job.now.tolist()) if job.left is None else job.left
+            why = "its worker process died" if kind == "worker_died" else f"not done after {self._most:g} s"
+            job.failure = Failure(kind, f"client {job.left[0]}: {why}")
+        self._again.append((number, job))
+
+    def _next(self, number: int, job: _Job, part: Part) -> None:
+        """Goes on with the next client of a piece whose clients are done one by one."""
+        assert job.left is not None
+        job.parts.append(part)
+        job.left.popleft()
+        job.failure = None
+        if job.left:
+            self._again.append((number, job))
+        else:
+            whole = joined(job.parts, self._request.observe)
+            self._done[number] = replace(whole, retried=job.retried), job.slot
+
+
+class _Shared:
+    """Memory that all processes see: the weights of a round, and slots for answers.
+
+    Args:
+        parameters: Of the model.
+        rows: Updates that one answer may hold.
+        slots: How many answers.
+    """
+
+    def __init__(self, parameters: int, rows: int, slots: int) -> None:
+        self.rows = rows
+        self.weights = np.frombuffer(mmap.mmap(-1, max(1, 4 * parameters)), np.float32, parameters)
+        size = rows * (parameters + 1)  # a bit stands with an update where the clipping norm is adapted
+        self.slots = [np.frombuffer(mmap.mmap(-1, max(1, 8 * size)), np.float64, size) for _ in range(slots)]
+
+    def put(self, part: Part, slot: int) -> Part:
+        """Leaves an answer's numbers in a slot; what is left travels as it is."""
+        numbers = part.private.reshape(-1)
+        self.slots[slot][: len(numbers)] = numbers
+        return replace(part, private=np.empty((*part.private.shape, 0)))
+
+    def part(self, part: Part, slot: int) -> Part:
+        """The answer again."""
+        shape = part.private.shape[:-1]
+        numbers = self.slots[slot][: int(np.prod(shape))]
+        return replace(part, private=numbers.reshape(shape))
+
+
+_here: tuple[Fleet, _Shared] | None = None
+
+
+def _join(fleet: Fleet, shared: _Shared) -> None:
+    """What a process begins with."""
+    global _here
+    _here = fleet, shared
+
+
+def _work(request: TrainRequest, piece: Ids, slot: int, failure: Failure | None) -> Part:
+    assert _here is not None
+    fleet, shared = _here
+    request = replace(request, weights=shared.weights)
+    if failure is not None:
+        return shared.put(without_data(fleet, request, int(piece[0]), failure), slot)
+    return shared.put(train_piece(fleet, request, piece), slot)

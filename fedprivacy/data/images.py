@@ -1,0 +1,24 @@
+"""The shapes of records that are square images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+Image = tuple[int, int]  # channels and side of a square image
+
+
+def square_image(features: Sequence[int]) -> Image | None:
+    """The channels and the side of the square images that records of a shape are, if they are.
+
+    Args:
+        features: (side x side,) for grey images laid flat, (side, side), or with the channels, 1 or 3,
+            last. A flat record with three channels does not say which comes first, so it is none.
+    """
+    if len(features) == 1:
+        side = math.isqrt(features[0])
+        return (1, side) if side * side == features[0] else None
+    if len(features) not in (2, 3) or features[0] != features[1]:
+        return None
+    channels = features[2] if len(features) == 3 else 1
+    return (channels, features[0]) if channels in (1, 3) else None

@@ -1,0 +1,1 @@
+"""From the ledger of releases to a guarantee for each observer."""

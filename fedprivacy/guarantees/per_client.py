@@ -1,0 +1,127 @@
+"""What each client's records have cost: with unit "example" clients differ in steps, and so in epsilon."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dp_accounting
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json, to_json
+from fedprivacy.sampling.batches import Batches
+
+MOST_BINS = 6  # of sizes, and of numbers of answers
+
+
+def client_events(
+    batches: Batches, step: dp_accounting.DpEvent, sizes: NDArray[np.int64], answers: NDArray[np.int32]
+) -> list[dict[str, Any]]:
+    """The clients in groups of the same cost, each with the event of one of their records.
+
+    Where there are many sizes or numbers of answers, near ones share a group, which costs what the dearest of
+    them does: the smallest size where that matters, and the most answers.
+
+    Args:
+        batches: Draws the batches of each client.
+        step: What a step releases about a batch.
+        sizes: The records of each client, shape (population,).
+        answers: In how many rounds each has answered, shape (population,).
+
+    Returns:
+        `clients` (how many), `answers`, `records` (null where all sizes cost the same) and `event`.
+    """
+    counted = _binned(answers.astype(np.int64), upward=True)
+    reckoned = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)
+    found, clients = np.unique(np.stack([counted, reckoned]), axis=1, return_counts=True)
+    return [
+        group_of(batches, step, clients=number, answers=often, records=records or None)
+        for (often, records), number in zip(found.T.tolist(), clients.tolist(), strict=True)
+    ]
+
+
+def group_of(
+    batches: Batches, step: dp_accounting.DpEvent, *, clients: int, answers: int, records: int | None
+) -> dict[str, Any]:
+    """One group of `client_events`.
+
+    Args:
+        batches: Draws the batches of each client.
+        step: What a step releases about a batch.
+        clients: How many clients are in the group.
+        answers: In how many rounds each has answered, at most.
+        records: The records of each, at least; None where all sizes cost the same.
+    """
+    event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
+    return {"clients": clients, "answers": answers, "records": records, "event": to_json(event)}
+
+
+def binned(counts: Mapping[int, int]) -> dict[int, int]:
+    """How many clients are in groups (`client_events`) of how many answers.
+
+    Args:
+        counts: How many clients have answered how often.
+
+    >>> binned({1: 7, 2: 5})
+    {1: 7, 2: 5}
+    """
+    known = sorted(counts)
+    found = Counter[int]()
+    for answers, end in zip(known, _binned(np.array(known), upward=True).tolist(), strict=True):
+        found[end] += counts[answers]
+    return dict(found)
+
+
+def _binned(values: NDArray[np.int64], *, upward: bool) -> NDArray[np.int64]:
+    """The values, each replaced by the largest (`upward`) or smallest of its bin where there are many."""
+    known = np.unique(values)
+    if len(known) <= MOST_BINS:
+        return values
+    bins = np.array_split(known, MOST_BINS)
+    ends = np.array([part[-1 if upward else 0] for part in bins])
+    place = np.searchsorted(np.array([part[0] for part in bins]), values, side="right") - 1
+    return ends[place]
+
+
+def per_client(ledger: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The epsilons of a ledger's clients: the largest, the median, and each group's; None where it has none.
+
+    Args:
+        ledger: The JSON object that `Ledger.to_json` wrote.
+
+    Returns:
+        `largest`, `median` (over clients, the upper one of two) and `groups`, sorted by `epsilon`.
+    """
+    if not ledger.get("clients"):
+        return None
+    groups = [
+        {
+            "epsilon": epsilon(from_json(group["event"]), ledger["delta"], ledger["adjacency"]).epsilon,
+            **{key: group[key] for key in ("clients", "answers", "records")},
+        }
+        for group in ledger["clients"]
+    ]
+    groups.sort(key=lambda group: group["epsilon"])
+    return {"largest": groups[-1]["epsilon"], "median": _median(groups), "groups": groups}
+
+
+def _median(groups: Sequence[Mapping[str, Any]]) -> float:
+    clients = np.cumsum([group["clients"] for group in groups])
+    at = int(np.searchsorted(clients, clients[-1] // 2, side="right"))
+    return float(groups[at]["epsilon"])
+
+
+def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:
+    """How many records clients have, which is public where a record is protected; None where it is not known.
+
+    Returns:
+        `smallest`, `median` (the upper one of two) and `largest`.
+    """
+    if sizes is None or not len(sizes):
+        return None
+    ordered = np.sort(sizes)
+    ends = {"smallest": 0, "median": len(ordered) // 2, "largest": -1}
+    return {name: int(ordered[at]) for name, at in ends.items()}

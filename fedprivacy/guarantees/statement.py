@@ -1,0 +1,194 @@
+"""From a ledger to guarantees: who is protected from whom, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json
+from fedprivacy.errors import InputError
+from fedprivacy.guarantees.charge import COMPLETED
+
+SEES = {
+    "server": "the server, which sees each message that it receives",
+    "participant": "another participant, who sees the global models that it is sent",
+    "outsider": "an outsider, who sees the final model",
+}
+SEES_STATISTICS = {
+    "server": "the server, which sees each answer that it receives",
+    "participant": "another participant, who sees the published statistics",
+    "outsider": "an outsider, who sees the published statistics",
+}
+SEES_ESTIMATE = {
+    "server": "the server, which sees each message of a silo",
+    "participant": "another participant, who sees what the server sends out",
+    "outsider": "an outsider, who sees the published estimate",
+}
+SEES_OF = {"training": SEES, "statistics": SEES_STATISTICS, "estimate": SEES_ESTIMATE}
+NOUNS = {
+    "training": ("round", "rounds"),
+    "statistics": ("query", "queries"),
+    "estimate": ("release", "releases"),
+}
+NEIGHBOURS = {
+    ("client", "replace-one"): "all records of one client replaced by any others",
+    ("client", "add-remove"): "one client with all its records added or removed",
+    ("client", "zero-out"): "one client's update replaced by zero",
+    ("example", "replace-one"): "one record of a client replaced by any other",
+    ("example", "add-remove"): "one record of a client added or removed",
+    ("example", "zero-out"): "one record's gradients replaced by zero",
+}
+
+
+def printed(epsilon: float, digits: int = 4) -> str:
+    """An epsilon as text, rounded *up*, so that the print never promises too much.
+
+    >>> printed(1.99978), printed(2.0001), printed(0.0)
+    ('2', '2.001', '0')
+    """
+    if epsilon <= 0 or not math.isfinite(epsilon):
+        return f"{epsilon:g}"
+    # Decimal, since 10^(number of digits) is no float for the least deltas.
+    last = Decimal(1).scaleb(math.floor(math.log10(epsilon)) - digits + 1)
+    # A calibrated epsilon may exceed its target by rounding of the last bits: that is not a digit.
+    up = float(math.ceil(Decimal(epsilon) / last - Decimal("1e-4")) * last)
+    return f"{up:,.0f}" if up >= 1000 else f"{up:.{digits}g}"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one observer can learn at most. There is no bare epsilon.
+
+    `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then say why. `of` is
+    what was released: the models of a "training", "statistics", whose rounds are queries, or an "estimate"
+    (`fedprivacy.erm`), whose rounds are noisy releases.
+    """
+
+    observer: str
+    trust: str
+    epsilon: float | None
+    delta: float | None
+    unit: str
+    adjacency: str
+    sampling: str
+    rounds: int
+    accountant: str | None
+    assumptions: tuple[str, ...]
+    of: str = "training"
+
+    @property
+    def words(self) -> str:
+        """The guarantee as one plain sentence."""
+        seen = SEES_OF[self.of][self.observer]
+        rounds = f"{self.rounds} {NOUNS[self.of][self.rounds != 1]}"
+        if self.epsilon is None:
+            return f"No guarantee against {seen}: {self.assumptions[0]}."
+        change = NEIGHBOURS[self.unit, self.adjacency]
+        if self.of == "estimate":  # whose records are nobody's in particular
+            change = change.replace(" of a client", "")
+        return (
+            f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
+            f"{change} (unit {self.unit}, {self.adjacency}), trust "
+            f"{self.trust}, {self.sampling}, {rounds}, accountant {self.accountant}; provided that "
+            f"{'; '.join(self.assumptions)}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as a JSON object, with its words."""
+        return {**asdict(self), "assumptions": list(self.assumptions), "words": self.words}
+
+
+def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
+    """The guarantees of a ledger, one for each observer: the least epsilon that it may claim.
+
+    Args:
+        ledger: The JSON object that `Ledger.to_json` wrote, from a live or a stored run.
+
+    Raises:
+        InputError: if the ledger is damaged.
+        UnsupportedEvent: if no accountant answers for one of its events.
+    """
+    best: dict[str, Guarantee] = {}
+    try:
+        for claim in ledger["claims"]:
+            guarantee = _account(ledger, claim)
+            known = best.get(guarantee.observer)
+            if known is None or _far(guarantee.epsilon) < _far(known.epsilon):
+                best[guarantee.observer] = guarantee
+    except (KeyError, TypeError) as error:
+        raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
+    return list(best.values())
+
+
+def completed(ledger: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands beside the guarantees of a run that stopped early: those of the rounds that completed.
+
+    Args:
+        ledger: As of `guarantees`, of which `accounting.charge` says when it has a second ledger.
+
+    Returns:
+        Empty, or under `completed` how many `rounds` (or queries) were charged, and their `guarantees`.
+    """
+    if COMPLETED not in ledger:
+        return {}
+    released = ledger[COMPLETED]
+    stated = [guarantee.to_json() for guarantee in guarantees(released)]
+    return {COMPLETED: {"rounds": released["rounds"], "guarantees": stated}}
+
+
+def both_figures(privacy: Mapping[str, Any]) -> list[str]:
+    """Both epsilons of a run that stopped early in a sentence, once for all observers with the same ones.
+
+    Args:
+        privacy: What the run states (`privacy` of its document); nothing comes of one that states one figure.
+    """
+    if COMPLETED not in privacy:
+        return []
+    planned = {one["observer"]: one for one in privacy["guarantees"]}
+    against: dict[str, list[str]] = {}
+    for one in privacy[COMPLETED]["guarantees"]:
+        claim = planned[one["observer"]]
+        if claim["epsilon"] is None or one["epsilon"] is None:
+            continue
+        many, noun = NOUNS[one["of"]][1], NOUNS[one["of"]][one["rounds"] != 1]
+        said = (
+            f"epsilon = {printed(claim['epsilon'])} is the claim: all {claim['rounds']:,} planned {many} "
+            f"stay charged. The {one['rounds']:,} {noun} released by then cost "
+            f"epsilon = {printed(one['epsilon'])} alone, which holds only provided that "
+            f"{one['assumptions'][0]}. (delta = {claim['delta']:g}, unit {claim['unit']}, "
+            f"{claim['adjacency']})"
+        )
+        against.setdefault(said, []).append(f"the {one['observer']}")
+    return [f"Against {' and '.join(observers)}: {said}" for said, observers in against.items()]
+
+
+def _far(epsilon: float | None) -> float:
+    return math.inf if epsilon is None else epsilon
+
+
+def _account(ledger: Mapping[str, Any], claim: Mapping[str, Any]) -> Guarantee:
+    spent = None
+    if claim["event"] is not None:
+        spent = epsilon(from_json(claim["event"]), ledger["delta"], ledger["adjacency"])
+        if not math.isfinite(spent.epsilon):
+            spent = None
+    assumptions = tuple(claim["assumptions"])
+    if claim["event"] is not None and spent is None:
+        assumptions = ("the noise is zero", *assumptions)
+    return Guarantee(
+        observer=claim["observer"],
+        trust=ledger["trust"],
+        epsilon=None if spent is None else spent.epsilon,
+        delta=ledger["delta"],
+        unit=ledger["unit"],
+        adjacency=ledger["adjacency"],
+        sampling=ledger["sampling"],
+        rounds=ledger["rounds"],
+        accountant=None if spent is None else spent.accountant,
+        assumptions=assumptions,
+        of=ledger.get("of", "training"),
+    )

@@ -1,0 +1,168 @@
+"""Models by name, as torch modules, and the one flat vector in which weights travel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fedprivacy.data.images import square_image
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.model import Cnn, Logistic, Mlp
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+def build(options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int, *, seed: int) -> nn.Module:
+    """The model that a scenario names, initialised from a seed.
+
+    Args:
+        options: The scenario's model section.
+        features: The shape of one record; it is flattened but for a CNN.
+        classes: The number of outputs.
+        seed: Seeds the initial weights. Logistic models start at zero (their loss is convex).
+
+    Returns:
+        A module from (batch, *features) to (batch, classes) logits.
+
+    Raises:
+        InputError: if the model needs images and the records are none.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if isinstance(options, Logistic):
+            layer = nn.Linear(math.prod(features), classes)
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+            return nn.Sequential(nn.Flatten(), layer)
+        layers: list[nn.Module]
+        if isinstance(options, Cnn):
+            layers, inputs = _convolutions(options, features)
+        else:
+            layers, inputs = [nn.Flatten()], math.prod(features)
+        for width in options.hidden:
+            layers += [nn.Linear(inputs, width), ACTIVATIONS[options.activation]()]
+            inputs = width
+        return nn.Sequential(*layers, nn.Linear(inputs, classes))
+
+
+class ToImage(nn.Module):
+    """Records, flat or with their channels last, as torch has images: (batch, channels, side, side)."""
+
+    def __init__(self, channels: int, side: int) -> None:
+        super().__init__()
+        self.shape = (side, side, channels)
+
+    def forward(self, records: Tensor) -> Tensor:
+        return records.reshape(-1, *self.shape).movedim(-1, 1)
+
+
+def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module], int]:
+    """The layers of a CNN up to its linear ones, and how many numbers they make of a record."""
+    image = square_image(features)
+    if image is None:
+        raise InputError(
+            f'model.name = "cnn": needs square images with 1 or 3 channels, and the records have the shape '
+            f"{tuple(features)}. Images are flat (64,), (28, 28), or (32, 32, 3) with the channels last."
+        )
+    inputs, side = image
+    halvings = side.bit_length() - 1
+    if len(options.channels) > halvings:
+        raise InputError(
+            f"model.channels = {list(options.channels)}: nothing is left of images of {side} x {side} pixels "
+            f"that are halved so often. At most {halvings} entries."
+        )
+    layers: list[nn.Module] = [ToImage(inputs, side)]
+    size = options.kernel_size
+    for width in options.channels:
+        convolution = nn.Conv2d(inputs, width, size, padding=size // 2)
+        layers += [convolution, ACTIVATIONS[options.activation](), nn.MaxPool2d(2)]
+        inputs, side = width, side // 2
+    return [*layers, nn.Flatten()], inputs * side * side
+
+
+def flat_weights(module: nn.Module) -> NDArray[np.float32]:
+    """The weights of a module as one vector, float32, shape (parameters,), in definition order."""
+    return torch.cat([p.detach().reshape(-1) for p in module.parameters()]).numpy()
+
+
+def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
+    """Views of a flat vector, shape (..., parameters), as the named parameters of a module.
+
+    Leading dimensions (one for each client, say) are kept in front of each parameter's shape.
+
+    Raises:
+        ValueError: if the vector does not have as many entries as the module has parameters.
+    """
+    named = [(name, p.shape) for name, p in module.named_parameters()]
+    sizes = [shape.numel() for _, shape in named]
+    if flat.shape[-1] != sum(sizes):
+        raise ValueError(f"the model has {sum(sizes)} parameters, the vector {flat.shape[-1]}")
+    parts, leading = flat.split_with_sizes(sizes, dim=-1), flat.shape[:-1]
+    return {name: part.reshape(leading + shape) for part, (name, shape) in zip(parts, named, strict=True)}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a model does on held-out records.
+
+    Args:
+        loss: The mean cross-entropy.
+        correct: How many records of each class it names rightly.
+        records: How many records each class has.
+        names: The names of the classes, one for each; empty where they have none.
+    """
+
+    loss: float
+    correct: tuple[int, ...]
+    records: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> float:
+        """The share of all records that it names rightly."""
+        return sum(self.correct) / sum(self.records)
+
+    def per_class(self) -> list[dict[str, Any]]:
+        """The accuracy within each class, as the document holds it; null where a class has no record."""
+        labels = self.names or (None,) * len(self.records)
+        return [
+            {"class": number, "label": label, "accuracy": right / count if count else None, "records": count}
+            for number, (label, right, count) in enumerate(
+                zip(labels, self.correct, self.records, strict=True)
+            )
+        ]
+
+
+@torch.no_grad()
+def evaluate(
+    module: nn.Module,
+    weights: NDArray[np.float32],
+    x: NDArray[np.float32],
+    y: NDArray[np.int64],
+    names: tuple[str, ...] = (),
+) -> Evaluation:
+    """Accuracy, also within each class, and mean cross-entropy of flat weights on records.
+
+    Args:
+        module: A module to (batch, classes) logits; its own weights are not used.
+        weights: The flat weights, shape (parameters,).
+        x: Records, shape (records, *features), taken in blocks of bounded memory.
+        y: Their labels, int64 in [0, classes), shape (records,).
+        names: The names of the classes; empty where they have none.
+    """
+    parameters = unflatten(module, torch.from_numpy(weights))
+    correct, loss = np.empty(len(y), dtype=bool), 0.0
+    for start in range(0, len(y), 8192):
+        labels = torch.from_numpy(y[start : start + 8192])
+        logits = torch.func.functional_call(module, parameters, torch.from_numpy(x[start : start + 8192]))
+        correct[start : start + 8192] = (logits.argmax(dim=1) == labels).numpy()
+        loss += float(nn.functional.cross_entropy(logits.double(), labels, reduction="sum"))
+    right, records = (np.bincount(part, minlength=logits.shape[1]).tolist() for part in (y[correct], y))
+    return Evaluation(loss / len(y), tuple(right), tuple(records), names)

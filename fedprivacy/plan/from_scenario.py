@@ -1,0 +1,285 @@
+"""From a scenario to the privacy plan that it asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.errors import InputError
+from fedprivacy.io.tolerance import CLOSE
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
+from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.plan.mechanism_search import CANDIDATES, Candidate, best, calibrated, described, unscaled
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.population.clients import Population, population
+from fedprivacy.population.on_nodes import known
+from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
+from fedprivacy.sampling.cohorts import (
+    AllSampling,
+    FixedSampling,
+    PoissonSampling,
+    Sampler,
+    SeparatedSampling,
+)
+from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
+from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
+from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
+from fedprivacy.training.model_spec import Blueprint, blueprint
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan needs to know of the data and the model beside the settings of its scenario.
+
+    Args:
+        population: The number of clients.
+        dimension: Computes the number of coordinates of an update.
+        least_records: Computes the records of the smallest client.
+    """
+
+    population: int
+    dimension: Callable[[], int]
+    least_records: Callable[[], int]
+
+
+def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
+    """The plan of a scenario, calibrated where the scenario gives an epsilon.
+
+    With unit "example" the data are loaded: how many records clients have matters.
+
+    Args:
+        scenario: What is asked for.
+        model: Its model, where it has been made before; some mechanisms depend on how many parameters
+            it has.
+
+    Raises:
+        UnsupportedEvent: if no accountant answers for this sampler and adjacency.
+        InputError: if no noise gives this epsilon.
+    """
+    privacy = scenario.privacy
+    plan = _without_noise(scenario, _facts(scenario, model))
+    if plan.unit == "example":
+        check_sizes(plan, _people(scenario).partition.sizes)
+    if privacy.epsilon is None:
+        return _with_room(plan, privacy)
+    if privacy.mechanism == "auto":
+        dimension = dimension_of(scenario, model)
+        return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
+    return _with_room(plan.calibrate(privacy.epsilon), privacy)
+
+
+def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
+    """The plan of a scenario at the noise of a stored plan, without a look at the data.
+
+    What the settings leave open (clients and records of a file, parameters of a model) is taken from the
+    stored plan. Of `mechanism = "auto"` any candidate is taken: which of them errs least is no matter of
+    privacy.
+
+    Args:
+        scenario: What was asked for.
+        stored: The plan that a record says it ran by.
+
+    Raises:
+        InputError: its noise is not what the scenario's epsilon asks for.
+    """
+    privacy, mechanism = scenario.privacy, stored.mechanism
+    settled = None if isinstance(scenario.data, Npz | FlwrDatasets) else scenario.population
+    dimension = getattr(mechanism, "dimension", 0)
+    population = stored.population if settled is None else settled
+    facts = Facts(population, lambda: dimension, lambda: stored.least_records or 1)
+    plan = _without_noise(scenario, facts)
+    if privacy.epsilon is None:
+        return _with_room(plan, privacy)
+    if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in CANDIDATES:
+        chosen = unscaled(mechanism.name, privacy.clipping_norm, dimension, privacy.direction or "lifted")
+        plan = replace(plan, mechanism=chosen)
+    asked = plan.mechanism
+    if asked is None or type(asked) is not type(mechanism):
+        return plan
+    noise = "epsilon" if isinstance(asked, PureMechanism) else "noise_multiplier"
+    stated = getattr(mechanism, noise)
+    plan = replace(plan, mechanism=replace(asked, **{noise: stated}))
+    spent = plan.spent().epsilon
+    # Where a mechanism cannot spend all that it may, or epsilon is steep in its noise, calibration decides.
+    if not math.isclose(spent, privacy.epsilon, rel_tol=CLOSE):
+        least = getattr(plan.calibrate(privacy.epsilon).mechanism, noise)
+        if not math.isclose(stated, least, rel_tol=CLOSE):
+            raise InputError(
+                f"{noise} {stated:.6g} costs epsilon = {spent:.6g} in the whole run, and the scenario asks "
+                f"for privacy.epsilon = {privacy.epsilon:g}"
+            )
+    return _with_room(plan, privacy)
+
+
+def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
+    """What the data and the model say."""
+    return Facts(
+        scenario.population,
+        lambda: dimension_of(scenario, model),
+        lambda: int(_people(scenario).partition.sizes.min()),
+    )
+
+
+def _with_room(plan: Plan, privacy: Privacy) -> Plan:
+    """The plan, once its noise is found to have room for what the clipping norm is adapted by.
+
+    Where the scenario does not say how noisy the count is, its noise is a twentieth of the mean cohort, as
+    Andrew et al. 2021 have it, but at least z: there always is room, and updates get at most 2/sqrt(3) z. The
+    noise multiplier z of both together does not depend on it.
+    """
+    adaptive = plan.adaptive
+    if adaptive is None:
+        return plan
+    if isinstance(privacy, CentralPrivacy) and privacy.clipping_count_noise is None:
+        adaptive = replace(adaptive, count_noise=max(adaptive.count_noise, adaptive.noise_multiplier))
+    _ = adaptive.update_noise
+    return replace(plan, mechanism=adaptive)
+
+
+def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Candidate] | None:
+    """The mechanisms that `mechanism = "auto"` chose from, or None where a scenario names one."""
+    privacy = scenario.privacy
+    if privacy.mechanism != "auto" or privacy.epsilon is None:
+        return None
+    dimension, plan = dimension_of(scenario, model), _without_noise(scenario, _facts(scenario, model))
+    plans = calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted")
+    return described(plans, dimension)
+
+
+def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
+    """Refuses a plan for records of which clients have others than it was made for.
+
+    Args:
+        plan: What the clients agreed to.
+        sizes: The records that each of them has, shape (population,).
+
+    Raises:
+        InputError: a record of a smaller client would cost more, or delta allows to publish one.
+    """
+    if plan.unit != "example":
+        return
+    records, least = int(sizes.sum()), int(sizes.min())
+    if plan.delta is not None and plan.delta * records >= 1:
+        raise InputError(
+            f"privacy.delta = {plan.delta:g}: must be below 1/(number of records) = 1/{records} "
+            f"= {1 / records:.3g}, as the clients have {records:,} records; {0.1 / records:.0e} is usual."
+        )
+    if plan.least_records is not None and least < plan.least_records:
+        raise InputError(
+            f"the privacy plan is for clients of {plan.least_records} records or more, and one has {least}."
+        )
+
+
+def batches_of(scenario: Scenario) -> Batches:
+    """What draws the batches of a client."""
+    training = scenario.training
+    if isinstance(training, PoissonTraining):
+        return PoissonBatches(training.steps, training.rate, training.batch_size)
+    if isinstance(training, ReplacementTraining):
+        return ReplacementBatches(training.steps, training.batch_size)
+    return ShuffledBatches(training.epochs, None if training.batch_size == "all" else training.batch_size)
+
+
+def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
+    """The number of coordinates of an update: the model's parameters."""
+    if model is None:
+        people = _people(scenario)
+        model = blueprint(scenario.model, people.features, people.dataset.classes)
+    return len(flat_weights(model.build(0)))
+
+
+def _people(scenario: Scenario) -> Population:
+    """The data, or of those on nodes what everybody knows: the same plan for the server and for each node."""
+    return known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
+
+
+def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
+    """The plan before it is calibrated: the noise is the scenario's where it gives one."""
+    privacy = scenario.privacy
+    batches = batches_of(scenario) if privacy.unit == "example" else None
+    by_size = batches is not None and batches.by_size
+    return Plan(
+        trust=privacy.trust,
+        unit=privacy.unit,
+        adjacency=privacy.adjacency,
+        population=facts.population,
+        rounds=scenario.server.rounds,
+        sampler=_sampler(scenario),
+        mechanism=_mechanism(scenario, facts),
+        delta=None if privacy.trust == "none" else privacy.delta,
+        max_participations=privacy.max_participations,
+        noise_draw=privacy.noise_draw,
+        batches=batches,
+        least_records=facts.least_records() if by_size else None,
+    )
+
+
+def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
+    privacy = scenario.privacy
+    if privacy.trust == "none":
+        return None if privacy.clipping_norm is None else ClipOnly(privacy.clipping_norm)
+    if isinstance(privacy, CentralPrivacy) and privacy.clipping_quantile is not None:
+        expected = _sampler(scenario).expected_cohort(facts.population)
+        return AdaptiveGaussian(
+            privacy.clipping_norm,
+            privacy.noise_multiplier or 0.0,
+            privacy.clipping_quantile,
+            0.2 if privacy.clipping_learning_rate is None else privacy.clipping_learning_rate,
+            privacy.clipping_count_noise or expected / 20,  # see `_with_room`
+        )
+    if isinstance(privacy, CentralPrivacy) and privacy.bands is not None:
+        return BandedGaussian(
+            privacy.clipping_norm,
+            privacy.noise_multiplier or 0.0,
+            privacy.bands,
+            scenario.server.rounds,
+            _momentum(scenario.server),
+        )
+    if privacy.encoding is not None:
+        return _encoded(privacy, facts.dimension())
+    if privacy.mechanism in ("gaussian", "auto"):
+        return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
+    dimension = facts.dimension() if privacy.mechanism == "sign-bits" else 0
+    return unscaled(privacy.mechanism, privacy.clipping_norm, dimension, privacy.direction or "lifted")
+
+
+def _momentum(server: Server) -> float:
+    """How much of its last step the server's optimizer keeps; Adam as if its denominator stood still."""
+    if isinstance(server, MomentumServer):
+        return server.momentum
+    return server.beta1 if isinstance(server, AdamServer) else 0.0
+
+
+def _encoded(privacy: CentralPrivacy | LocalPrivacy, dimension: int) -> EncodedGaussian | EncodedStudent:
+    kind, kept, levels = str(privacy.encoding), dimension, 0
+    if kind == "top-k":
+        share = 0.05 if privacy.encoding_share is None else privacy.encoding_share
+        kept = max(1, round(share * dimension))
+    if kind == "levels":
+        levels = privacy.encoding_levels or 2
+    norm, noise = privacy.clipping_norm, privacy.noise_multiplier or 0.0
+    if isinstance(privacy, CentralPrivacy) and privacy.mechanism == "student-t":
+        degrees = 9.0 if privacy.degrees is None else privacy.degrees  # of Nasr et al. 2020
+        return EncodedStudent(norm, noise, degrees, kind, kept, dimension)
+    return EncodedGaussian(norm, noise, kind, kept, dimension, levels)
+
+
+def _sampler(scenario: Scenario) -> Sampler:
+    options = scenario.sampling
+    if options.name == "poisson":
+        return PoissonSampling(options.rate)
+    if options.name == "fixed":
+        return FixedSampling(options.cohort)
+    if options.name == "separated":
+        return SeparatedSampling(options.cohort, options.separation)
+    return AllSampling()

@@ -1,0 +1,139 @@
+"""Which local mechanism tells most for a budget: every candidate, calibrated, predicted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.catalogue import Local
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.privunit import PrivUnitG
+from fedprivacy.mechanisms.signs import SignBits
+from fedprivacy.mechanisms.sqkr import SQKR
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.randomness.streams import Streams
+
+_MEASURED_NUMBERS = 500_000  # drawn for a measurement, over all its messages
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One mechanism for a plan.
+
+    Args:
+        mechanism: Its name.
+        noise: How much noise the budget asks for, in words; None where it cannot be had.
+        predicted_error: Mean squared error per coordinate of one message of an update of norm C, in
+            units of C^2, by formula.
+        measured_error: The same, over drawn messages of random directions.
+        chosen: Whether it is the one.
+        reason: Why it cannot be had.
+    """
+
+    mechanism: str
+    noise: str | None = None
+    predicted_error: float | None = None
+    measured_error: float | None = None
+    chosen: bool = False
+    reason: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The candidate as a JSON object."""
+        return asdict(self)
+
+
+def unscaled(name: str, clipping_norm: float, dimension: int, direction: str) -> Local:
+    """The mechanism of a name, with any noise: it is to be calibrated."""
+    if name == "privunit":
+        return PrivUnitG(clipping_norm, 1.0, direction)
+    if name == "sign-bits":
+        return SignBits(clipping_norm, 1.0, dimension)
+    return SQKR(clipping_norm, 1.0) if name == "sqkr" else Gaussian(clipping_norm, 1.0)
+
+
+CANDIDATES = ("gaussian", "privunit", "sqkr", "sign-bits")
+
+
+@lru_cache(maxsize=64)  # a run asks for its plan, and for the candidates that it was chosen from
+def calibrated(plan: Plan, epsilon: float, dimension: int, direction: str) -> Mapping[str, Plan | str]:
+    """For each candidate the plan with it at (epsilon, the plan's delta), or why there is none.
+
+    Args:
+        plan: A local plan; its mechanism gives the clipping norm.
+        epsilon: What the whole run may cost.
+        dimension: The length of an update.
+        direction: How PrivUnitG makes a direction of an update.
+    """
+    found: dict[str, Plan | str] = {}
+    for name in CANDIDATES:
+        mechanism = unscaled(name, plan.clipping_norm or 0.0, dimension, direction)
+        try:
+            found[name] = replace(plan, mechanism=mechanism).calibrate(epsilon)
+        except InputError as error:
+            found[name] = str(error)
+    return found
+
+
+def best(plans: Mapping[str, Plan | str], dimension: int) -> Plan:
+    """The plan whose messages have the least predicted error.
+
+    Raises:
+        InputError: if no candidate can be had.
+    """
+    possible = [plan for plan in plans.values() if isinstance(plan, Plan)]
+    if not possible:
+        raise InputError(f"no local mechanism can be had: {next(iter(plans.values()))}")
+    return min(possible, key=lambda plan: _mechanism(plan).error(dimension))
+
+
+def described(plans: Mapping[str, Plan | str], dimension: int) -> list[Candidate]:
+    """All candidates, with what they promise and what they do."""
+    chosen = best(plans, dimension)
+    rows = []
+    for name, plan in plans.items():
+        if isinstance(plan, str):
+            rows.append(Candidate(name, reason=plan))
+            continue
+        mechanism = _mechanism(plan)
+        rows.append(
+            Candidate(
+                name,
+                mechanism.words,
+                mechanism.error(dimension),
+                measured_error(mechanism, dimension),
+                plan is chosen,
+            )
+        )
+    return rows
+
+
+def measured_error(mechanism: Local, dimension: int) -> float:
+    """The error of drawn messages of random directions, as `Candidate.measured_error`; no data is used."""
+    messages = max(20, min(2000, _MEASURED_NUMBERS // dimension))
+    return float(message_errors(mechanism, dimension, messages).mean())
+
+
+def message_errors(mechanism: Local, dimension: int, messages: int) -> NDArray[np.float64]:
+    """Mean squared error per coordinate of each drawn message, in units of C^2, shape (messages,).
+
+    Each is of an update of norm C in a direction of its own.
+    """
+    errors = np.empty(messages)
+    for number in range(messages):
+        stream = Streams(0).stream("measured-error", member=number)
+        update = stream.standard_normal(dimension)
+        update *= mechanism.clipping_norm / np.linalg.norm(update)
+        errors[number] = np.mean((mechanism.randomise(update, stream) - update) ** 2)
+    return errors / mechanism.clipping_norm**2
+
+
+def _mechanism(plan: Plan) -> Local:
+    mechanism = plan.randomiser
+    assert mechanism is not None  # a local plan has one
+    return mechanism

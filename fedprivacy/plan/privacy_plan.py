@@ -1,0 +1,334 @@
+"""The privacy plan of a run: one frozen value that draws the noise and the cohort and states their cost.
+
+The server, each client and the ledger hold the same plan; there is no second place where a sigma
+or a sampling rate is written, so what the accountant reads is what the code draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, get_origin, get_type_hints
+
+import dp_accounting
+
+from fedprivacy.accounting.calibration import noise_multiplier as least_noise
+from fedprivacy.accounting.epsilon import Spent
+from fedprivacy.accounting.epsilon import epsilon as accounted
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
+from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
+from fedprivacy.mechanisms.encoding import Encoder
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
+from fedprivacy.sampling.batches import BATCHES, Batches
+from fedprivacy.sampling.cohorts import SAMPLERS, Sampler, SeparatedSampling
+
+MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who is protected how: everything that determines the privacy of a run, and nothing else.
+
+    Args:
+        trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
+        unit: The unit of privacy: "client", or "example" (one record).
+        adjacency: "replace-one", "add-remove" or "zero-out".
+        population: The number of clients that may be drawn.
+        rounds: The number of rounds.
+        sampler: Draws each round's cohort.
+        mechanism: Clips and noises: updates, or with unit "example" the sum of a batch's gradients, in every
+            step; None under trust "none" without clipping.
+        delta: The delta of every guarantee, below 1 / (number of units); None under trust "none".
+        max_participations: How often a client answers at most; None but under "local".
+        noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local".
+        batches: Draws the batches of each client; None with unit "client", where it costs nothing.
+        least_records: The records of the smallest client, where a record of a smaller one costs more.
+    """
+
+    trust: str
+    unit: str
+    adjacency: str
+    population: int
+    rounds: int
+    sampler: Sampler
+    mechanism: Mechanism | None
+    delta: float | None = None
+    max_participations: int | None = None
+    noise_draw: str | None = None
+    batches: Batches | None = None
+    least_records: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
+        if self.max_participations is not None and self.trust != "local":
+            raise InputError(f'max_participations has no effect under trust "{self.trust}": leave it out.')
+        asked = (self.trust, self.adjacency, self.noise_draw)
+        if isinstance(self.mechanism, PureMechanism) and asked != ("local", "replace-one", "client"):
+            # Its event is an answer replaced by any other; a zeroed update is a replaced one, not a lost one.
+            raise InputError(
+                f"{self.mechanism.name} protects single messages of clients under trust local and "
+                'replace-one adjacency, each with a draw of its own (noise_draw = "client").'
+            )
+        if (self.unit == "example") != (self.batches is not None):
+            raise InputError(
+                'unit = "example" says how batches of records are drawn, and no other unit does.'
+            )
+        if self.unit == "example" and not isinstance(self.mechanism, Gaussian | ClipOnly | None):
+            raise InputError(f"{self.mechanism.name} randomises messages of clients, not steps on records.")
+
+        adaptive = self.adaptive
+        if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
+            raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
+        self._check_separation()
+        if isinstance(self.mechanism, EncodedGaussian) and self.unit != "client":
+            raise InputError(f"{self.mechanism.name} is for updates of clients.")
+        if isinstance(self.mechanism, EncodedStudent) and self.trust != "central":
+            raise InputError(f"{self.mechanism.name} is the noise of a server under trust central.")
+
+    def _check_separation(self) -> None:
+        """Refuses answers that lie no further apart than the noise is made for."""
+        asked, mechanism = self.sampler, self.mechanism
+        if isinstance(asked, SeparatedSampling):
+            if asked.cohort < 1 or asked.separation < 1:
+                raise InputError("a cohort and a separation are at least 1.")
+            if asked.cohort * asked.separation > self.population:
+                raise InputError(
+                    f"{asked.separation} cohorts of {asked.cohort} clients are more than there are, "
+                    f"{self.population}: somebody would have to answer twice in {asked.separation} rounds."
+                )
+            if (self.trust, self.unit, self.adjacency) == ("central", "client", "add-remove"):
+                # One client more or less changes when the others come, and which noise they share.
+                raise InputError("separated clients have no accountant under add-remove; take zero-out.")
+        if not isinstance(mechanism, BandedGaussian):
+            return
+        if (self.trust, self.unit) != ("central", "client"):
+            raise InputError(f"{mechanism.name} is for updates of clients under trust central.")
+        if mechanism.bands > self.separation or not self.rounds <= mechanism.rounds:
+            raise InputError(
+                f"{mechanism.name} with {mechanism.bands} bands over {mechanism.rounds} rounds is for no "
+                f"more rounds, and for clients that answer at most once in {mechanism.bands} of them."
+            )
+
+    @property
+    def separation(self) -> int:
+        """In how many rounds in a row a client is asked at most once; 1 where it may be in each."""
+        return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
+
+    def charged(self, rounds: int) -> int:
+        """How many releases so many rounds cost each client: those that it may be in."""
+        return math.ceil(rounds / self.separation)
+
+    @property
+    def banded(self) -> BandedGaussian | None:
+        """The noise that is correlated over rounds, or None where each round's is independent."""
+        return self.mechanism if isinstance(self.mechanism, BandedGaussian) else None
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """What clients encode their clipped updates by, or None where they do not."""
+        mechanism = self.mechanism
+        return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
+
+    @property
+    def adaptive(self) -> AdaptiveGaussian | None:
+        """The mechanism whose clipping norm changes from round to round, or None where it does not."""
+        return self.mechanism if isinstance(self.mechanism, AdaptiveGaussian) else None
+
+    def following(self, norm: float | None) -> Plan:
+        """The plan of one round.
+
+        Args:
+            norm: The clipping norm of the round, where the plan's changes, else None.
+
+        Raises:
+            InputError: a norm is missing, or there is one though the plan's stands, or it is none.
+        """
+        if (norm is None) != (self.adaptive is None):
+            raise InputError(
+                "the clipping norm of the round is missing, and the plan's changes"
+                if norm is None
+                else "another clipping norm is asked for, and the plan's does not change"
+            )
+        if self.adaptive is None or norm is None:
+            return self
+        return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
+
+    def answer_length(self, parameters: int) -> int:
+        """How many numbers a client's answer has: those of an update, and a bit where the norm changes."""
+        return parameters + (self.adaptive is not None)
+
+    @property
+    def clipping_norm(self) -> float | None:
+        """C, or None where nothing is clipped."""
+        return None if self.mechanism is None else self.mechanism.clipping_norm
+
+    @property
+    def noise_multiplier(self) -> float | None:
+        """z = noise standard deviation / C, or None where there is no noise."""
+        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
+
+    @property
+    def noise_words(self) -> str | None:
+        """How much noise there is, in words, or None where there is none."""
+        mechanism = self.randomiser or self.step_noise or self.central_noise
+        return None if mechanism is None else mechanism.words
+
+    @property
+    def central_noise(self) -> Central | None:
+        """The noise that the server adds, or None if it adds none."""
+        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Central) else None
+
+    @property
+    def randomiser(self) -> Local | None:
+        """What each client does to its message, or None if it does nothing."""
+        mechanism = self.mechanism
+        if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
+            return None
+        return mechanism
+
+    def sum_deviation(self, answered: int) -> float | None:
+        """The standard deviation of the Gaussian noise in each coordinate of a round's sum.
+
+        Args:
+            answered: The clients in the sum; under local trust each has added its own noise.
+
+        Returns:
+            None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
+            correlated over rounds, of which no single one says how much it is.
+        """
+        if self.banded is not None:
+            return None
+        if isinstance(self.central_noise, Gaussian):
+            return self.central_noise.standard_deviation
+        if isinstance(self.randomiser, Gaussian):
+            return self.randomiser.standard_deviation * math.sqrt(answered)
+        return None
+
+    @property
+    def most_in_a_sum(self) -> int:
+        """The most clients that a round's sum may hold: by the number of clients, which is public."""
+        return min(self.population, getattr(self.sampler, "cohort", self.population))
+
+    @property
+    def step_noise(self) -> Gaussian | None:
+        """The noise that each client adds in every step of its training (DP-SGD), or None if it adds none."""
+        inside = self.trust == "local" and self.unit == "example"
+        return self.mechanism if inside and isinstance(self.mechanism, Gaussian) else None
+
+    def release_event(self) -> dp_accounting.DpEvent:
+        """The event of one release.
+
+        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort; of noise that
+        is correlated over rounds what one answer costs, in all rounds that share its noise.
+        Local: one client's noisy message, as seen by the server that chose the client: unsampled.
+        Of records: a round of a client that takes part, and is no smaller than any; who takes part amplifies
+        nothing, since the records of a client come and go together.
+        """
+        if self.trust == "none" or self.mechanism is None:
+            return dp_accounting.NonPrivateDpEvent()
+        if self.batches is not None:
+            return self.batches.event(self.mechanism.event(), self.least_records or 1)
+        if self.trust == "local":
+            return self.mechanism.event()
+        return self.sampler.event(self.mechanism.event(), self.population)
+
+    def event(self) -> dp_accounting.DpEvent:
+        """The event of the whole run: all rounds, or all answers that a client may give."""
+        return dp_accounting.SelfComposedDpEvent(self.release_event(), self.answers)
+
+    @property
+    def answers(self) -> int:
+        """How often a client may answer at most, which is what it is charged for."""
+        rounds = self.charged(self.rounds)
+        return rounds if self.max_participations is None else min(self.max_participations, rounds)
+
+    def spent(self) -> Spent:
+        """The epsilon of the whole run at the plan's delta."""
+        if self.delta is None:
+            raise InputError("a plan without noise has no epsilon")
+        return accounted(self.event(), self.delta, self.adjacency)
+
+    def calibrate(self, epsilon: float, delta: float | None = None) -> Plan:
+        """The plan with the least noise that keeps the whole run within (epsilon, delta)."""
+        delta = self.delta if delta is None else delta
+        if delta is None or self.mechanism is None or isinstance(self.mechanism, ClipOnly):
+            raise InputError("only a plan with noise and a delta can be calibrated")
+        mechanism = self.mechanism
+
+        def make_event(multiplier: float) -> dp_accounting.DpEvent:
+            return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
+
+        if isinstance(mechanism, PureMechanism):
+            most = make_event(1 / MAX_EPSILON)  # no message tells more, whatever the budget
+            if accounted(most, delta, self.adjacency).epsilon <= epsilon:
+                return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
+        found = least_noise(make_event, epsilon, delta, self.adjacency)
+        return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(found))
+
+    def refusal(self, asked: Plan) -> str | None:
+        """Why a client that holds this plan refuses to serve a server that asks for another one."""
+        differences = [
+            f"{field.name}: asked {getattr(asked, field.name)!r}, agreed {getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if getattr(asked, field.name) != getattr(self, field.name)
+        ]
+        return f"the server asks for another plan ({'; '.join(differences)[:1000]})" if differences else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a JSON object."""
+        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        data["sampler"] = {"name": self.sampler.name, **dataclasses.asdict(self.sampler)}
+        if self.batches is not None:
+            data["batches"] = {"name": self.batches.name, **dataclasses.asdict(self.batches)}
+        if self.mechanism is not None:
+            data["mechanism"] = {"name": self.mechanism.name, **dataclasses.asdict(self.mechanism)}
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Plan:
+        """The plan that `to_json` wrote.
+
+        Raises:
+            InputError: if the data is not a plan.
+        """
+        try:
+            values = dict(data)
+            values["sampler"] = _made(SAMPLERS, values["sampler"])
+            for key, kinds in (("batches", BATCHES), ("mechanism", MECHANISMS)):
+                if values.get(key) is not None:
+                    values[key] = _made(kinds, values[key])
+            _check_types(cls, values)
+            return cls(**values)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
+
+
+def _made(kinds: Mapping[str, Any], data: Any) -> Any:
+    """The sampler, batches or mechanism that a table names."""
+    values = dict(data)
+    kind = kinds[str(values.pop("name"))]
+    _check_types(kind, values)
+    return kind(**values)
+
+
+_hints = cache(get_type_hints)  # a comparison is checked plan by plan
+
+
+def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
+    """That numbers are numbers, and of a size that scenarios have: dataclasses take anything."""
+    for name, hint in _hints(kind).items():
+        if name not in values or get_origin(hint) is ClassVar:
+            continue
+        value = values[name]
+        wanted = (hint | int) if isinstance(0.0, hint) else hint
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise TypeError(f"{name} is {str(value)[:40]!r}")
+        if isinstance(value, int | float) and not 0 <= value <= MOST:
+            raise ValueError(f"{name} is {value:g}, it must be from 0 to {MOST:g}")

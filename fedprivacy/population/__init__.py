@@ -1,0 +1,1 @@
+"""From the section of a scenario to clients with records."""

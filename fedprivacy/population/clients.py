@@ -1,0 +1,180 @@
+"""The data of a scenario, dealt to its clients, with what the server may see for evaluation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.data import npz, storage
+from fedprivacy.data.columns import chosen
+from fedprivacy.data.datasets import Dataset, digits, purchase_like, synthetic
+from fedprivacy.data.scaling import Scaling, moments
+from fedprivacy.errors import InputError
+from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.on_nodes import OnNodes
+
+Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets
+
+
+@dataclass(frozen=True)
+class Population:
+    """One array of records, and who owns which of them.
+
+    `test_owned` is whether test records belong to clients too, or may: only a file that names the users of
+    both parts can tell where users are the clients. `judged` are the targets of a membership game, which no
+    defence may look at.
+    """
+
+    dataset: Dataset
+    partition: Partition
+    test_owned: bool = False
+    judged: NDArray[np.int64] | None = None
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The shape of one record."""
+        return self.dataset.x.shape[1:]
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells other records, labels or owners from these."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.dataset.x, self.dataset.y, self.partition.order, self.partition.offsets):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def tests_clients(self, where: str) -> bool:
+        """Whether the accuracy on a held-out part (`held_out`) is a matter of the clients' records."""
+        return where == "test" and self.test_owned
+
+    @property
+    def references(self) -> NDArray[np.int64]:
+        """The numbers of the public records, of a game those that are no targets: what a defence may use."""
+        public = self.partition.public
+        return public if self.judged is None else np.setdiff1d(public, self.judged)
+
+    def held_out(self, where: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Records to evaluate on, which no client trains on: the "test" part or, "public", the references."""
+        if where == "test":
+            return self.dataset.x_test, self.dataset.y_test
+        return self.dataset.x[self.references], self.dataset.y[self.references]
+
+
+def population(options: Options | OnNodes) -> Population:
+    """Loads and deals the data of a scenario; the runs of a comparison share one copy.
+
+    Raises:
+        InputError: if a file is not what the scenario says of it, or the records are not here.
+    """
+    if isinstance(options, OnNodes):
+        raise InputError(
+            'data.name = "on-nodes": the records of this scenario are on nodes, and not here. It runs over '
+            "SuperNodes that were given them (docs/nodes.md): fedprivacy run SCENARIO --engine superlink"
+        )
+    return _population(options, npz.stamp(options.file) if isinstance(options, Npz | FlwrDatasets) else None)
+
+
+@lru_cache(maxsize=2)
+def _population(options: Options, stamp: tuple[str, int, int] | None) -> Population:
+    if isinstance(options, Npz | FlwrDatasets):
+        return _from_file(options)
+    data = _generated(options)
+    partition = _deal(options, data.y, None)
+    if options.scaling == "none":
+        return Population(data, partition)
+    scaling = _scaling(options, None, lambda: [data.x[partition.public]])
+    return Population(replace(data, x=scaling(data.x), x_test=scaling(data.x_test)), partition)
+
+
+def _from_file(options: Npz | FlwrDatasets) -> Population:
+    path, facts = options.file, options.facts
+    y, y_test = (npz.array(path, name).astype(np.int64) for name in ("y_train", "y_test"))
+    users = npz.array(path, "user_train") if options.partition == "by-user" else None
+    partition = _deal(options, y, users)
+    columns, names = None, facts.feature_names
+    if isinstance(options, Npz) and (options.columns is not None or options.without is not None):
+        columns = chosen(options.columns, options.without, names, facts.features[0])
+        names = tuple(names[column] for column in columns) if names else ()
+    is_public = np.zeros(len(y), dtype=bool)
+    is_public[partition.public] = True
+
+    def public() -> Iterator[NDArray[Any]]:
+        start = 0
+        for block in npz.blocks(path, "x_train"):
+            rows = block[is_public[start : start + len(block)]]
+            yield rows if columns is None else rows[:, list(columns)]
+            start += len(block)
+
+    scaling = _scaling(options, columns, public)
+    x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
+    classes = facts.classes(options.classes)
+    owned = users is not None and (not facts.test_users or _owned(path, users[partition.order]))
+    return Population(Dataset(x, y, x_test, y_test, classes, names, facts.class_names), partition, owned)
+
+
+def _owned(path: str, users: NDArray[Any]) -> bool:
+    """Whether a test record is one of these users'."""
+    return bool(np.isin(npz.array(path, "user_test").astype(str), users.astype(str)).any())
+
+
+def _scaling(
+    options: Options,
+    columns: tuple[int, ...] | None,
+    public: Callable[[], Iterable[NDArray[Any]]],
+) -> Scaling:
+    """The scaling of a scenario; `public` gives the used columns of the records that no client owns."""
+    fill = isinstance(options, Npz | FlwrDatasets) and options.missing == "zero"
+    plain = Scaling(options.scaling, columns, fill)
+    if options.scaling == "bounds":
+        low, high = np.array(options.low, np.float64), np.array(options.high, np.float64)
+        return replace(plain, low=low, width=high - low)
+    if options.scaling == "public":
+        mean, deviation = moments(public())
+        assert options.cut is not None
+        return replace(plain, low=mean, width=deviation, cut=options.cut)
+    return plain
+
+
+def _deal(options: Options, labels: NDArray[np.int64], users: NDArray[Any] | None) -> Partition:
+    records, fraction, seed = len(labels), options.public_fraction, options.seed
+    if options.partition == "by-user" and users is not None:
+        return by_user(users, public_fraction=fraction, seed=seed)
+    if options.partition == "iid" and options.clients is not None:
+        return iid(records, options.clients, public_fraction=fraction, seed=seed)
+    if options.partition == "dirichlet" and options.clients is not None and options.alpha is not None:
+        return dirichlet(labels, options.clients, options.alpha, public_fraction=fraction, seed=seed)
+    if options.partition == "fixed-records" and options.records_per_client is not None:
+        return fixed_records(records, options.records_per_client, public_fraction=fraction, seed=seed)
+    if options.partition == "one-per-example":
+        return one_per_example(records, public_fraction=fraction, seed=seed)
+    raise InputError(f'data.partition = "{options.partition}": the data lack what it needs.')
+
+
+def _generated(options: Digits | Synthetic | PurchaseLike) -> Dataset:
+    """The data set of a scenario that is made here, or comes with scikit-learn."""
+    if isinstance(options, Digits):
+        return digits()
+    if isinstance(options, PurchaseLike):
+        return purchase_like(
+            records=options.records,
+            test_records=options.test_records,
+            features=options.features,
+            classes=options.classes,
+            flip=options.flip,
+            seed=options.seed,
+        )
+    return synthetic(
+        records=options.records,
+        test_records=options.test_records,
+        features=options.features,
+        signal=options.signal,
+        seed=options.seed,
+    )

@@ -1,0 +1,154 @@
+"""Which client owns which records: an index per client over one shared array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.randomness.streams import Streams
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The records of each client, and the public records that no client owns.
+
+    Args:
+        order: Record numbers, client after client, shape (owned records,).
+        offsets: Client c owns order[offsets[c]:offsets[c + 1]], shape (clients + 1,).
+        public: The records that no client owns, sorted, shape (public records,).
+    """
+
+    order: Index
+    offsets: Index
+    public: Index
+
+    @property
+    def clients(self) -> int:
+        """The number of clients."""
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> Index:
+        """The number of records of each client, shape (clients,)."""
+        return np.diff(self.offsets)
+
+    def records(self, client: int) -> Index:
+        """The record numbers of one client, shape (its records,)."""
+        return self.order[self.offsets[client] : self.offsets[client + 1]]
+
+
+def public_split(records: int, fraction: float, seed: int) -> tuple[Index, Index]:
+    """Splits record numbers into (owned, public); the public part has round(records * fraction)."""
+    size = round(records * fraction)
+    if size == 0:
+        return np.arange(records), np.arange(0)
+    shuffled = Streams(seed).stream("partition/public").permutation(records)
+    return np.sort(shuffled[size:]), np.sort(shuffled[:size])
+
+
+def one_per_example(records: int, *, public_fraction: float, seed: int) -> Partition:
+    """One client for each record that is not public."""
+    owned, public = public_split(records, public_fraction, seed)
+    return Partition(owned, np.arange(len(owned) + 1), public)
+
+
+def iid(records: int, clients: int, *, public_fraction: float, seed: int) -> Partition:
+    """Records dealt at random to the clients, sizes equal up to one."""
+    owned, public = public_split(records, public_fraction, seed)
+    order = Streams(seed).stream("partition/iid").permutation(owned)
+    offsets = (np.arange(clients + 1) * len(owned)) // clients
+    return Partition(order, offsets, public)
+
+
+def by_user(users: NDArray[Any], *, public_fraction: float, seed: int) -> Partition:
+    """One client for each user, in the order of their ids.
+
+    Whole users are public, round(users * public_fraction) of them: nobody who owns a client is in
+    the public part with other records.
+
+    Args:
+        users: The user of each record, whole numbers or text, shape (records,).
+        public_fraction: The share of the users that no client stands for.
+        seed: Draws the public users.
+    """
+    names, user_of = np.unique(users, return_inverse=True)
+    owners, public_users = public_split(len(names), public_fraction, seed)
+    together = np.argsort(user_of, kind="stable")
+    owned = together[np.isin(user_of[together], owners)]
+    sizes = np.bincount(user_of, minlength=len(names))[owners]
+    return Partition(owned, _offsets(sizes), np.flatnonzero(np.isin(user_of, public_users)))
+
+
+def fixed_records(records: int, records_per_client: int, *, public_fraction: float, seed: int) -> Partition:
+    """Records dealt at random, the same number to each client.
+
+    What remains, fewer than `records_per_client`, is left out: no client owns it, and it is not public.
+    """
+    owned, public = public_split(records, public_fraction, seed)
+    order = Streams(seed).stream("partition/fixed-records").permutation(owned)
+    clients = len(owned) // records_per_client
+    offsets = np.arange(clients + 1) * records_per_client
+    return Partition(order[: clients * records_per_client], offsets, public)
+
+
+def dirichlet(
+    labels: NDArray[np.int64], clients: int, alpha: float, *, public_fraction: float, seed: int
+) -> Partition:
+    """Label skew: each client's shares of the labels are drawn from a Dirichlet distribution.
+
+    The construction of Hsu, Qi and Brown 2019 ("Measuring the Effects of Non-Identical Data
+    Distribution for Federated Visual Classification"): client after client draws its shares
+    q ~ Dirichlet(alpha * p), with p the labels' shares of all records, and then that many records of
+    each label, without replacement. All clients have the same number of records up to one, hence
+    none is empty. Once a label has run out, its share goes to the others, so the last clients get
+    what is left.
+
+    Args:
+        labels: The label of each record, shape (records,).
+        clients: The number of clients, at most that of the records they share.
+        alpha: Near 0 each client has one label; as it grows, all have the shares p.
+        public_fraction: The share of the records that no client owns.
+        seed: Draws the public part, the shares and the records.
+    """
+    owned, public = public_split(len(labels), public_fraction, seed)
+    stream = Streams(seed).stream("partition/dirichlet")
+    shuffled = stream.permutation(owned)
+    _, label_of, counts = np.unique(labels[shuffled], return_inverse=True, return_counts=True)
+    pools = np.argsort(label_of, kind="stable")  # positions in `shuffled`, label after label
+    ends = np.cumsum(counts)
+    left = counts.copy()
+    offsets = (np.arange(clients + 1) * len(owned)) // clients
+    order = np.empty(len(owned), np.int64)
+    for client in range(clients):
+        shares = stream.dirichlet(alpha * counts / len(owned))
+        at, end = int(offsets[client]), int(offsets[client + 1])
+        for label, count in enumerate(_counts(shares, left, end - at, stream)):
+            if count:
+                first = ends[label] - left[label]
+                order[at : at + count] = shuffled[pools[first : first + count]]
+                left[label] -= count
+                at += count
+    return Partition(order, offsets, public)
+
+
+def _counts(
+    shares: NDArray[np.float64], left: Index, size: int, stream: np.random.Generator
+) -> NDArray[np.int64]:
+    """`size` records by label, drawn by `shares`, no more of a label than there are left."""
+    counts = np.zeros_like(left)
+    while (missing := size - int(counts.sum())) > 0:
+        room = left - counts
+        open_shares = np.where(room > 0, shares, 0.0)
+        if not open_shares.sum() > 1e-12:  # all that this client would have is gone
+            open_shares = room.astype(np.float64)
+        counts += np.minimum(stream.multinomial(missing, open_shares / open_shares.sum()), room)
+    return counts
+
+
+def _offsets(sizes: Index) -> Index:
+    return np.concatenate([[0], np.cumsum(sizes)])

@@ -1,0 +1,1 @@
+"""Random streams: named and counter-based, or from the operating system."""

@@ -1,0 +1,84 @@
+"""Random streams whose secrets come from the operating system, for a deployment.
+
+Each noise, each draw of batches that amplifies, and each cohort has a generator of its own: Philox (Salmon
+et al. 2011) with a fresh key of 128 bits and a fresh counter of 256, both from `os.urandom`. Nobody chose
+them, no seed gives them again, no two draws and no two clients share them, and they are kept nowhere. Philox
+passes the statistical tests that generators are put to, but was not made to be a cipher; and what it draws
+are floating-point numbers, whose gaps can give away the value below the noise (Mironov 2012): nothing here
+defends against that.
+
+What is no secret (the first weights, the order of batches that no epsilon rests on) stays seeded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedprivacy.errors import InputError
+from fedprivacy.randomness.streams import Streams
+
+SYSTEM, SEEDED = "system", "seeded"
+
+
+@dataclass(frozen=True)
+class SystemStreams(Streams):
+    """Streams of which `noise`, `noises` and `cohort` are fresh at every call; the others are seeded.
+
+    Args:
+        seed: The root seed of what is no secret.
+
+    >>> streams = SystemStreams(1)
+    >>> streams.noise("local").random() == streams.noise("local").random()
+    False
+    """
+
+    repeats: ClassVar[bool] = False
+
+    def noise(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
+        """A fresh generator; the purpose, round and member key nothing."""
+        return fresh()
+
+    def noises(
+        self, purpose: str, members: Iterable[int], *, round: int = 0
+    ) -> Iterator[np.random.Generator]:
+        """A fresh generator for each member."""
+        return (fresh() for _ in members)
+
+    def cohort(self, round: int) -> np.random.Generator:
+        """A fresh generator: nobody can foresee who will be asked."""
+        return fresh()
+
+
+def fresh() -> np.random.Generator:
+    """A generator that the operating system's entropy has set, and nothing else."""
+    words = np.frombuffer(os.urandom(48), dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
+
+
+def streams_for(noise: str, seeded: Streams) -> Streams:
+    """The streams of a run: as they are, or with what is secret from the operating system.
+
+    Args:
+        noise: "seeded" or "system".
+        seeded: The streams of a simulation.
+    """
+    return seeded if noise == SEEDED else SystemStreams(seeded.seed, seeded.run)
+
+
+def check_noise(value: object, where: str) -> str:
+    """Where noise comes from, as a configuration says it.
+
+    Raises:
+        InputError: if it is neither "system" nor "seeded".
+    """
+    if value not in (SYSTEM, SEEDED):
+        raise InputError(
+            f'{where}: noise = {value!r}: must be "system" (the operating system\'s entropy, for a '
+            'deployment) or "seeded" (a simulation that repeats).'
+        )
+    return str(value)

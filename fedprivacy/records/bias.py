@@ -1,0 +1,66 @@
+"""Whether a run's mean updates are those of the clients that were asked, and by what factor they are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fedprivacy.messages.faults import FAILED
+
+WHOLE = (
+    "Everybody who was asked is in the sums: the mean updates are unbiased for those of the clients asked."
+)
+UNKNOWN = (
+    "Under local trust what goes wrong on a node stays there, and this run could not look: whether all who "
+    "answered did so with an update of their own is not known."
+)
+SCALED = (
+    "Who dropped out was decided by a coin and by no data: the mean updates point the same way on average, "
+    "and are shorter by that factor."
+)
+BIASED = (
+    "Who is missing may depend on the data, so that the mean updates are not unbiased for those of all who "
+    "were asked."
+)
+
+
+def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is missing from the sums of a run; operator-only.
+
+    Sums are divided by the expected cohort, whoever answers: a client that is missing counts as zero.
+
+    Args:
+        rounds: As `fedprivacy.records.run_record.round_event` made them.
+
+    Returns:
+        `unbiased` (None: not known), `share` of those asked who are in the sums with an update of their own
+        (None: not known, or nobody was asked), and both in words.
+    """
+    asked = sum(event["cohort"] for event in rounds)
+    if any(event.get("contributed") is None for event in rounds):
+        return {"unbiased": None, "share": None, "words": UNKNOWN}
+    there = sum(event["contributed"] for event in rounds)
+    if there == asked:
+        return {"unbiased": True, "share": 1.0 if asked else None, "words": WHOLE}
+    share, missing = there / asked, Counter[str]()
+    for event in rounds:
+        missing.update({kind: n for kind, n in event["faults"].items() if kind != "retried"})
+        missing["refused"] += event["refusals"]
+    by_kind = ", ".join(f"{kind} {count:,}" for kind, count in missing.items() if count)
+    words = (
+        f"Of {asked:,} clients asked {there:,} are in the sums with an update of their own ({by_kind}). Sums "
+        f"are divided by the expected cohort all the same, so that a mean update is on average "
+        f"{share:.3g} of what it would be with all of them."
+    )
+    by_coin = not any(missing[kind] for kind in (*FAILED, "not_finite", "refused"))
+    return {"unbiased": False, "share": round(share, 6), "words": f"{words} {SCALED if by_coin else BIASED}"}
+
+
+def dropout_note(rate: float) -> str:
+    """What a scenario's dropout does to the model, for everybody: it depends on no data."""
+    return (
+        f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). "
+        f"Mean updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing "
+        "is claimed from who drops out."
+    )

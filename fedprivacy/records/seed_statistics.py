@@ -1,0 +1,159 @@
+"""The result of a comparison: means, intervals and differences over paired seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from fedprivacy.guarantees.ledger import BROKEN_OFF, broke_off
+from fedprivacy.guarantees.statement import Guarantee
+
+INTERVAL = (
+    "95 % Student t over seeds, cut at 0 and 100 % (the test set is the same, its size is not in it; the "
+    "finding's intervals are those of the differences, seed by seed)"
+)
+
+
+def interval(values: Sequence[float], most: float = 1.0) -> dict[str, float | None]:
+    """Mean and 95 % Student t interval over seeds, cut to [0, most]; one value has no interval.
+
+    >>> interval([0.5, 0.5])
+    {'mean': 0.5, 'low': 0.5, 'high': 0.5}
+    """
+    mean, half = _student(values)
+    if half is None:
+        return {"mean": mean, "low": None, "high": None}
+    return {"mean": mean, "low": max(0.0, mean - half), "high": min(most, mean + half)}
+
+
+def mean_curve(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The learning curve of a cell: the mean accuracy over seeds, of the rounds that all have evaluated.
+
+    Args:
+        rounds: The rounds of each seed's run.
+
+    Returns:
+        `round` (the first is 1) and `accuracy`, from the first to the last.
+
+    >>> mean_curve([[{"round": 0, "accuracy": 0.25}], [{"round": 0, "accuracy": 0.75}]])
+    [{'round': 1, 'accuracy': 0.5}]
+    """
+    runs = [{one["round"]: one["accuracy"] for one in run if one["accuracy"] is not None} for run in rounds]
+    shared = sorted(set.intersection(*map(set, runs)))
+    return [{"round": at + 1, "accuracy": float(np.mean([run[at] for run in runs]))} for at in shared]
+
+
+def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[dict[str, Any]] | None:
+    """The accuracy within each class, as the mean over seeds; None where a run was not evaluated.
+
+    Args:
+        runs: `final.per_class` of each seed's run; they have the same held-out records.
+    """
+    known = [run for run in runs if run is not None]
+    if len(known) < len(runs):
+        return None
+    means = []
+    for classes in zip(*known, strict=True):
+        accuracies = [one["accuracy"] for one in classes]
+        mean = None if None in accuracies else float(np.mean(accuracies))
+        means.append({**classes[0], "accuracy": mean})
+    return means
+
+
+def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """The guarantees of a cell: for each observer that of the seed where it is weakest.
+
+    If a fault has ended the run of any seed, the assumption that the observer is not told stands with all.
+
+    Args:
+        runs: The guarantees of each seed's run; an epsilon of None is no guarantee.
+    """
+    worst: dict[str, Mapping[str, Any]] = {}
+    failed: set[str] = set()
+    for guarantee in (one for run in runs for one in run):
+        known = worst.get(guarantee["observer"])
+        if known is None or _far(guarantee) > _far(known):
+            worst[guarantee["observer"]] = guarantee
+        if BROKEN_OFF in guarantee["assumptions"]:
+            failed.add(guarantee["observer"])
+    return [_of_failed(one) if observer in failed else one for observer, one in worst.items()]
+
+
+def _of_failed(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The guarantee with the assumption of a run that has failed; no guarantee assumes anything."""
+    if guarantee["epsilon"] is None:
+        return guarantee
+    stated = {field.name: guarantee[field.name] for field in fields(Guarantee)}
+    assumptions = tuple(broke_off(guarantee["assumptions"]))
+    return Guarantee(**{**stated, "assumptions": assumptions}).to_json()
+
+
+def _far(guarantee: Mapping[str, Any]) -> float:
+    return math.inf if guarantee["epsilon"] is None else float(guarantee["epsilon"])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how many percentage points one cell is more accurate than another, over the seeds of both.
+
+    Args:
+        mean: The accuracy of the first cell over these seeds, as a share.
+        minus: The accuracy of the second.
+        points: Their difference, in percentage points with one decimal.
+        low: The lower end of its 95 % Student t interval, likewise; None with one seed.
+        high: The upper end.
+        seeds: How many seeds both have.
+    """
+
+    mean: float
+    minus: float
+    points: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+    @property
+    def undecided(self) -> bool:
+        """Whether its interval, as it is printed, covers 0."""
+        return self.low is not None and self.high is not None and self.low <= 0 <= self.high
+
+    @property
+    def word(self) -> str:
+        """Whether the second cell reaches less or more."""
+        return "less" if self.points >= 0 else "more"
+
+    def interval(self) -> str:
+        """The interval in words, in the direction in which `points` is positive."""
+        if self.low is None or self.high is None:
+            return "one seed, no interval"
+        low, high = (self.low, self.high) if self.points >= 0 else (-self.high, -self.low)
+        return f"95 % interval {low:.1f} to {high:.1f} over {self.seeds} paired seeds"
+
+
+def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Difference | None:
+    """The first cell's accuracy less the second's, paired by seed; None where they share no seed."""
+    own, other = (dict(zip(cell["seeds"], cell["accuracies"], strict=True)) for cell in (first, second))
+    shared = [seed for seed in own if seed in other]
+    if not shared:
+        return None
+    gap, half = _student([own[seed] - other[seed] for seed in shared])
+    mean, minus = (float(np.mean([run[seed] for seed in shared])) for run in (own, other))
+    low, high = (None, None) if half is None else (_points(gap - half), _points(gap + half))
+    return Difference(mean, minus, _points(gap), low, high, len(shared))
+
+
+def _student(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean, and half of its 95 % Student t interval where there is more than one value."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None
+    return mean, float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def _points(share: float) -> float:
+    return round(100 * share, 1) + 0.0  # no -0.0

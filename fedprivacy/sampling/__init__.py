@@ -1,0 +1,1 @@
+"""Who or what is drawn, and the DpEvent of that draw."""

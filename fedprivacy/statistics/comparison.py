@@ -1,0 +1,236 @@
+"""Statistics under each trust model, side by side: errors over repeats, and how they fall with clients."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.records.seed_statistics import interval
+from fedprivacy.statistics.results import CHOICES
+
+SHOWN = 200  # categories of a query of which a comparison keeps every estimate
+NAMED = 2  # queries that a finding names
+INTERVAL = "95 % t-interval over the repeats"
+# Fourth moment over squared variance: of the Laplace law that a server draws from, and of the normal law that
+# the sum of many clients' noise comes near.
+KURTOSIS = {"central": 6.0, "local": 3.0}
+AGAINST = {
+    "local": "under local trust also against the server",
+    "central": "under central trust only against those who see what is published",
+}
+LARGEST = ("histogram", "share-by-group")  # kinds whose error is the largest of several
+Results = Sequence[Mapping[str, Any]]  # of one query, one for each repeat
+
+
+def summary(results: Results) -> dict[str, Any]:
+    """The repeats of one query in one cell.
+
+    Args:
+        results: As `brief` has them, one for each seed.
+
+    Returns:
+        `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
+        squares; `told`, of the answers over all repeats and groups the share that was given, since errors are
+        of those alone; `covered`, the share of the intervals that hold the true value; `within_bound`, of
+        the repeats the share within the promised bound; of choices `right`, how often a best one was made,
+        and `score`, what was chosen on average, beside the `best`; and the first repeat's answer.
+    """
+    first = results[0]
+    errors = [one["error"] for one in results if one["error"] is not None]
+    return {
+        **{key: first[key] for key in ("name", "kind", "mechanism", "noise", "measure", "bound")},
+        "error": interval(errors, math.inf) if errors else None,
+        "rmse": math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
+        "told": _part(results, "told"),
+        "covered": _part(results, "held"),
+        "within_bound": _within(results),
+        "right": _right(results),
+        "score": interval([one["score"] for one in results], math.inf) if "score" in first else None,
+        "best": first.get("best"),
+        "scored": first.get("scored"),
+        "answer": {key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")},
+    }
+
+
+def _part(results: Results, key: str) -> float | None:
+    """How often, over all repeats and all answers in question."""
+    times, of = (sum(one[key][place] for one in results) for place in (0, 1))
+    return times / of if of else None
+
+
+def brief(result: Mapping[str, Any]) -> dict[str, Any]:
+    """One repeat's result as a comparison keeps it: without the categories beyond `SHOWN`.
+
+    Returns:
+        The result, with `held`: how many of its intervals hold the true value, and of how many; and `told`:
+        how many estimates there are, and of how many answers that have a true value.
+    """
+    told = [
+        estimate is not None
+        for estimate, true in zip(*(_listed(result[key]) for key in ("estimate", "true")), strict=True)
+        if true is not None
+    ]
+    held = [
+        low <= true <= high
+        for low, true, high in zip(*(_listed(result[key]) for key in ("low", "true", "high")), strict=False)
+        if None not in (low, true, high)
+    ]
+    short = {key: value[:SHOWN] if isinstance(value, list) else value for key, value in result.items()}
+    return {**short, "held": (sum(held), len(held)), "told": (sum(told), len(told))}
+
+
+def _within(results: Results) -> float | None:
+    if results[0]["bound"] is None or results[0]["kind"] == "quantile":
+        return None  # a quantile's error is a share of the clients, whose number the results lack
+    missed = [one["best"] - one["score"] if "score" in one else one["error"] for one in results]
+    # A hair more, for what rounding adds to a revenue.
+    held = [miss <= one["bound"]["at_most"] * (1 + 1e-9) for miss, one in zip(missed, results, strict=True)]
+    return sum(held) / len(held)
+
+
+def _right(results: Results) -> float | None:
+    """How often a best choice was made."""
+    if results[0]["kind"] not in ("most-common", "best-price"):
+        return None
+    return sum(one["error"] == 0 for one in results) / len(results)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How the root mean squared error of each query falls with the number of clients n: as n^slope.
+
+    Args:
+        cells: With `trust`, `asked`, `epsilon`, `clients`, `repeats` and `queries` (`summary`).
+
+    Returns:
+        One for each trust model, mechanism, query of numbers and epsilon with several n (that a choice is
+        wrong gets rarer faster than any power of n): the slope of a line through the logarithms, and its
+        95 % interval (a mean squared error over r repeats is off by a factor 1 +- sqrt((k - 1)/r), where k is
+        the `KURTOSIS` of one error). That is the law of one error with a sign: the largest error of several,
+        and errors of those answers alone that could be told, have no interval. An error of exactly 0 has no
+        logarithm, and a line through the other points would be too steep or too flat: it has no slope.
+    """
+    groups: dict[tuple[Any, ...], list[tuple[float, float, int, float]]] = {}
+    for cell in cells:
+        for query in cell["queries"]:
+            if query["rmse"] is not None and query["kind"] not in CHOICES:
+                key = (cell["trust"], cell["asked"], query["name"], query["kind"], cell["epsilon"])
+                point = (cell["clients"], query["rmse"], cell["repeats"], query["told"])
+                groups.setdefault(key, []).append(point)
+    found = []
+    for (trust, asked, name, kind, epsilon), points in groups.items():
+        clients, errors, repeats, told = (np.array(each, dtype=float) for each in zip(*points, strict=True))
+        if len(set(clients)) < 2 or trust == "none" or not errors.all():
+            continue
+        x = np.log(clients) - np.log(clients).mean()
+        slope = float(x @ np.log(errors) / (x @ x))
+        low = high = None
+        if kind not in LARGEST and (told == 1).all():
+            variances = (KURTOSIS[trust] - 1) / (4 * repeats)  # of the logarithm of a root mean squared error
+            half = 1.96 * math.sqrt(float((x**2 * variances).sum())) / float(x @ x)
+            low, high = slope - half, slope + half
+        found.append(
+            {
+                "trust": trust,
+                "mechanism": asked,
+                "query": name,
+                "kind": kind,
+                "epsilon": epsilon,
+                "slope": slope,
+                "low": low,
+                "high": high,
+            }
+        )
+    return found
+
+
+def slope_by_trust(found: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
+    """The mean slope under each trust model.
+
+    Returns:
+        None where the number of clients does not vary, or where the queries are of several kinds: the error
+        of a share falls where that of a count grows, and their mean says nothing.
+    """
+    if len({one["kind"] for one in found}) != 1:
+        return None
+    return {
+        trust: float(np.mean([one["slope"] for one in found if one["trust"] == trust]))
+        for trust in dict.fromkeys(one["trust"] for one in found)
+    }
+
+
+def finding(
+    cells: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], privacy: Mapping[str, Any]
+) -> str:
+    """What the comparison shows, in a few sentences: the largest epsilon, and its most clients.
+
+    Args:
+        cells: As for `slopes`.
+        found: Their `slopes`.
+        privacy: The scenario's section, with `unit`, `adjacency` and a `delta` unless that is 0: what every
+            epsilon stands at.
+    """
+    private = [cell for cell in cells if cell["trust"] != "none"]
+    if not private:
+        return "Only exact answers were asked for: there is nothing to compare."
+    # Of a comparison that was broken off, the largest epsilon may not have all numbers of clients.
+    epsilon, clients = max((cell["epsilon"], cell["clients"]) for cell in private)
+    here = [cell for cell in private if (cell["epsilon"], cell["clients"]) == (epsilon, clients)]
+    queries = here[0]["queries"]
+    sentences = []
+    for query in queries[:NAMED]:
+        own = [next(one for one in cell["queries"] if one["name"] == query["name"]) for cell in here]
+        said = [
+            f"{_result(one)} under {arm_words(cell)}"
+            for cell, one in zip(here, own, strict=True)
+            if one["error"] is not None
+        ]
+        if said:
+            what = "how often the best was chosen" if query["right"] is not None else query["measure"]
+            sentences.append(f"{query['name']}, {what}: {', '.join(said)}.")
+    if len(queries) > NAMED:
+        sentences.append(f"The report has the other {len(queries) - NAMED}.")
+    terms = f"At epsilon {epsilon:g} and {clients:,} clients, on average over the repeats: "
+    text = terms + " ".join(sentences)
+    text += _falls(found, [query["name"] for query in queries])
+    return f"{text} {_stands(privacy, dict.fromkeys(cell['trust'] for cell in private))}"
+
+
+def _stands(privacy: Mapping[str, Any], trusts: Iterable[str]) -> str:
+    """What an epsilon stands at, and against whom under each trust model."""
+    terms = f"delta {privacy.get('delta', 0):g}, unit {privacy['unit']}, adjacency {privacy['adjacency']}"
+    return f"Epsilon, of all queries together, stands at {terms}: {'; '.join(AGAINST[t] for t in trusts)}."
+
+
+def _falls(found: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """The slopes of the first queries in words, each averaged over its mechanisms and epsilons."""
+    said = []
+    for name in names[:NAMED]:
+        own = slope_by_trust([one for one in found if one["query"] == name])
+        if own:
+            falls = " and ".join(f"n^{value:.2f} under {trust} trust" for trust, value in own.items())
+            said.append(f"the error{f' of {name}' if len(names) > 1 else ''} goes as {falls}")
+    return f" With the number n of clients {'; '.join(said)}." if said else ""
+
+
+def _result(query: Mapping[str, Any]) -> str:
+    """A mean error, or of choices how often they were right and what they lost."""
+    mean = query["error"]["mean"]
+    error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
+    if query["right"] is None:
+        told = query["told"]
+        return error if told is None or told == 1 else f"{error} ({100 * told:.3g} % told)"
+    lost = "" if mean == 0 else f" ({100 * mean:.2g} % lost)"
+    return f"{100 * query['right']:.0f} %{lost}"
+
+
+def arm_words(cell: Mapping[str, Any]) -> str:
+    """The trust model of a cell, with the mechanism that it was asked for."""
+    return f"{cell['trust']} trust" + (f" with {cell['asked']}" if cell["asked"] else "")

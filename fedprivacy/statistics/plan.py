@@ -1,0 +1,205 @@
+"""The privacy plan of a statistics run: what is told by which mechanism, and what all of it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import dp_accounting
+
+from fedprivacy.accounting.calibration import noise_multiplier as least_noise
+from fedprivacy.accounting.epsilon import epsilon as cost
+from fedprivacy.errors import InputError
+from fedprivacy.io.tolerance import other_plan
+from fedprivacy.mechanisms.bits import RandomizedResponse
+from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, best_oracle
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
+from fedprivacy.mechanisms.pure import MAX_EPSILON
+from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
+from fedprivacy.mechanisms.sensitivity import histogram_sensitivity
+from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.statistics.people import People, people
+from fedprivacy.statistics.questions import Question, questions_of
+
+Told = RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax
+_ORACLES = {kind.name: kind for kind in ORACLES}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One query and how it is told.
+
+    Args:
+        question: What is asked.
+        mechanism: By a client, by the server, or None by nobody.
+        times: How often the mechanism is applied to the same answers: once for each of several quantiles.
+    """
+
+    question: Question
+    mechanism: Told | None
+    times: int = 1
+
+    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+        """What it costs, as the accountant reads it."""
+        if self.mechanism is None:
+            return dp_accounting.NonPrivateDpEvent()
+        additive = isinstance(self.mechanism, Laplace | DiscreteLaplace)
+        event = self.mechanism.event(adjacency) if additive else self.mechanism.event()  # type: ignore[call-arg]
+        return event if self.times == 1 else dp_accounting.SelfComposedDpEvent(event, self.times)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ask as a JSON object; two are equal where a client need not tell them apart."""
+        told = None if self.mechanism is None else {"name": self.mechanism.name, **asdict(self.mechanism)}
+        query = self.question.query.model_dump(mode="json", exclude_none=True)
+        return {"name": self.question.name, "query": query, "mechanism": told, "times": self.times}
+
+
+@dataclass(frozen=True)
+class StatisticsPlan:
+    """Who is protected how: everything that determines the privacy of a statistics run, and nothing else.
+
+    Args:
+        trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
+        unit: The unit of privacy, "client".
+        adjacency: "replace-one", "add-remove" or "zero-out".
+        population: The number of clients; each answers each query once.
+        delta: The delta of every guarantee; 0 is pure epsilon-DP.
+        asks: The queries.
+    """
+
+    trust: str
+    unit: str
+    adjacency: str
+    population: int
+    delta: float
+    asks: tuple[Ask, ...]
+
+    def event(self) -> dp_accounting.DpEvent:
+        """The event of all queries together, of one client or of everybody's totals."""
+        return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
+
+    def totals_of(self, ask: Ask) -> int:
+        """How many totals the answers to a query amount to (`telling.totals`)."""
+        if isinstance(ask.mechanism, FrequencyOracle):
+            return ask.mechanism.categories
+        return ask.question.cells or (2 if self.trust != "local" and self.adjacency != "replace-one" else 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a JSON object; clients compare it with their own."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
+        plain = {key: getattr(self, key) for key in ("trust", "unit", "adjacency", "population", "delta")}
+        return {**plain, "asks": [ask.to_json() for ask in self.asks]}
+
+    def refusal(self, asked: Any) -> str | None:
+        """Why a client that holds this plan refuses to serve a server that asks for another one."""
+        return other_plan(self.to_json(), asked)
+
+
+def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
+    """The people of a scenario, with the columns that its plan asks for.
+
+    Raises:
+        InputError: if a file is not what the scenario says of it.
+    """
+    return people(scenario.data, [column for ask in plan.asks for column in ask.question.columns()])
+
+
+def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPlan:
+    """The plan of a scenario. The budget is shared by weight, and at a delta above 0 stretched to fit it.
+
+    Args:
+        scenario: What is asked for.
+        population: The number of clients, where it is known and the data are not to be looked at.
+
+    Raises:
+        InputError: if a mechanism cannot be had for its part of the budget.
+    """
+    privacy, questions = scenario.privacy, questions_of(scenario)
+    plan = StatisticsPlan(
+        trust=privacy.trust,
+        unit=privacy.unit,
+        adjacency=privacy.adjacency,
+        population=scenario.population if population is None else population,
+        delta=privacy.delta,
+        asks=tuple(Ask(question, None) for question in questions),
+    )
+    if privacy.epsilon is None:
+        return plan
+    weights = [question.query.weight for question in questions]
+    shares = [privacy.epsilon * weight / math.fsum(weights) for weight in weights]
+
+    def stretched(noise: float) -> StatisticsPlan:
+        asks = (
+            _ask(question, plan, share / noise) for question, share in zip(questions, shares, strict=True)
+        )
+        return replace(plan, asks=tuple(asks))
+
+    if plan.delta == 0:
+        return stretched(1.0)
+    try:
+        if plan.trust == "local":
+            # Coins end somewhere: so much epsilon may be there that nobody can spend it.
+            richest = stretched(min(shares) / MAX_EPSILON)
+            if cost(richest.event(), plan.delta, plan.adjacency).epsilon <= privacy.epsilon:
+                return richest
+        least = least_noise(
+            lambda noise: stretched(noise).event(), privacy.epsilon, plan.delta, plan.adjacency
+        )
+    except InputError as error:
+        raise InputError(
+            f"privacy.delta = {plan.delta:g}: epsilon = {privacy.epsilon:g} cannot be shared at it: {error} "
+            "With privacy.delta = 0 epsilons add up, and need no accountant."
+        ) from error
+    return stretched(least)
+
+
+def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> Ask:
+    """The mechanism of one query for its part of the budget."""
+    try:
+        if plan.trust == "local":
+            return Ask(question, _local(question, min(epsilon, MAX_EPSILON)))
+        times = len(question.query.quantiles) if question.kind == "quantile" else 1
+        mechanism = _central(question, plan.adjacency, epsilon, times)
+        return Ask(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
+    except InputError as error:
+        raise InputError(f"queries.{question.name}: {error}") from error
+
+
+def _local(question: Question, epsilon: float) -> Told:
+    asked = question.query.local
+    if question.cells:
+        cells = question.cells + (question.votes > 1)  # and none of them
+        return best_oracle(cells, epsilon) if asked == "auto" else _ORACLES[asked](cells, epsilon)
+    coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
+    if asked == "auto":
+        # Bits are told best by a coin; a number pays for being rounded to a bit first.
+        by_coin = question.kind != "mean" or coin.variance(1) <= noise.variance
+        return coin if by_coin else noise
+    return coin if asked == "randomized-response" else noise
+
+
+def _central(question: Question, adjacency: str, epsilon: float, times: int) -> Told:
+    asked, monotone = question.query.central, adjacency != "replace-one"
+    if question.kind == "most-common" and asked != "all-counts":
+        if asked == "exponential-mechanism":
+            return ExponentialMechanism(epsilon, 1.0, monotone)
+        return NoisyMax.for_counts(
+            epsilon, adjacency, "laplace" if asked == "noisy-max" else "permute-and-flip"
+        )
+    if question.kind == "quantile" and asked != "all-counts":
+        # Of the clients at or below a candidate, less the share that should be there, one client moves 1.
+        return ExponentialMechanism(epsilon / times, 1.0)
+    if question.kind == "best-price" and asked != "all-counts":
+        return ExponentialMechanism(epsilon, max(question.query.prices), monotone)
+    # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
+    # clients is itself private: the sum and what is missing to it change by 1 together.
+    # A client that counts in several categories changes each of them by 1.
+    cells = question.cells
+    sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1
+    kind = Laplace if asked == "laplace" or not question.whole else DiscreteLaplace
+    return kind(epsilon, sensitivity)

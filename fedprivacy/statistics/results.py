@@ -1,0 +1,328 @@
+"""From what was released to the answer: an estimate, its interval, and in a simulation its true error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.mechanisms.categories import FrequencyOracle
+from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
+from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
+from fedprivacy.statistics.plan import Ask, Told
+from fedprivacy.statistics.questions import Question, Vector, labels
+from fedprivacy.statistics.releasing import Released, of_support, scores_of
+
+CONFIDENCE = 0.95
+COVERS = "the mechanism's own noise, for the clients that answered; not who was asked"
+MEASURES = {
+    "mean-of-bits": "absolute error",
+    "count": "absolute error",
+    "mean": "absolute error",
+    "histogram": "largest absolute error of any category",
+    "share-by-group": "largest absolute error of any group",
+    "quantile": "largest error in rank, as a share of the clients",
+    "most-common": "clients fewer than in the most common category, as a share of all",
+    "best-price": "revenue lost, as a share of the best",
+}
+
+# What a choice is judged by.
+SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
+CHOICES = (*SCORES, "quantile")
+
+
+def terms(ask: Ask) -> dict[str, Any]:
+    """What a query is called, how it is protected, and what is promised: what the plan decides of its result.
+
+    What is promised of the counts of a client's own mechanism follows from its answers, and is not in it.
+    """
+    question, mechanism = ask.question, ask.mechanism
+    found = {
+        "name": question.name,
+        "kind": question.kind,
+        "mechanism": _called(mechanism),
+        "noise": None if mechanism is None else mechanism.words,
+    }
+    if reported(ask) is not None:
+        return found
+    noise = mechanism if isinstance(mechanism, Laplace | DiscreteLaplace) else None
+    return {**found, "bound": _promised(ask, Released(variances=np.zeros(1), noise=noise))}
+
+
+def reported(ask: Ask) -> FrequencyOracle | None:
+    """The clients' own mechanism of a histogram, of whose counts what is promised depends; else None."""
+    counted = ask.question.kind == "histogram" and isinstance(ask.mechanism, FrequencyOracle)
+    return ask.mechanism if counted else None  # type: ignore[return-value]
+
+
+def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str, Any]:
+    """A histogram with what is promised of it, made again from some of its estimated counts.
+
+    Counts of reports are whole: what is between two of them becomes the nearer one.
+
+    Args:
+        ask: A query whose mechanism is `reported`.
+        estimate: The estimated counts of its first categories.
+        clients: How many answered.
+    """
+    mechanism = reported(ask)
+    assert mechanism is not None
+    support = np.asarray(estimate) * (mechanism.p - mechanism.q) + clients * mechanism.q
+    released = of_support(ask, mechanism, np.rint(support).clip(0, clients).astype(np.int64), clients)
+    return {**_histogram(ask.question, released, clients), "bound": _promised(ask, released)}
+
+
+def largest_bound(ask: Ask, clients: int) -> float:
+    """The largest error that is promised of a histogram, whatever its counts are.
+
+    Args:
+        ask: A query whose mechanism is `reported`.
+        clients: How many answered.
+    """
+    mechanism = reported(ask)
+    assert mechanism is not None
+    every = of_support(ask, mechanism, np.arange(clients + 1), clients)
+    assert every.variances is not None
+    bound = _promised(ask, every)
+    assert bound is not None
+    return float(bound["at_most"])
+
+
+def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
+    """The answer to one query.
+
+    Args:
+        ask: The query.
+        released: What was published.
+        clients: How many were asked; where that is private it is not used.
+
+    Returns:
+        A JSON object with `estimate`, `low` and `high` (of a list each, where there are several) and
+        `bound`, what the mechanism promises beside the interval.
+    """
+    question = ask.question
+    answer = _ANSWERS.get(question.kind, _number)(question, released, clients)
+    return {
+        **terms(ask),
+        **answer,
+        "confidence": CONFIDENCE,
+        "covers": COVERS,
+        "bound": _promised(ask, released),
+    }
+
+
+def _called(mechanism: Told | None) -> str | None:
+    """The word by which a scenario asks for a mechanism."""
+    if isinstance(mechanism, NoisyMax) and mechanism.noise != "laplace":
+        return mechanism.noise
+    return None if mechanism is None else mechanism.name
+
+
+def _number(question: Question, released: Released, clients: int) -> dict[str, Any]:
+    assert released.totals is not None
+    total, half = float(released.totals[0]), float(released.half_width(CONFIDENCE)[0])
+    if question.kind == "count":
+        return {"estimate": total, "low": total - half, "high": total + half}
+    low, scale = _scale(question)
+    if len(released.totals) == 2:  # the number of clients is private: it is estimated too
+        [estimate], [below], [above] = _shares(released, lambda each: (each[:1], each[1:]))
+        estimate, below, above = (
+            None if end is None else low + scale * end for end in (estimate, below, above)
+        )
+        return {"estimate": estimate, "low": below, "high": above}
+    # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
+    ends = (total, total - half, total + half)
+    return dict(
+        zip(("estimate", "low", "high"), (low + scale * (end / clients) for end in ends), strict=True)
+    )
+
+
+def _scale(question: Question) -> tuple[float, float]:
+    """What a share of 0 stands for, and by how much a share of 1 is more."""
+    if question.kind != "mean":
+        return 0.0, 1.0
+    return question.query.low, question.query.high - question.query.low
+
+
+def _histogram(question: Question, released: Released, clients: int) -> dict[str, Any]:
+    assert released.totals is not None
+    half = released.half_width(CONFIDENCE)
+    return {
+        "labels": labels(question),
+        "estimate": released.totals.tolist(),
+        "low": (released.totals - half).tolist(),
+        "high": (released.totals + half).tolist(),
+    }
+
+
+def _by_group(question: Question, released: Released, clients: int) -> dict[str, Any]:
+    estimate, low, high = _shares(released, lambda each: (each[1::2], each[::2]))
+    return {"labels": labels(question), "estimate": estimate, "low": low, "high": high}
+
+
+def _shares(
+    released: Released, parts: Callable[[Vector], tuple[Vector, Vector]]
+) -> tuple[list[float | None], list[float | None], list[float | None]]:
+    """Each share of the inside with the ends of its interval.
+
+    There is no estimate where there are too few to tell from none, but always an interval, whatever the noise
+    was: an interval that is given only where the noise let it look narrow would not cover. Only the share of
+    those that are surely none has no interval either.
+    """
+    assert released.totals is not None
+    inside, outside = parts(released.totals)
+    sizes, doubts = inside + outside, np.hypot(*parts(released.half_width(CONFIDENCE)))
+    told = (sizes > doubts) & (sizes > 0)
+    estimate = np.clip(inside / np.where(told, sizes, 1.0), 0.0, 1.0)
+    low, high = released.share_interval(CONFIDENCE, parts)
+    return _listed(estimate, told), _listed(low, told | (doubts > 0)), _listed(high, told | (doubts > 0))
+
+
+def _listed(values: Vector, known: NDArray[np.bool_]) -> list[float | None]:
+    return [float(value) if one else None for value, one in zip(values, known, strict=True)]
+
+
+def _chosen(question: Question, released: Released) -> list[int]:
+    """What was chosen, or what the published totals make look best."""
+    if released.totals is None:
+        return list(released.chosen)
+    if question.kind == "quantile":
+        places = []
+        for share in question.query.quantiles:
+            ranks, _, wanted = _ranks(released, share)
+            places.append(_first_at(np.maximum.accumulate(ranks), wanted))
+        return places
+    return [int(np.argmax(scores(released.totals))) for scores in scores_of(question)]
+
+
+def _first_at(ranks: Vector, rank: float) -> int:
+    """The first place of at least this rank; 0.07 of 100 is 7, not the 7.000000000000001 of floats."""
+    return min(int(np.searchsorted(ranks, rank - 1e-12 * abs(rank))), len(ranks) - 1)
+
+
+def _quantile(question: Question, released: Released, clients: int) -> dict[str, Any]:
+    chosen, low, high = _chosen(question, released), None, None
+    if released.totals is not None:
+        low, high = [], []
+        for share in question.query.quantiles:
+            ranks, half, wanted = _ranks(released, share)
+            # Candidates that may have the wanted rank: from the first that may reach it on, up to the first
+            # from which on all surely do.
+            low.append(float(question.edges[_first_at(np.maximum.accumulate(ranks + half), wanted)]))
+            sure = np.minimum.accumulate((ranks - half)[::-1])[::-1]
+            high.append(float(question.edges[_first_at(sure, wanted)]))
+    return {
+        "labels": [f"{share:g}" for share in question.query.quantiles],
+        "estimate": [float(question.edges[place]) for place in chosen],
+        "low": low,
+        "high": high,
+    }
+
+
+def _ranks(released: Released, share: float) -> tuple[Vector, Vector, float]:
+    """How many clients answer each candidate or a lower one, half the interval of that, and the wanted rank.
+
+    Where the number of clients is public, what the totals miss of it is spread over them evenly: of all
+    totals that add up to it, the nearest.
+    """
+    assert released.totals is not None
+    ranks = np.cumsum(released.totals)
+    if released.size is None:
+        half = released.contrast_half_width(CONFIDENCE, _at_or_below, share)
+        return ranks, half, share * float(ranks[-1])
+    parts = np.arange(1, len(ranks) + 1) / len(ranks)
+    half = released.contrast_half_width(CONFIDENCE, _at_or_below, parts)
+    return ranks - parts * (ranks[-1] - released.size), half, share * released.size
+
+
+def _at_or_below(each: Vector) -> tuple[Vector, Vector]:
+    sums = np.cumsum(each)
+    return sums, sums[-1] - sums
+
+
+def _most_common(question: Question, released: Released, clients: int) -> dict[str, Any]:
+    [place] = _chosen(question, released)
+    return {"labels": labels(question), "estimate": labels(question)[place], "low": None, "high": None}
+
+
+def _best_price(question: Question, released: Released, clients: int) -> dict[str, Any]:
+    [place] = _chosen(question, released)
+    return {"estimate": question.query.prices[place], "low": None, "high": None}
+
+
+_ANSWERS = {
+    "histogram": _histogram,
+    "share-by-group": _by_group,
+    "quantile": _quantile,
+    "most-common": _most_common,
+    "best-price": _best_price,
+}
+
+
+def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
+    """What the mechanism promises of the whole answer, with which probability."""
+    question, mechanism = ask.question, ask.mechanism
+    if question.kind == "histogram" and mechanism is not None:
+        probability = question.query.bound_probability
+        largest = float(released.half_width(probability, question.cells).max())
+        return {"what": "largest error of any category", "at_most": largest, "probability": probability}
+    if isinstance(mechanism, ExponentialMechanism | NoisyMax):
+        candidates = question.cells - (question.kind == "best-price")
+        beta = (1 - CONFIDENCE) / ask.times
+        what = {
+            "quantile": "clients between the answer's rank and the wanted one",
+            "best-price": "revenue below the best",
+        }.get(question.kind, "clients fewer than in the most common category")
+        return {
+            "what": what,
+            "at_most": float(mechanism.utility_bound(candidates, beta)),
+            "probability": CONFIDENCE,
+        }
+    return None
+
+
+def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
+    """What only a simulation knows: the true answer, and how far off the published one is.
+
+    Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
+
+    Args:
+        question: The query.
+        answer: Its `result`.
+        exact: The exact totals over all clients.
+        clients: How many there are.
+    """
+    exactly = Released(exact, np.zeros(len(exact)))
+    true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
+    found = {"true": true, "measure": MEASURES[question.kind]}
+    if question.kind not in CHOICES:
+        return {**found, "error": _error(answer, true)}
+    scores = [score(exact) for score in scores_of(question)]
+    places = _places(question, answer)
+    missed = max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
+    if question.kind == "quantile":
+        return {**found, "error": missed / clients}
+    best = float(scores[0].max())
+    whole = clients if question.kind == "most-common" else best
+    error = missed / whole if whole > 0 else 0.0
+    return {**found, "error": error, "score": best - missed, "best": best, "scored": SCORES[question.kind]}
+
+
+def _places(question: Question, answer: dict[str, Any]) -> list[int]:
+    """Which candidates were chosen."""
+    if question.kind == "most-common":
+        return [labels(question).index(answer["estimate"])]
+    return [int(np.searchsorted(question.edges, value)) for value in np.atleast_1d(answer["estimate"])]
+
+
+def _error(answer: dict[str, Any], true: Any) -> float | None:
+    """The largest absolute error of what both tell; None where they tell nothing."""
+    pairs = zip(
+        np.atleast_1d(np.asarray(answer["estimate"], object)),
+        np.atleast_1d(np.asarray(true, object)),
+        strict=True,
+    )
+    errors = [abs(said - right) for said, right in pairs if said is not None and right is not None]
+    return float(max(errors)) if errors else None

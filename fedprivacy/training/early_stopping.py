@@ -1,0 +1,96 @@
+"""Early stopping: when training ends since the loss on public records no longer falls.
+
+The rule reads the losses of models on public records alone. Participants are sent these models, so that when
+it ends says nothing more of anybody's data than they do. But how many rounds there are then depends on what
+was released, and composition over a fixed number of rounds does not cover an epsilon for so many as were
+played (Rogers, Roth, Ullman and Vadhan 2016: a filter may end a composition early and keep the budget that
+was set before; what was spent by then is not known as cheaply). To end early is post-processing of all
+planned rounds. So a run with this rule is charged for these, whenever it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PUBLIC_LOSS = "public_loss"  # of an event: what the rule reads, where the model is evaluated on other records
+
+
+def has_stopped(losses: Sequence[float], patience: int) -> bool:
+    """Whether training ends after these measurements.
+
+    Args:
+        losses: On public records, in order; one that is not finite is no improvement.
+        patience: After so many in a row, none of them below the least before, it ends.
+
+    >>> has_stopped([3.0, 1.0, 2.0, 1.5], 2), has_stopped([3.0, 1.0, 2.0, 0.5], 2)
+    (True, False)
+    """
+    best, since = float("inf"), 0
+    for loss in losses:
+        best, since = (loss, 0) if loss < best else (best, since + 1)
+    return since >= patience
+
+
+def has_ended(rounds: Sequence[Mapping[str, Any]], planned: int, patience: int | None) -> bool:
+    """Whether a run has come to its end, early or not.
+
+    Args:
+        rounds: As `fedprivacy.records.run_record.round_event` made them.
+        planned: How many there may be.
+        patience: As `has_stopped` has it; None: it never ends early.
+    """
+    if len(rounds) >= planned or patience is None:
+        return len(rounds) >= planned
+    # Where the model is evaluated on the public records too, that loss is the one (`evaluation.on`).
+    measured = [
+        event.get(PUBLIC_LOSS, event["loss"])
+        for event in rounds
+        if PUBLIC_LOSS in event or event["accuracy"] is not None
+    ]
+    return has_stopped([float("inf") if loss is None else loss for loss in measured], patience)
+
+
+def words(played: int, planned: int, patience: int, *, stopped: bool, noise: bool) -> str:
+    """What a record says of the rule.
+
+    Args:
+        played: The rounds that were.
+        planned: The rounds that might have been.
+        patience: Measurements without a lower loss.
+        stopped: Whether the rule has ended training.
+        noise: Whether somebody adds noise, so that rounds are charged.
+    """
+    ended = f"ended after {played} of {planned} rounds" if stopped else "was not ended by it"
+    return _words(ended, f"{planned}", patience, noise=noise)
+
+
+def words_of_runs(runs: Sequence[tuple[int, int]], patience: int, *, noise: bool) -> str:
+    """What a comparison says of the rule.
+
+    Args:
+        runs: Of each run that has finished the rounds that were, and those that might have been.
+        patience: Measurements without a lower loss.
+        noise: Whether somebody adds noise in any of them.
+
+    >>> words_of_runs([(4, 9), (9, 9), (6, 9)], 2, noise=False)[:71]
+    'Early stopping: training ended after 4 to 6 of 9 rounds in 2 of 3 runs.'
+    """
+    early = [played for played, planned in runs if played < planned]
+    whole = _span([planned for _, planned in runs])
+    ended = f"ended after {_span(early)} of {whole} rounds in {len(early)} of {len(runs)} runs"
+    return _words(ended if early else "was not ended by it in any run", whole, patience, noise=noise)
+
+
+def _words(ended: str, planned: str, patience: int, *, noise: bool) -> str:
+    times = "1 measurement" if patience == 1 else f"{patience} measurements"
+    said = (
+        f"Early stopping: training {ended}. The rule (no lower loss in {times}) looked at released models "
+        "and public records alone."
+    )
+    return said + (f" All {planned} planned rounds are charged, whenever it ends." if noise else "")
+
+
+def _span(numbers: Sequence[int]) -> str:
+    least, most = min(numbers, default=0), max(numbers, default=0)
+    return f"{least}" if least == most else f"{least} to {most}"

@@ -1,0 +1,146 @@
+"""Whether a module that somebody else wrote can be trained here, and what keeps it from that.
+
+Training takes the weights for all that a model knows: they are what is clipped. A module that keeps
+anything else of the records it sees (the running statistics of BatchNorm) would carry clients' data
+past that. And clients are trained side by side by `vmap`, with batches that are padded: records must
+not mix, and nothing may be drawn from torch's one generator, whose order depends on who trains with whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import is_lazy
+
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.models.from_code import reason, wrong
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.batches import ShuffledBatches
+from fedprivacy.scenario.model import Code
+from fedprivacy.training.cohort import train_cohort
+from fedprivacy.training.task import LocalTraining, Task
+
+_RANDOM = "is random at training time, and clients that train side by side cannot repeat its draws"
+_RECORDS = 4
+_OF_TORCH = frozenset(vars(nn.Module()))
+
+
+def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[int], classes: int) -> None:
+    """Looks at a module, then tries it on a few made-up records.
+
+    Args:
+        module: What the factory made.
+        same: What it made at the same seed again.
+        options: The scenario's model section, for the message.
+        features: The shape of one record.
+        classes: The number of outputs that are needed.
+
+    Raises:
+        InputError: with everything that is wrong with its parts, or else with what the trial shows.
+    """
+    faults = list(_of_parts(module))
+    if faults:
+        raise wrong(options, "; ".join(faults))
+    if not np.array_equal(flat_weights(module), flat_weights(same), equal_nan=True):
+        what = "it makes other weights when it is called again at the same seed"
+        raise wrong(options, what, "Draw them from torch's own generator, which the run seeds.")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        x = torch.rand(_RECORDS, *features)
+        fault = _of_outputs(module, x, classes) or _of_training(module, x, classes)
+    if fault:
+        raise wrong(options, fault)
+
+
+def _of_parts(module: nn.Module) -> Iterator[str]:
+    for name, layer in module.named_modules():
+        place = f"layer {name or 'itself'} ({type(layer).__name__})"
+        if isinstance(layer, _BatchNorm):
+            yield (
+                f"{place} mixes the records of a batch and keeps statistics of them, which would leave a "
+                "client without being clipped: use GroupNorm"
+            )
+        elif buffers := [key for key, _ in layer.named_buffers(recurse=False)]:
+            yield (
+                f"{place} has the buffer {buffers[0]}: what is not a parameter is not clipped, so it could "
+                "carry clients' data out; make a constant a plain attribute"
+            )
+        dropout = layer.p if isinstance(layer, _DropoutNd) else getattr(layer, "dropout", 0.0)
+        if isinstance(layer, nn.RReLU) or (isinstance(dropout, float) and dropout > 0):
+            yield f"{place} {_RANDOM}: leave it out, or set its p to 0"
+    parameters = dict(module.named_parameters())
+    if not parameters:
+        yield "it has no parameters, so there is nothing to train"
+    for name, parameter in parameters.items():
+        if is_lazy(parameter):
+            yield f"parameter {name} has no shape yet: the factory gets features, so no layer needs be lazy"
+        elif parameter.dtype != torch.float32 or parameter.device.type != "cpu":
+            kind = str(parameter.dtype).removeprefix("torch.")
+            yield f"parameter {name} is {kind} on {parameter.device.type}, float32 on cpu is needed"
+        elif not parameter.requires_grad:
+            yield f"parameter {name} is frozen, but all parameters are trained: make it a plain attribute"
+
+
+def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
+    before = _kept(module)
+    try:
+        with torch.no_grad():
+            logits, again = module(x), module(x)
+            alone = [module(record[None]) for record in x]
+    except Exception as error:
+        return f"on records of shape {tuple(x.shape)} the model raises {reason(error)}"
+    shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+    if shape != (len(x), classes):
+        return f"from records of shape {tuple(x.shape)} it makes {shape}, {(len(x), classes)} is needed"
+    if not torch.equal(logits.nan_to_num(), again.nan_to_num()):
+        return f"it {_RANDOM}"
+    if changed := [key for key, value in _kept(module).items() if not _equal(before.get(key), value)]:
+        return (
+            f"it changes its attribute {changed[0]} when it is used: only parameters are clipped, so that "
+            "could carry clients' data out"
+        )
+    if not torch.allclose(torch.cat(alone), logits, rtol=1e-3, atol=1e-4, equal_nan=True):
+        return "it answers otherwise for a record alone than in a batch: the records of a batch must not mix"
+    return None
+
+
+def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
+    """One step of two clients by the door that all training takes, against torch's own gradient."""
+    y, sent, rate = torch.arange(len(x)) % classes, flat_weights(module), 0.1
+    records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
+    try:
+        task = Task(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
+        updates = train_cohort(task).stack()
+        loss = nn.functional.cross_entropy(module(x[1:]), y[1:])
+        gradients = torch.autograd.grad(loss, list(module.parameters()), allow_unused=True)
+    except Exception as error:
+        if "randomness" in str(error):
+            return f"it {_RANDOM}"
+        return f"clients cannot be trained side by side (torch.func.vmap): {reason(error)}"
+    pairs = zip(module.parameters(), gradients, strict=True)
+    expected = torch.cat([(torch.zeros_like(p) if g is None else -rate * g).flatten() for p, g in pairs])
+    if not torch.allclose(updates[1], expected, rtol=1e-3, atol=1e-5, equal_nan=True):
+        return "clients trained side by side get other gradients than one alone"
+    return None
+
+
+def _kept(module: nn.Module) -> dict[str, Any]:
+    """What a module holds beside parameters and buffers."""
+    return {
+        f"{name}.{key}".lstrip("."): value.detach().clone() if isinstance(value, Tensor) else repr(value)
+        for name, layer in module.named_modules()
+        for key, value in vars(layer).items()
+        if key not in _OF_TORCH
+    }
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.shape == other.shape and bool(torch.equal(one, other))
+    return type(one) is type(other) and one == other

@@ -1,0 +1,188 @@
+"""The cells of a comparison of trust models, and what its document says of them: from their runs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.guarantees.charge import under_way
+from fedprivacy.records.comparison_summary import finding
+from fedprivacy.records.run_record import OPERATOR_ONLY, SEEDS, TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.seed_statistics import (
+    INTERVAL,
+    difference,
+    interval,
+    mean_curve,
+    mean_per_class,
+    weakest,
+)
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.cells import Corner, corners, options
+from fedprivacy.scenario.variations import Variation, variations
+from fedprivacy.training.early_stopping import words_of_runs
+
+OWN_OPERATOR_ONLY = (
+    *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
+    "performance.clients_per_second",
+    "performance.seconds",
+    "error",
+)
+ONE_RUN_ALONE = (
+    "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen several "
+    "releases of the same people. No epsilon here covers them together: cells with one seed share their "
+    "cohorts, so that they can be compared in pairs, and may then cost more than the sum of their epsilons."
+)
+CELL_PRIVACY = (
+    "unit", "noise_multiplier", "noise", "clipping_norm", "sampling", "max_participations", "population",
+    "batches", "records_per_client",
+)  # fmt: skip
+
+
+@dataclass
+class Cell:
+    """One trust model with one unit at one epsilon, and the run documents of its seeds that have finished.
+
+    The corner has the unit, and the local mechanism, where a comparison names some, else None. A variation is
+    what the scenario's own privacy was run with otherwise.
+    """
+
+    corner: Corner
+    epsilon: float | None
+    scenarios: dict[int, Scenario]
+    candidates: list[dict[str, Any]] | None = None
+    variation: Variation | None = None
+    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Scenario:
+        """The scenario of the first seed: those of the others have the same settings."""
+        return next(iter(self.scenarios.values()))
+
+    @property
+    def part(self) -> str:
+        """The list of the document that the cell stands in."""
+        if self.variation is not None:
+            return "variations"
+        return "cells" if self.corner.option is None else "options"
+
+    @property
+    def label(self) -> str:
+        """A name for folders and progress."""
+        if self.variation is not None:
+            return f"{self.variation.name}-{self.variation.value}"
+        corner = self.corner
+        if corner.option is not None:
+            return f"option-{corner.option}-epsilon-{self.epsilon:g}"
+        kind = "-".join(part for part in (corner.trust, corner.unit, corner.mechanism) if part)
+        return kind if self.epsilon is None else f"{kind}-epsilon-{self.epsilon:g}"
+
+
+def places(scenario: Scenario) -> Iterator[tuple[Corner, float | None, Variation | None]]:
+    """Yields the corner, epsilon and variation of each cell of a comparison, in its order."""
+    settings = scenario.compare
+    own = options(settings, scenario.privacy.trust)
+    for corner in [*corners(settings, scenario.privacy.unit), *own]:
+        for epsilon in (None,) if corner.trust == "none" else settings.epsilons:
+            yield corner, epsilon, None
+    for one in variations(settings):
+        trust = one.value if one.name == "privacy.trust" else scenario.privacy.trust
+        yield Corner(trust), scenario.privacy.epsilon, one
+
+
+def results(cells: Sequence[Cell], base: Path) -> dict[str, Any]:
+    """The cells of the document and its finding, from the runs that have finished."""
+    finished = [(cell, _cell_document(cell, base)) for cell in cells if cell.runs]
+    plain = [one for cell, one in finished if cell.part == "cells"]
+    varied = [
+        {**one, "varied": {"key": cell.variation.name, "value": cell.variation.value}}
+        for cell, one in finished
+        if cell.variation is not None
+    ]
+    optional = [
+        {**one, "option": cell.corner.option, "difference": _less_without(one, plain)}
+        for cell, one in finished
+        if cell.part == "options"
+    ]
+    return {
+        "cells": plain,
+        **({"variations": varied} if varied else {}),
+        **({"options": optional} if optional else {}),
+        "finding": finding(plain),
+    }
+
+
+def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: bool) -> dict[str, Any]:
+    """What is said with all cells: their intervals, what is for the operator alone, and notes.
+
+    Args:
+        scenario: What was compared.
+        cells: With the runs that have finished.
+        status: How the comparison ended.
+        tested: Whether held-out records belong to clients.
+    """
+    return {
+        "interval": INTERVAL,
+        "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
+        "notes": [
+            scenario.tuning or TUNING_UNSTATED,
+            ONE_RUN_ALONE,
+            *under_way(status),
+            *_stopping(cells),
+            *[TESTED_NOTE] * tested,
+        ],
+    }
+
+
+def _less_without(one: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """By how many points an option's cell is more accurate than the one without it, seed by seed."""
+    for cell in plain:
+        if (cell["trust"], cell["epsilon"]) == (one["trust"], one["epsilon"]):
+            gap = difference(one, cell)
+            return None if gap is None else {"points": gap.points, "low": gap.low, "high": gap.high}
+    return None
+
+
+def _stopping(cells: Sequence[Cell]) -> list[str]:
+    """What is to be said of early stopping, where there is any: of each patience that was run."""
+    found: dict[int, list[Cell]] = {}
+    for cell in cells:
+        patience = cell.first.server.patience
+        if patience is not None and cell.runs:
+            found.setdefault(patience, []).append(cell)
+    return [
+        words_of_runs(
+            [(len(run["rounds"]), cell.first.server.rounds) for cell in own for run in cell.runs.values()],
+            patience,
+            noise=any(run["privacy"]["noise"] is not None for cell in own for run in cell.runs.values()),
+        )
+        for patience, own in found.items()
+    ]
+
+
+def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
+    runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
+    accuracies = [run["final"]["accuracy"] for run in runs]
+    privacy = runs[0]["privacy"]
+    return {
+        "trust": cell.corner.trust,
+        "mechanism": privacy["mechanism"],
+        "asked": cell.corner.mechanism,
+        "candidates": cell.candidates,
+        "epsilon": cell.epsilon,
+        "seeds": [run["seed"] for run in runs],
+        "accuracy": interval(accuracies),
+        "accuracies": accuracies,
+        **{key: privacy[key] for key in CELL_PRIVACY},
+        "guarantees": weakest([run["privacy"]["guarantees"] for run in runs]),
+        "rounds": cell.first.server.rounds,
+        "rounds_played": [len(run["rounds"]) for run in runs],
+        "curve": mean_curve([run["rounds"] for run in runs]),
+        "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
+        "scaling": runs[0]["scenario"]["data"]["scaling"],
+        "training": runs[0]["scenario"]["training"],
+        "server": runs[0]["scenario"]["server"],
+        "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),
+        "runs": [str(Path(run["path"]).relative_to(base)) for run in runs],
+    }

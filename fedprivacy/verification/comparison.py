@@ -1,0 +1,121 @@
+"""A stored comparison of trust models made again of its runs, each held against the comparison's scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.records.run_directory import read_document
+from fedprivacy.records.stored_fields import check_fields
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.cells import cell as cell_tables
+from fedprivacy.scenario.variations import varied
+from fedprivacy.verification import run
+from fedprivacy.verification.cells import Cell, closing, places, results
+from fedprivacy.verification.differences import brief, difference, refusal, refuse_difference
+from fedprivacy.verification.unread import check_digest, unread
+
+AGAIN = "compare again"
+PARTS = ("cells", "options", "variations")
+
+
+def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The document of a comparison, as it may be shown: its cells are made again of its runs.
+
+    Raises:
+        InputError: a cell is not one of the scenario, or says what its runs do not; or they are missing.
+    """
+    scenario = unread(Scenario, document["scenario"], where, AGAIN)
+    check_digest(document, scenario, where, AGAIN)
+    cells = list(cells_of(scenario, where))
+    _match(document, cells, folder, where)
+    complete = all(len(cell.runs) == len(cell.scenarios) for cell in cells)
+    if document["status"] == "finished" and not complete:
+        raise refusal(where, "status", "says finished, and cells of its scenario are missing", AGAIN)
+    if (document["error"] is not None) != (document["status"] in ("interrupted", "failed")):
+        said = f"says {document['status']}, and error is {document['error']}"
+        raise refusal(where, "status", said, AGAIN)
+    tested = any(one["tested"] for cell in cells for one in cell.runs.values())
+    implied = {
+        "name": scenario.name,
+        **results(cells, folder),
+        **closing(scenario, cells, document["status"], tested=tested),
+    }
+    for key in PARTS:
+        if key in document and key not in implied:
+            raise refusal(where, key, "is there, and its scenario asks for none", AGAIN)
+    for key, value in implied.items():
+        source = "its scenario and its runs imply"
+        refuse_difference(document.get(key), value, key, where, source, AGAIN, rounded=True)
+    return {**document, **implied}
+
+
+def cells_of(scenario: Scenario, where: str) -> Iterator[Cell]:
+    """Yields the cells of a stored comparison's scenario, without a look at the data."""
+    tables = scenario.tables()
+    for corner, epsilon, variation in places(scenario):
+        scenarios = {}
+        for seed in scenario.compare.seeds:
+            laid = (
+                cell_tables(tables, corner, epsilon, seed)
+                if variation is None
+                else varied(tables, variation, seed)
+            )
+            scenarios[seed] = unread(Scenario, laid, where, AGAIN)
+        if variation is not None:
+            epsilon = next(iter(scenarios.values())).privacy.epsilon
+        yield Cell(corner, epsilon, scenarios, variation=variation)
+
+
+def _match(document: Mapping[str, Any], cells: list[Cell], folder: Path, where: str) -> None:
+    """Gives each cell the runs that the document names for it.
+
+    Raises:
+        InputError: the document has a cell that the scenario has not, or in another order, or a run of a cell
+            is not of its scenario.
+    """
+    for part in PARTS:
+        left = iter([cell for cell in cells if cell.part == part])
+        for number, stored in enumerate(document.get(part, ())):
+            at = f"{part}[{number}]"
+            cell = next((one for one in left if _is_same(one, stored)), None)
+            if cell is None:
+                raise refusal(where, at, "is no cell of its scenario, or not in its order", AGAIN)
+            for name in stored["runs"]:
+                _take(cell, folder, name, f"{at}.runs", where)
+            cell.candidates = stored["candidates"]
+            if cell.runs:
+                ran = next(iter(cell.runs.values()))
+                plan = Plan.from_json(ran["plan"])
+                run.check_candidates(cell.candidates, cell.first, plan, f"{at}.candidates", where)
+
+
+def _is_same(cell: Cell, stored: Mapping[str, Any]) -> bool:
+    corner, one = cell.corner, cell.variation
+    varied = None if one is None else {"key": one.name, "value": one.value}
+    found = [stored.get(key) for key in ("trust", "asked", "epsilon", "option", "varied", "unit")]
+    unit = corner.unit or cell.first.privacy.unit
+    return found == [corner.trust, corner.mechanism, cell.epsilon, corner.option, varied, unit]
+
+
+def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:
+    """Reads a run of a cell, checks it, and puts it into the cell."""
+    path = folder / name
+    file = str(path / "run.json")
+    found = read_document(path / "run.json")
+    check_fields(found, file)
+    if found["kind"] != "run":
+        raise refusal(file, "kind", f"says {found['kind']}, a comparison is made of runs", AGAIN)
+    document, tested = run.checked(found, file)
+    seed = document["seed"]
+    if seed not in cell.scenarios or seed in cell.runs or document["status"] != "finished":
+        raise refusal(where, key, f"name {name}, which is no finished run of this cell", AGAIN)
+    asked = cell.scenarios[seed].tables()
+    ran = unread(Scenario, document["scenario"], file, AGAIN).tables()
+    if (found_apart := difference(ran, asked, "scenario")) is not None:
+        at, said, wanted = found_apart
+        said = f"name {name}, whose {at} is {brief(said)}, and this cell has {brief(wanted)}"
+        raise refusal(where, key, said, AGAIN)
+    cell.runs[seed] = {**document, "path": str(path), "tested": tested}

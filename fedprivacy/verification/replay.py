@@ -1,0 +1,130 @@
+"""A stored replay of attacks held against its scenario: its plans, ledgers, bounds, counts and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.attacks.claims import arm_claims, attack_claims, budget, frame_of, proved, verdict_of
+from fedprivacy.attacks.empirical import Guesses
+from fedprivacy.guarantees.charge import under_way
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.data import FlwrDatasets, Npz, Synthetic
+from fedprivacy.verification.differences import placed, refusal, refuse_difference, refuse_length
+from fedprivacy.verification.parts import check_status, of_scenario, plain, refuse_parts
+from fedprivacy.verification.run import check_plan
+from fedprivacy.verification.unread import stored_scenario
+
+SOURCE = "its scenario and its plans imply"
+AGAIN = "attack again"
+
+
+def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The document of a replay, as it may be shown: what it guarantees is accounted for again.
+
+    Raises:
+        InputError: a plan, ledger, bound, empirical epsilon or verdict does not follow from the rest of it.
+    """
+    check_status(document, where, AGAIN)
+    scenario = stored_scenario(AttackScenario, document, where, AGAIN)
+    with of_scenario(where, AGAIN):
+        variants = _variants(scenario, document["plans"])
+    refuse_length(len(document["plans"]), len(variants), "plans", where, "its scenario implies", AGAIN)
+    plans = [
+        check_plan(data, variant, f"plans[{number}]", where, AGAIN)
+        for number, (data, variant) in enumerate(zip(document["plans"], variants, strict=True))
+    ]
+    with placed(where, "plans", AGAIN):
+        ledgers = [plain(Ledger(plan).in_advance().to_json()) for plan in plans]
+    refuse_difference(document["ledgers"], ledgers, "ledgers", where, "its plans imply", AGAIN)
+    attacks = _checked_attacks(document, scenario, variants, plans, ledgers, where)
+    arms = {"arms": _checked_arms(document, scenario, variants, plans, ledgers, where)}
+    implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, ledgers).to_json()}
+    implied["notes"] += under_way(document["status"])
+    refuse_parts(document, implied, where, "its counts imply", AGAIN)
+    return {**document, **implied, "attacks": attacks, **(arms if scenario.arms else {})}
+
+
+def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> list[AttackScenario]:
+    """The variants of a scenario. Its data are not looked at: of a file others stand in, as many clients."""
+    data = scenario.data
+    if not isinstance(data, Npz | FlwrDatasets):
+        return list(scenario.variants)
+    clients = max((int(plan["population"]) for plan in plans), default=1)
+    records = min(10 * clients, 10**9)
+    others = Synthetic(
+        name="synthetic",
+        partition="iid",
+        clients=clients,
+        records=records,
+        public_fraction=data.public_fraction,
+    )
+    arms = {name: arm.model_copy(update={"data": {}}) for name, arm in scenario.arms.items()}
+    same = scenario.model_copy(update={"data": others, "arms": arms})
+    return [variant.model_copy(update={"data": data}) for variant in same.variants]
+
+
+def _checked_attacks(
+    document: Mapping[str, Any],
+    scenario: AttackScenario,
+    variants: Sequence[AttackScenario],
+    plans: Sequence[Plan],
+    ledgers: Sequence[Mapping[str, Any]],
+    where: str,
+) -> list[dict[str, Any]]:
+    """The attacks, with what their variants, plans and guesses imply."""
+    order = [(number, name) for number, variant in enumerate(variants) for name in variant.attacks]
+    named = [(attack["ledger"], attack["name"]) for attack in document["attacks"]]
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), "attacks", where, "its scenario implies", AGAIN)
+    # Of work that broke off some are missing.
+    expected = [one for one in order if one in named]
+    if named != expected:
+        raise refusal(where, "attacks", "are others, or in another order, than its scenario has", AGAIN)
+    found = []
+    for number, (attack, (at, name)) in enumerate(zip(document["attacks"], named, strict=True)):
+        key, variant = f"attacks[{number}]", variants[at]
+        implied = attack_claims(variant, name, at, plans[at], ledgers[at])
+        implied["seeds"] = scenario.game.repeats
+        guesses, delta = attack["empirical_epsilon"].get("guesses"), variant.privacy.delta or 0.0
+        if guesses is not None:
+            with placed(where, f"{key}.empirical_epsilon.guesses", AGAIN):
+                implied |= proved(Guesses(**guesses), delta)
+        else:
+            why = {"reason": attack["empirical_epsilon"].get("reason")}
+            implied |= {"epsilon_lower_bound": None, "empirical_epsilon": why}
+        refuse_parts(attack, implied, where, SOURCE, AGAIN, key)
+        repeats = scenario.game.repeats
+        for score, runs in attack["points"].items():
+            refuse_length(len(runs), repeats, f"{key}.points.{score}", where, "its scenario implies", AGAIN)
+        found.append({**attack, **implied})
+    return found
+
+
+def _checked_arms(
+    document: Mapping[str, Any],
+    scenario: AttackScenario,
+    variants: Sequence[AttackScenario],
+    plans: Sequence[Plan],
+    ledgers: Sequence[Mapping[str, Any]],
+    where: str,
+) -> list[dict[str, Any]]:
+    """The arms, with what their variants and plans imply."""
+    stored = document.get("arms", [])
+    named = [arm["ledger"] for arm in stored]
+    order = list(range(len(variants))) if scenario.arms else []
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), "arms", where, "its scenario implies", AGAIN)
+    expected = [one for one in order if one in named]
+    if named != expected:
+        raise refusal(where, "arms", "are others, or in another order, than its scenario has", AGAIN)
+    found = []
+    for number, (arm, at) in enumerate(zip(stored, named, strict=True)):
+        implied = arm_claims(variants[at], at, plans[at], ledgers[at], budget(variants[at], plans[at]))
+        implied["seeds"] = scenario.game.repeats
+        refuse_parts(arm, implied, where, SOURCE, AGAIN, f"arms[{number}]")
+        found.append({**arm, **implied})
+    return found

@@ -1,0 +1,136 @@
+"""A stored run held against its own scenario, plan and rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.guarantees.per_client import binned
+from fedprivacy.plan.from_scenario import stored_plan
+from fedprivacy.plan.mechanism_search import CANDIDATES
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.records.bias import estimate
+from fedprivacy.records.run_record import OPERATOR_ONLY, notes_of, stated_privacy
+from fedprivacy.scenario import Scenario
+from fedprivacy.verification.differences import placed, refusal, refuse_difference
+from fedprivacy.verification.rebuild import counts_of, rebuilt, sizes_of
+from fedprivacy.verification.unread import check_digest, unread
+
+AGAIN = "run it again"
+
+
+def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    """The document of a run, as it may be shown: what it guarantees is accounted for again.
+
+    Raises:
+        InputError: a part of it does not follow from its scenario, its plan and its rounds.
+    """
+    return checked(document, where)[0]
+
+
+def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]:
+    """The document of a run, and whether held-out records belong to its clients; see `check`."""
+    scenario = unread(Scenario, document["scenario"], where, AGAIN)
+    check_digest(document, scenario, where, AGAIN)
+    plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
+    ledger, facts = rebuilt(document, scenario, plan, where, AGAIN)
+    stored = {**({"records_per_client": None} if plan.unit == "example" else {}), **document["ledger"]}
+    if "records_per_client" not in document["ledger"] and plan.unit == "example":  # of earlier versions
+        stored["records_per_client"] = ledger["records_per_client"]
+    refuse_difference(stored, ledger, "ledger", where, "its plan and its rounds imply", AGAIN)
+    _check_sizes(document, plan, where)
+    candidates = document["privacy"].get("candidates")
+    check_candidates(candidates, scenario, plan, "privacy.candidates", where)
+    with placed(where, "ledger", AGAIN):
+        privacy = stated_privacy(plan, ledger, candidates)
+    implied = {
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "randomness": facts.stated.to_json(held=facts.held),
+        "operator_only": list(OPERATOR_ONLY),
+        "estimate": estimate(document["rounds"]),
+        "notes": notes_of(scenario, plan, document["rounds"], tested=facts.tested),
+    }
+    for key, value in implied.items():
+        refuse_difference(document.get(key), value, key, where, "its scenario and its plan imply", AGAIN)
+    refuse_difference(
+        document["privacy"], privacy, "privacy", where, "its plan and its ledger imply", AGAIN, rounded=True
+    )
+    return {**document, **implied, "privacy": privacy, "ledger": ledger}, facts.tested
+
+
+def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str) -> Plan:
+    """The plan of a record, once it is the one that its scenario asks for.
+
+    Args:
+        data: The plan as JSON.
+        scenario: The scenario.
+        key: Where the plan is in the record.
+        where: The file.
+        remedy: What to do, such as "run it again".
+
+    Raises:
+        InputError: it is none, or another, or its noise is not what the scenario's epsilon asks for.
+    """
+    with placed(where, key, remedy):
+        plan = Plan.from_json(data)
+        asked = stored_plan(scenario, plan)
+    refuse_difference(data, asked.to_json(), key, where, "its scenario asks for", remedy)
+    return plan
+
+
+def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
+    """That what is said of the sizes of clients fits together."""
+    sizes, groups = sizes_of(document), document["ledger"].get("clients")
+    if plan.unit != "example" or sizes is None:
+        return
+    at, least = "ledger.records_per_client", sizes["smallest"]
+    if not 1 <= least <= sizes["median"] <= sizes["largest"]:
+        raise refusal(where, at, f"says {sizes}, which are not in order", AGAIN)
+    if plan.least_records is not None and least < plan.least_records:
+        raise refusal(where, at, f"says {least} at least, the plan is for {plan.least_records}", AGAIN)
+    if groups is None:
+        return
+    order = [(group["answers"], group["records"] or 0) for group in groups]
+    if order != sorted(set(order)) or any(group["clients"] < 1 for group in groups):
+        raise refusal(where, "ledger.clients", "are not in order, or a group is empty or twice there", AGAIN)
+    named = [group["records"] for group in groups if group["records"] is not None]
+    if named and min(named) != least:
+        raise refusal(where, "ledger.clients", f"have {min(named)} records at least, not {least}", AGAIN)
+    answers, counts = Counter[int](), counts_of(document["ledger"])
+    for group in groups:
+        answers[group["answers"]] += group["clients"]
+    implied = binned(counts) if counts else {plan.charged(document["ledger"]["rounds"]): plan.population}
+    if answers != implied:
+        said = f"have answered {dict(answers)} times, its participations imply {implied}"
+        raise refusal(where, "ledger.clients", said, AGAIN)
+
+
+def check_candidates(
+    candidates: Sequence[Mapping[str, Any]] | None, scenario: Scenario, plan: Plan, at: str, where: str
+) -> None:
+    """That the mechanism that was chosen is the plan's, among those that there are.
+
+    Args:
+        candidates: As the record has them.
+        scenario: What was asked for.
+        plan: What ran.
+        at: Where the candidates are in the record.
+        where: The file.
+
+    Raises:
+        InputError: it is another.
+    """
+    if candidates is None:
+        return
+    if scenario.privacy.mechanism != "auto":
+        raise refusal(where, at, "are named, and the scenario names one mechanism", AGAIN)
+    if [one["mechanism"] for one in candidates] != list(CANDIDATES):
+        raise refusal(where, at, f"are others than {', '.join(CANDIDATES)}", AGAIN)
+    chosen = [(one["mechanism"], one["noise"]) for one in candidates if one["chosen"]]
+    assert plan.mechanism is not None  # a plan with candidates has one
+    ran = [(plan.mechanism.name, plan.noise_words)]
+    if chosen != ran:
+        raise refusal(where, at, f"say that {chosen} was chosen, and {ran} ran", AGAIN)

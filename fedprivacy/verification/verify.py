@@ -1,0 +1,44 @@
+"""Reads a stored result, to be shown or resumed, and refuses what does not follow from its other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.errors import InputError
+from fedprivacy.records.run_directory import read_document
+from fedprivacy.records.stored_fields import check_fields
+from fedprivacy.verification import audit, choice, comparison, estimates, replay, run, statistics
+from fedprivacy.verification.differences import brief
+
+# Numbers and texts that fit their fields may still be impossible in a formula.
+DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+
+# Of a document, its folder and the name of its file: the document as it may be shown.
+Check = Callable[[dict[str, Any], Path, str], dict[str, Any]]
+CHECKS: Mapping[str, Check] = {
+    "run": run.check,
+    "compare": comparison.check,
+    "tune": choice.check,
+    "statistics": statistics.check,
+    "compare-statistics": statistics.check_comparison,
+    "replay": replay.check,
+    "audit": audit.check,
+    "erm": estimates.check,
+}
+
+
+def checked_document(folder: Path) -> dict[str, Any]:
+    """The result document of a folder, once everything that it guarantees follows from its scenario and plan.
+
+    Raises:
+        InputError: if it is damaged, states something else, or lacks the runs that it is made of.
+    """
+    where = folder / "run.json"
+    document = read_document(where)
+    check_fields(document, str(where))
+    try:
+        return CHECKS[document["kind"]](document, folder, str(where))
+    except DAMAGE as error:
+        raise InputError(f"{where}: damaged, {type(error).__name__}: {brief(error)}.") from error

@@ -1,0 +1,1 @@
+"""The attack game on the real apps: runs that are attacked, replayed from each seat and scored."""

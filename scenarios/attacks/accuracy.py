@@ -1,0 +1,92 @@
+"""How good the trained runs of a game are: each accuracy with its interval over runs, for every arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.attacks.claims import arm_claims
+from fedprivacy.errors import InputError
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.records.seed_statistics import interval
+from fedprivacy.scenario.attack import AttackScenario
+from scenarios.attacks.game_setup import played_in
+from scenarios.attacks.target_run import Attacked, stored_run
+
+Trained = dict[tuple[int, int], "Accuracy"]  # by the number of the variant, the seed
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of one trained run, before anything attacks it.
+
+    Args:
+        train: On all records that it was trained on.
+        test: On held-out records.
+        rounds: After how many rounds: early stopping may end training before those that were planned.
+    """
+
+    train: float
+    test: float
+    rounds: int
+
+
+def measure(run: Attacked) -> dict[str, float]:
+    """The accuracy of a trained run, in any process, as JSON (`accuracy`)."""
+    tensors = stored_run(run)
+    train, test = run.arena().accuracies(tensors["weights"].astype(np.float32))
+    return {"train": train, "test": test, "rounds": played_in(tensors, run.scenario)}
+
+
+def accuracy(measured: Any) -> Accuracy:
+    """What `measure` gave.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        found = Accuracy(float(measured["train"]), float(measured["test"]), int(measured["rounds"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError("the accuracy of a run is not one") from error
+    if not (0 <= found.train <= 1 and 0 <= found.test <= 1):
+        raise InputError("the accuracy of a run is not one")
+    return found
+
+
+def arms_document(
+    variants: Sequence[AttackScenario],
+    plans: Sequence[Plan],
+    ledgers: Sequence[Mapping[str, Any]],
+    epsilons: Sequence[float | None],
+    trained: Trained,
+    seeds: Sequence[int],
+) -> list[dict[str, Any]]:
+    """What the document says of each arm at each epsilon whose runs all were measured.
+
+    Args:
+        variants: The arms at their epsilons.
+        plans: Of each variant.
+        ledgers: Of each variant.
+        epsilons: Of each variant, what was asked for or is spent; None without.
+        trained: The accuracies.
+        seeds: Of the runs.
+    """
+    found = []
+    for number, (variant, plan) in enumerate(zip(variants, plans, strict=True)):
+        runs = [trained[number, seed] for seed in seeds if (number, seed) in trained]
+        if len(runs) < len(seeds):
+            continue
+        accuracies = {"train": [one.train for one in runs], "test": [one.test for one in runs]}
+        found.append(
+            {
+                **arm_claims(variant, number, plan, ledgers[number], epsilons[number]),
+                "rounds_played": [one.rounds for one in runs],
+                "seeds": len(runs),
+                "accuracy": {name: interval(values) for name, values in accuracies.items()},
+                "accuracies": accuracies,
+            }
+        )
+    return found

@@ -1,0 +1,156 @@
+"""Plays one branch of an attacked run: who sits in which seat, and what is asked in which round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from clients.adversary import Participant
+from fedprivacy.attacks.ascent import Ascent
+from fedprivacy.attacks.game import Ids
+from fedprivacy.attacks.transcript import Sight
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.scenario.attack.branches import Branch
+from fedprivacy.scenario.attack.sections import Ascent as AscentSettings
+from fedprivacy.scenario.attack.sections import Attack, Passive
+from scenarios.attacks.game_setup import Arena, Tensors
+from scenarios.attacks.participation_budget import NOTHING, Spent
+from server.adversary import Climber, Interposed, Isolator, Listener
+from server.hosts import deal_hosts
+
+See = Callable[[Sight], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a branch went.
+
+    Args:
+        before: The accuracy of the attacked model on held-out records before the branch.
+        after: And after so many of its rounds: after each that was observed, and after the last.
+    """
+
+    before: float
+    after: Mapping[int, float]
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], watched: Iterable[int]) -> Outcome:
+        """What `to_json` gave.
+
+        Raises:
+            ValueError: it lacks one of the rounds that were watched.
+        """
+        after = {int(rounds): float(value) for rounds, value in facts["after"].items()}
+        if not {number + 1 for number in watched} <= after.keys():
+            raise ValueError("the accuracy after a round is missing")
+        return cls(float(facts["before"]), after)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {"before": self.before, "after": {str(rounds): value for rounds, value in self.after.items()}}
+
+
+def play(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent = NOTHING) -> Outcome:
+    """Plays a branch from where the warm-up ended.
+
+    Args:
+        arena: The run and its game.
+        branch: What is played.
+        tensors: What `Arena.warm_up` gave.
+        see: Takes each observation; of passive attacks those of the rounds that are watched.
+        spent: What other branches have cost.
+    """
+    seat = _isolated if branch.attack.isolating else _participant
+    if branch.attack.seat == "server" and not branch.attack.isolating:
+        seat = _server
+    watched = set(branch.watched)
+
+    def watch(sight: Sight) -> None:
+        if branch.active or sight.round in watched:
+            see(sight)
+
+    return seat(arena, branch, tensors, watch, spent)
+
+
+def ascent_of(attack: Attack) -> Ascent | None:
+    """How an attack of a scenario raises the loss; None if it does not."""
+    if not isinstance(attack, AscentSettings):
+        return None
+    return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)
+
+
+def _turns(arena: Arena, branch: Branch) -> list[Ids | None]:
+    """The targets of each round, in a random order; for a passive attack None: all are judged."""
+    attack = branch.attack
+    if isinstance(attack, Passive):
+        return [None] * (attack.watched[-1] + 1)
+    assert isinstance(attack, AscentSettings)
+    order = Streams(arena.scenario.seed).stream("attack/order").permutation(len(arena.game.targets))
+    size = attack.targets_per_round
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _server(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
+    victim, ascent = arena.game.victim, ascent_of(branch.attack)
+    listener = Listener(victim, see, scale=arena.scale)
+    if ascent is not None:
+        everybody = isinstance(branch.attack, AscentSettings) and branch.attack.everybody
+        listener = Climber(
+            victim, see, scale=arena.scale, probe=arena.probe, ascent=ascent, everybody=everybody
+        )
+    stage = arena.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, listener))
+    before, after = stage.quality().accuracy, {}
+    turns = _turns(arena, branch)
+    for turn, targets in enumerate(turns):
+        listener.round, listener.targets = turn, targets
+        stage.federation.round(arena.scenario.warm_up + turn)
+        listener.close()
+        if turn in branch.watched or turn == len(turns) - 1:
+            after[turn + 1] = stage.quality().accuracy
+    return Outcome(before, after)
+
+
+def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
+    victim, hosts = arena.game.victim, arena.scenario.federation.hosts
+    stage = arena.resume(branch.key, tensors, spent)
+    host, weights = victim % hosts, torch.from_numpy(stage.federation.model)
+    node = deal_hosts(stage.grid, hosts).nodes[host]
+    isolator = Isolator(stage.grid, node, host, arena.fleet.plan, victim, weights, arena.scale)
+    turns = _turns(arena, branch)
+    for turn, targets in enumerate(turns):
+        aim = None if targets is None else arena.probe.at(targets)
+        sight = isolator.ask(arena.scenario.warm_up + turn, aim, ascent_of(branch.attack))
+        if sight is not None:
+            see(replace(sight, targets=targets, round=turn))
+    before = stage.quality().accuracy  # the global model is left alone
+    return Outcome(before, {turn + 1: before for turn in (*branch.watched, len(turns) - 1)})
+
+
+def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
+    attack = branch.attack
+    assert isinstance(attack, Passive | AscentSettings)
+    attacker = attack.attacker if attack.attacker is not None else int(arena.game.victim == 0)
+    mod = Participant(attacker, 0.0, see, probe=arena.probe)
+    stage = arena.resume(branch.key, tensors, spent, mods=(mod,))
+    mod.share = arena.scenario.server.learning_rate / stage.federation.denominator
+    mod.most = stage.federation.longest
+    if isinstance(attack, AscentSettings):
+        mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or stage.federation.denominator)
+    before, after, number = stage.quality().accuracy, {}, arena.scenario.warm_up
+    for turn, targets in enumerate(_turns(arena, branch)):
+        if targets is not None:
+            mod.climbing = targets
+            stage.federation.round(number)
+            mod.climbing, number = None, number + 1
+        _, total = stage.federation.round(number)
+        if total.refused:  # all have answered as often, so that the victim has refused too
+            mod.forget()
+        mod.round, mod.watched, number = turn, targets, number + 1
+        if turn in branch.watched:
+            after[number - arena.scenario.warm_up] = stage.quality().accuracy
+    stage.federation.round(number)  # which shows what the last one has made of the model
+    after[number + 1 - arena.scenario.warm_up] = stage.quality().accuracy
+    return Outcome(before, after)

@@ -1,0 +1,160 @@
+"""One attacked run: trained up to where attacks begin, and taken up from there for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from flwr.clientapp.typing import Mod
+from flwr.serverapp import Grid
+from numpy.typing import NDArray
+
+from clients.app import charge, make_app
+from clients.fleet import Fleet
+from fedprivacy.attacks.game import Game, draw_game
+from fedprivacy.attacks.signals import Probe
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.models.by_name import Evaluation, evaluate
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.population.clients import Population, population
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.training.early_stopping import has_stopped
+from scenarios.attacks.participation_budget import NOTHING, Spent
+from scenarios.engines.embedded import EmbeddedGrid
+from server.app import federation_of
+from server.strategy import Federation
+
+Tensors = dict[str, NDArray[Any]]
+PLAYED = "warm-up/played"  # the name of how many rounds a warm-up took, shape (1,)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A run where its warm-up ended, to be played on.
+
+    Args:
+        grid: The way to the nodes.
+        federation: The honest server.
+        quality: Measures the global model on held-out records.
+    """
+
+    grid: EmbeddedGrid
+    federation: Federation
+    quality: Callable[[], Evaluation]
+
+
+def played_in(tensors: Tensors, scenario: AttackScenario) -> int:
+    """How many rounds a trained run was trained for (`Arena.warm_up`)."""
+    return int(tensors[PLAYED][0]) if PLAYED in tensors else scenario.warm_up
+
+
+class Arena:
+    """A run with a membership game, trained through the real apps up to where attacks begin.
+
+    Args:
+        scenario: The attack scenario, with the seed of this run.
+        plan: Its plan, where it has been calibrated before.
+        people: Replaces the data that the scenario names; as many clients.
+
+    Raises:
+        InputError: the game cannot be drawn.
+    """
+
+    def __init__(
+        self, scenario: AttackScenario, plan: Plan | None = None, people: Population | None = None
+    ) -> None:
+        torch.set_num_threads(1)
+        settings = scenario.game
+        self.scenario = scenario
+        dealt = people or population(scenario.data)
+        self.game: Game = draw_game(
+            dealt,
+            settings.victim,
+            settings.members,
+            settings.nonmembers,
+            scenario.seed,
+        )
+        # Whose coin decides on a record must not change what is reckoned with the number of records.
+        self.fleet = Fleet.of(scenario, self.game.people, plan, sizes=dealt.partition.sizes)
+        rows = torch.from_numpy(self.game.targets)
+        self.probe = Probe(self.fleet.module, self.fleet.x[rows].cpu(), self.fleet.y[rows].cpu())
+
+    def warm_up(self) -> Tensors:
+        """Trains up to where attacks begin, or where early stopping ends training before.
+
+        Returns:
+            The state there, of the server and of the nodes, and how many rounds were `played`.
+        """
+        grid, measured = self._grid(self.fleet), self.scenario.evaluation
+        federation, quality = self._federation(grid, measured.on)
+        patience = self.scenario.server.patience
+        losses: list[float] = []
+        for number in range(self.scenario.warm_up):
+            federation.round(number)
+            if patience is not None and (number + 1) % measured.every == 0:
+                losses.append(quality().loss)
+                if has_stopped(losses, patience):
+                    break
+        played = number + 1 if self.scenario.warm_up else 0
+        return {**federation.state(), **grid.node_states(), PLAYED: np.array([played])}
+
+    @property
+    def scale(self) -> float:
+        """What makes steps of weights of the victim's answers: not 1 where these are sums of gradients."""
+        plan, sizes = self.fleet.plan, self.fleet.sizes
+        if plan.trust != "central" or plan.batches is None:
+            return 1.0
+        return self.fleet.training.learning_rate / plan.batches.mean_size(int(sizes[self.game.victim]))
+
+    def accuracies(self, weights: NDArray[np.float32]) -> tuple[float, float]:
+        """How often a model is right: on all records that clients trained on, and on held-out ones."""
+        people, module = self.game.people, self.fleet.module
+        own = people.partition.order
+        train = evaluate(module, weights, people.dataset.x[own], people.dataset.y[own])
+        return train.accuracy, evaluate(module, weights, *people.held_out("test")).accuracy
+
+    def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
+        return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
+
+    def _federation(self, grid: Grid, on: str = "test") -> tuple[Federation, Callable[[], Evaluation]]:
+        ledger = Ledger(self.fleet.plan, sizes=self.fleet.sizes)
+        federation, module = federation_of(grid, self.scenario, ledger, self.game.people, self.fleet.model)
+        held_out = self.game.people.held_out(on)
+        return federation, lambda: evaluate(module, federation.model, *held_out)
+
+    def resume(
+        self,
+        key: str,
+        tensors: Tensors,
+        spent: Spent = NOTHING,
+        wrap: Callable[[Grid], Grid] = lambda grid: grid,
+        mods: tuple[Mod, ...] = (),
+    ) -> Stage:
+        """The run where the warm-up ended, for one branch to be played.
+
+        Args:
+            key: What tells the branch from others. Two branches ask different things in the same rounds:
+                answers with the same noise would give it away to whoever holds both. The noise is keyed by
+                all that what is asked depends on: by this, the game, and who has refused by now, too.
+            tensors: What `warm_up` gave.
+            spent: What other branches have cost.
+            wrap: Puts an adversary into the server's seat.
+            mods: Flower mods around the clients: an adversary in a participant's seat.
+        """
+        game = self.scenario.game
+        asked = (key, game.members, game.nonmembers, self.scenario.warm_up, spent.everybody, spent.victim)
+        streams = replace(self.fleet.streams, run="/".join(map(str, (self.fleet.streams.run, *asked))))
+        fleet = replace(self.fleet, streams=streams)
+        grid = self._grid(fleet, mods)
+        grid.restore_node_states(tensors)
+        answers = np.full(fleet.plan.population, spent.everybody, dtype=np.int32)
+        answers[self.game.victim] += spent.victim
+        for state in grid.states.values():
+            charge(state, fleet, answers)
+        federation, quality = self._federation(wrap(grid))
+        federation.restore(tensors)
+        federation.streams = streams
+        return Stage(grid, federation, quality)

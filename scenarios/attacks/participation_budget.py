@@ -1,0 +1,125 @@
+"""What the branches of an attacked run have cost: what clients answered to one is spent for the others."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedprivacy.errors import InputError
+from fedprivacy.io import bounded_json
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.scenario.attack.branches import Branch
+
+FILE = "spent.json"
+Row = tuple[str, bool, int]  # the key of a branch, whether the victim alone was asked, in how many rounds
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Rounds that were played on a trained run.
+
+    Args:
+        everybody: Those in which all clients were asked.
+        victim: Those in which the victim alone was.
+    """
+
+    everybody: int = 0
+    victim: int = 0
+
+
+NOTHING = Spent()
+
+
+def open_account(folder: Path) -> None:
+    """Begins the account of a run before it is trained."""
+    folder.mkdir(parents=True, exist_ok=True)
+    RunDirectory(folder).write(FILE, "[]\n")
+
+
+def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) -> list[Spent]:
+    """Charges a trained run for branches before they are played.
+
+    A branch that was played before asks the same questions in the same rounds and gets the same answers: it
+    costs nothing more.
+
+    Args:
+        folder: The folder of the trained run, which keeps the account.
+        branches: Those to be played now.
+        plan: The run's plan.
+        warm_up: The rounds that were played before all branches.
+
+    Returns:
+        For each branch what those before it have cost.
+
+    Raises:
+        InputError: the account is missing, damaged or cannot be written, or the noise of the global models is
+            made for fewer rounds. (Noise of clients is theirs to keep an account of: they refuse.)
+    """
+    if not branches:
+        return []
+    with _alone(folder):
+        account = _read(folder)
+        known, found = len(account), []
+        for branch in branches:
+            keys = [key for key, _, _ in account]
+            if branch.key not in keys:
+                account.append((branch.key, branch.attack.isolating, branch.rounds))
+            before = account[: [*keys, branch.key].index(branch.key)]
+            found.append(
+                Spent(
+                    sum(rounds for _, isolating, rounds in before if not isolating),
+                    sum(rounds for _, isolating, rounds in before if isolating),
+                )
+            )
+        played = warm_up + sum(rounds for _, isolating, rounds in account if not isolating)
+        if plan.trust == "central" and played > plan.rounds:
+            raise InputError(
+                f"{folder}: with these attacks the run and all that was played on it take {played} rounds, "
+                f"and the noise of its global models is made for {plan.rounds}. Play the scenario anew."
+            )
+        if len(account) > known:
+            _write(folder, account)
+    return found
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two replays of one run at the same time must not both find the same answers unspent."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{folder}: what was spent on it cannot be read: {error.strerror}.") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _write(folder: Path, account: Sequence[Row]) -> None:
+    rows = [{"key": key, "isolating": isolating, "rounds": rounds} for key, isolating, rounds in account]
+    try:
+        RunDirectory(folder).write(FILE, json.dumps(rows, indent=2) + "\n")
+    except OSError as error:
+        raise InputError(f"{folder}: what attacks cost cannot be written down: {error.strerror}.") from error
+
+
+def _read(folder: Path) -> list[Row]:
+    path = folder / FILE
+    try:
+        rows = bounded_json.read(path)
+        found = [(str(row["key"]), bool(row["isolating"]), int(row["rounds"])) for row in list(rows)]
+        if not isinstance(rows, list) or any(rounds < 1 for _, _, rounds in found):
+            raise ValueError("no list of branches that were played")
+        return found
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: missing or damaged ({error}): what the run's clients have answered is not known. "
+            "Play the scenario anew."
+        ) from error

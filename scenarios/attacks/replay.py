@@ -1,0 +1,217 @@
+"""Plays an attack scenario: trains the runs that are attacked, lets every attack play, and writes it down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.errors import InputError
+from fedprivacy.guarantees.charge import under_way
+from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.folder import check_tree
+from fedprivacy.population.clients import population
+from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.report import write as write_report
+from fedprivacy.scenario.attack import AttackScenario
+from scenarios.attacks.accuracy import Trained, accuracy, measure
+from scenarios.attacks.game_setup import Arena, played_in
+from scenarios.attacks.participation_budget import open_account
+from scenarios.attacks.result_document import Played, results
+from scenarios.attacks.target_run import Attacked, is_trained, judged, play, stored_run, train
+from scenarios.jobs.job import Undertaking, Work, undertaking
+from scenarios.jobs.outcome import Ending
+from scenarios.jobs.process_pool import spread
+from scenarios.jobs.store import Job
+
+OnAttack = Callable[[str, int, int], None]
+
+
+def replay(
+    scenario: AttackScenario,
+    out: Path,
+    *,
+    workers: int,
+    stored: Path | None = None,
+    resume: Path | None = None,
+    command: str = "",
+    report: bool = True,
+    on_attack: OnAttack | None = None,
+) -> dict[str, Any]:
+    """Plays every attack of a scenario on every one of its runs.
+
+    Args:
+        scenario: The run, the game and the attacks.
+        out: Where the directory of the result goes.
+        stored: The directory of an earlier replay, whose trained runs are attacked again; what passive
+            attackers saw of them is scored without any training.
+        workers: Processes that play side by side; the numbers do not depend on it.
+        resume: The directory of this replay, to go on with: what was trained and attacked is kept. An attack
+            that is played again asks the same and is answered with the same noise, and costs nothing more.
+        command: The command that reproduces it, for the record.
+        report: Whether to write report.html.
+        on_attack: Called with a label, steps done and steps in all: runs to train, and branches to play.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if a game cannot be drawn, `stored` holds other runs or has no
+            rounds left for these attacks, or `out` cannot be written, or `resume` not be gone on with; later
+            if the victim refuses so much that too few targets are left.
+        RunError: if a run fails.
+    """
+    asked = [run for variant in range(len(scenario.variants)) for run in _runs(scenario, variant, stored)]
+    if stored is not None:
+        check_tree(stored)
+        for run in asked:
+            stored_run(run)
+        for run in asked:  # what is refused is refused before anything is written; played, it costs no more
+            run.spend()
+    work = Work(
+        "replay",
+        scenario.name,
+        scenario.to_toml(),
+        versions(scenario.training.trainer),
+        data=population(scenario.data).digest,
+        facts={"stored": None if stored is None else str(stored.resolve())},
+    )
+
+    def prepare(directory: RunDirectory) -> None:
+        # Once and for all: what was trained again after a break still has answered what it has.
+        for run in asked if stored is None else ():
+            open_account(directory.path / run.folder)
+
+    with undertaking(work, out, resume=resume, command=command, prepare=prepare) as task:
+        if task.finished is not None:
+            return task.finished
+        if stored is None:
+            asked = [replace(run, folder=task.path / run.folder) for run in asked]
+        return _work(task, scenario, asked, stored is None, workers, report, on_attack)
+
+
+def _work(
+    task: Undertaking,
+    scenario: AttackScenario,
+    asked: list[Attacked],
+    training: bool,
+    workers: int,
+    report: bool,
+    on_attack: OnAttack | None,
+) -> dict[str, Any]:
+    """Trains and attacks what has not been, and closes the replay."""
+    played: Played = {}
+    trained: Trained = {}
+    ending = Ending(task.path, task.again)
+    try:
+        with ending:
+            untrained = [run for run in asked if not is_trained(run)] if training else []
+            # What is left is told of all steps together: training a run, and each branch on it.
+            steps = Steps(on_attack, len(untrained) + sum(len(run.branches) for run in asked))
+            todo = [(run,) for run in untrained]
+            for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
+                steps.done(f"trained {untrained[number].label}")
+            if scenario.arms:
+                _measure_all(task, asked, workers, trained)
+            _attack_all(task, asked, workers, played, steps)
+    finally:
+        runs = [run.plan for run in asked if run.scenario.seed == scenario.seed]
+        found = results(scenario, runs, dict(sorted(played.items())), trained, _begun(asked, played))
+        document = {
+            "schema": SCHEMA,
+            "kind": "replay",
+            "name": scenario.name,
+            "path": str(task.path),
+            "status": ending.status,
+            "error": ending.error,
+            "command": task.command,
+            "started": task.started,
+            "versions": versions(scenario.training.trainer),
+            "scenario": scenario.tables(),
+            **found,
+            "notes": [*found["notes"], *under_way(ending.status)],
+            "performance": {
+                "seconds": round(task.seconds, 3),
+                "peak_memory_mb": peak_memory_mb(),
+            },
+        }
+        task.directory.write_document(document)
+        if report:
+            write_report(document, task.path)
+    return document
+
+
+@dataclass
+class Steps:
+    """Counts what has been done for who watches.
+
+    Args:
+        tell: Called with a label, steps done and steps in all.
+        total: How many there are.
+        number: How many are done.
+    """
+
+    tell: OnAttack | None
+    total: int
+    number: int = 0
+
+    def done(self, label: str) -> None:
+        """One more is done."""
+        self.number += 1
+        if self.tell:
+            self.tell(label, self.number, self.total)
+
+
+def _measure_all(task: Undertaking, asked: list[Attacked], workers: int, trained: Trained) -> None:
+    """Measures every trained run that has not been, and puts how good it is into `trained`."""
+    jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in asked]
+    for number, found in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
+        trained[asked[number].variant, asked[number].scenario.seed] = found
+
+
+def _begun(asked: list[Attacked], played: Played) -> dict[tuple[int, int], int]:
+    """After how many rounds the attacks on each run that early stopping may have ended began."""
+    attacked, found = {(variant, seed) for variant, seed, _ in played}, {}
+    for run in asked:
+        key = run.variant, run.scenario.seed
+        if key in attacked and run.scenario.server.patience is not None:
+            with suppress(InputError):  # damaged since: nothing is said of its rounds
+                found[key] = played_in(stored_run(run), run.scenario)
+    return found
+
+
+def _attack_all(task: Undertaking, asked: list[Attacked], workers: int, played: Played, steps: Steps) -> None:
+    """Plays every branch that has not been played, and puts what each amounts to into `played`."""
+    wanted = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
+    # The longest first: else the last to be begun may keep one process busy alone.
+    wanted.sort(key=lambda job: -job[0].work(job[1]))
+    jobs: list[Job] = [
+        (f"{', '.join(branch.names)}, {run.label}, variant {run.variant}", (run, branch, spent))
+        for run, branch, spent in wanted
+    ]
+    for number, result in task.cells.play(play, judged, jobs, min(workers, max(1, len(jobs)))):
+        run, branch, _ = wanted[number]
+        for name, one in result.items():
+            played[run.variant, run.scenario.seed, name] = one
+        steps.done(f"{', '.join(branch.names)} ({run.label})")
+
+
+def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Attacked]:
+    """The runs of one variant, one for each seed.
+
+    Raises:
+        InputError: one of their games cannot be drawn.
+    """
+    variant, first = scenario.variants[number], scenario.seed
+    plan, runs = Arena(variant).fleet.plan, []
+    for seed in range(first, first + scenario.game.repeats):
+        one = variant.model_copy(update={"seed": seed})
+        if seed != first:  # each has coins of its own, and all must give enough targets
+            Arena(one, plan)
+        folder = Path(f"run-{seed}")
+        if len(scenario.variants) > 1:
+            folder = Path(one.label.replace(",", "").replace(" ", "-")) / folder
+        runs.append(Attacked(one, number, folder if base is None else base / folder, plan))
+    return runs

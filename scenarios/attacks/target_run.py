@@ -1,0 +1,201 @@
+"""One run that is attacked: trained, stored, and played on by each branch of its attacks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedprivacy.attacks.recording import Recording
+from fedprivacy.attacks.transcript import Judgement, Sight
+from fedprivacy.errors import InputError
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.branches import Branch, branches_of, seat_of
+from fedprivacy.scenario.attack.sections import Passive, Released
+from scenarios.attacks import attacker_seats
+from scenarios.attacks.game_setup import Arena, Tensors
+from scenarios.attacks.participation_budget import NOTHING, Spent, spend
+from scenarios.attacks.released_model import look
+from scenarios.attacks.scoring import Judged, judge
+from scenarios.attacks.serialization import packed, unpacked
+
+SEEN = "seen"  # the folder of a run that holds its transcripts
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """One run that is attacked.
+
+    Args:
+        scenario: The scenario with its seed, and one privacy.
+        variant: Which of the scenario's variants it is.
+        folder: Where the trained run lies.
+        plan: Its plan.
+    """
+
+    scenario: AttackScenario
+    variant: int
+    folder: Path
+    plan: Plan
+
+    @cached_property
+    def branches(self) -> list[Branch]:
+        """What is played on it."""
+        game = self.scenario.game
+        return branches_of(self.scenario.attacks, game.members + game.nonmembers)
+
+    def arena(self) -> Arena:
+        """The run and its game."""
+        return Arena(self.scenario, self.plan)
+
+    def spend(self) -> list[tuple[Branch, Spent]]:
+        """Charges the trained run for its branches; each with what those before it have cost.
+
+        What a transcript holds is not asked again, and who has the trained model asks nothing.
+        """
+        new = [branch for branch in self.branches if not branch.silent and self.transcript(branch) is None]
+        costs = iter(spend(self.folder, new, self.plan, self.scenario.warm_up))
+        return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
+
+    def transcript(self, branch: Branch) -> Recording | None:
+        """What a passive seat saw of the rounds of a branch, if it is there."""
+        if not isinstance(branch.attack, Passive):
+            return None
+        stored = map(Recording, sorted((self.folder / SEEN / seat_of(branch.attack)).glob("*")))
+        return next((one for one in stored if one.whole and one.covers(branch.watched)), None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What tells the trained run from others."""
+        game = self.scenario.game
+        return {"run": self.arena().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
+
+    def work(self, branch: Branch) -> int:
+        """How many times a client trains in a branch; a reference model is as much work as the run."""
+        if isinstance(branch.attack, Released):
+            return branch.attack.references * self.scenario.warm_up * self.plan.population
+        return branch.rounds * (1 if branch.attack.isolating else self.plan.population)
+
+    @property
+    def label(self) -> str:
+        """The run in a few words, for progress."""
+        bare = self.plan.mechanism is None and not self.scenario.arm
+        kept = "" if bare else f"{self.scenario.label}, "
+        return f"{kept}seed {self.scenario.seed}"
+
+
+def train(run: Attacked) -> None:
+    """Trains a run up to where the attack begins, and stores it.
+
+    Its account was opened before (`open_account`), so that training it again does not empty it.
+    """
+    checkpoint = Checkpoint(run.scenario.warm_up, run.arena().warm_up(), run.facts)
+    RunDirectory(run.folder).save_checkpoint(checkpoint)
+
+
+def is_trained(run: Attacked) -> bool:
+    """Whether the trained run is there, and whole."""
+    try:
+        stored_run(run)
+    except InputError:
+        return False
+    return True
+
+
+def stored_run(run: Attacked) -> Tensors:
+    """The trained run, as `Arena.warm_up` gave it.
+
+    Raises:
+        InputError: it is not there, or it is another run: other members, settings, data or rounds.
+    """
+    stored = RunDirectory(run.folder).load_checkpoint()
+    if stored is None:
+        raise InputError(
+            f"{run.folder}: holds no trained run of seed {run.scenario.seed}. Play the scenario anew."
+        )
+    if stored.facts != run.facts or stored.rounds != run.scenario.warm_up:
+        raise InputError(
+            f"{run.folder}: another run than the scenario's: its members, training, privacy, data or warm-up "
+            "differ. Only the attacks may be changed; else play the scenario anew."
+        )
+    weights = stored.tensors.get("weights")
+    if weights is None or weights.ndim != 1:
+        raise InputError(
+            f"{run.folder}: its checkpoint is damaged: it holds no weights. Play the scenario anew."
+        )
+    return stored.tensors
+
+
+def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Any]:
+    """One branch of one run, in any process: what each of its attacks amounts to, as JSON (`judged`)."""
+    arena = run.arena()
+    tensors = stored_run(run)
+    if branch.silent:
+        return {name: packed(one) for name, one in look(run.scenario, arena, branch, tensors).items()}
+    judgement = Judgement(arena.probe)
+    began = time.perf_counter()
+    outcome = _seen(run, arena, branch, tensors, judgement, spent)
+    found = {}
+    for name in branch.names:
+        attack = run.scenario.attacks[name]
+        rounds = list(attack.watched) if isinstance(attack, Passive) else None
+        after = outcome.after[max(outcome.after) if rounds is None else rounds[-1] + 1]
+        try:
+            found[name] = judge(
+                judgement.features(rounds),
+                arena.game,
+                arena.probe,
+                delta=run.scenario.privacy.delta or 0.0,
+                ascended=torch.from_numpy(tensors["weights"].astype(np.float32)) if branch.active else None,
+                observed=[number for number in rounds or () if number in judgement.passes],
+                accuracy=(outcome.before, after),
+                seconds=(time.perf_counter() - began) / len(branch.names),
+            )
+        except InputError as error:
+            raise InputError(f"attacks.{name}: {error}") from error
+    return {name: packed(one) for name, one in found.items()}
+
+
+def judged(played: Any) -> dict[str, Judged]:
+    """What `play` gave.
+
+    Raises:
+        InputError: it is something else.
+    """
+    found = {str(name): unpacked(one) for name, one in dict(played).items()}
+    if not all(isinstance(one, Judged) for one in found.values()):
+        raise InputError("the result of an attack is not one")
+    return found
+
+
+def _seen(
+    run: Attacked, arena: Arena, branch: Branch, tensors: Tensors, judgement: Judgement, spent: Spent
+) -> attacker_seats.Outcome:
+    """Lets the judgement see what a branch shows: from its transcript if there is one, else by playing."""
+    stored = run.transcript(branch)
+    if stored is not None:
+        for sight in stored.sights(branch.watched, len(tensors["weights"])):
+            judgement.see(sight)
+        try:
+            return attacker_seats.Outcome.of(stored.facts, branch.watched)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise stored.damaged(stored.folder, error) from error
+    if branch.active or not run.scenario.game.transcripts:
+        return attacker_seats.play(arena, branch, tensors, judgement.see, spent)
+    assert isinstance(branch.attack, Passive)
+    recording = Recording(run.folder / SEEN / seat_of(branch.attack) / str(branch.rounds))
+
+    def see(sight: Sight) -> None:
+        judgement.see(sight)
+        recording.add(sight)
+
+    outcome = attacker_seats.play(arena, branch, tensors, see, spent)
+    recording.close(branch.watched, outcome.to_json())
+    return outcome

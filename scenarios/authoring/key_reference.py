@@ -1,0 +1,123 @@
+"""Every key that a scenario may have, as comments for somebody who edits a file.
+
+All of it is read from the schema: the description of a field, its default, the words that it may be.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from fedprivacy.io.toml_text import literal
+from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.loading import AnyScenario, sections_of
+from fedprivacy.scenario.words import names
+
+COLUMN, WIDTH = 32, 110  # where comments begin and end
+NARROWEST = 24  # characters of the first line of a comment
+
+
+class Options:
+    """The keys of one section, of the kind that a scenario has.
+
+    Args:
+        scenario: The whole scenario, which knows every default.
+        section: Where the section stands, () for the keys above the first section.
+    """
+
+    def __init__(self, scenario: AnyScenario, section: tuple[str, ...]) -> None:
+        self.kind, self.section = sections_of(scenario)[section], section
+        self.values: dict[str, Any] = scenario.tables()
+        for name in section:
+            self.values = self.values[name]
+        variant = self.kind.variant(self.values)
+        assert variant is not None  # the scenario is valid
+        self.variant = variant
+        self.cls = self.kind.variants[variant]
+
+    def about(self, key: str) -> str:
+        """What a key of this kind of section means, or nothing if it is not one."""
+        if key == self.kind.tag:
+            return _first_line(self.cls)
+        field = self.cls.model_fields.get(key)
+        return "" if field is None else _about(field)
+
+    def choices(self, key: str) -> str:
+        """The words that a key of this kind of section may be, in a sentence; nothing where it is free."""
+        field = self.cls.model_fields.get(key)
+        return "" if field is None else _choices(field)
+
+    def unset(self, given: set[str]) -> list[str]:
+        """The keys that a file does not give, each commented out with the value that it has then.
+
+        Args:
+            given: The keys that it gives.
+        """
+        rows = []
+        for key in self.kind.keys(self.variant):
+            if key in given:
+                continue
+            value, about = self.values.get(key), self.about(key)
+            field = self.cls.model_fields[key]
+            if field.get_default() == {}:
+                rows += commented(f"# [{'.'.join(self.section)}.{key}]", about)
+            elif value is None:
+                rows += commented(f"# {key} = {_example(field)}", f"Not set. {about}")
+            else:
+                rows += commented(f"# {key} = {literal(value)}", about)
+        return rows
+
+    def others(self) -> list[str]:
+        """The other kinds of this section, with the keys that only they have, or have in another way."""
+        own = self.cls.model_fields
+        rows = []
+        for name, cls in self.kind.variants.items():
+            if name == self.variant:
+                continue
+            rows += commented(f"# Or {self.kind.tag} = {literal(name)}", _first_line(cls))
+            for key, field in cls.model_fields.items():
+                if key != self.kind.tag and (key not in own or _choices(field) != _choices(own[key])):
+                    needed = "Needed. " if field.is_required() and field.examples else ""
+                    rows += commented(f"#    with {key} = {_example(field)}", needed + _about(field))
+        return rows
+
+
+def commented(code: str, comment: str) -> list[str]:
+    """A row with a comment beside it, which goes on below where it is long."""
+    if not comment:
+        return [code]
+    left = WIDTH - max(COLUMN, len(code) + 1) - 2
+    first, *more = _wrapped(comment, max(NARROWEST, left)) or [""]  # beside a long row it sticks out
+    rest = _wrapped(" ".join(more), WIDTH - COLUMN - 2)
+    margin = "#" if code.startswith("#") else ""
+    return [f"{code:<{COLUMN - 1}} # {first}", *(f"{margin:<{COLUMN}}# {line}" for line in rest)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)  # a key's value stays in one piece
+
+
+def _about(field: FieldInfo) -> str:
+    # An example helps in an error message; here the value stands beside it.
+    about = re.sub(r", such as (\[.*\]|\S+)\.$", ".", field.description or "")
+    return f"{about} {_choices(field)}".rstrip()
+
+
+def _choices(field: FieldInfo) -> str:
+    words = [] if field.get_default() == {} else list(dict.fromkeys(map(literal, names(field.annotation))))
+    return f"One of {', '.join(words)}." if len(words) > 1 else ""
+
+
+def _example(field: FieldInfo) -> str:
+    if field.examples:
+        return literal(field.examples[0])
+    default = None if field.is_required() else field.get_default()
+    return "..." if default is None else literal(default)
+
+
+def _first_line(cls: type[Section]) -> str:
+    return (inspect.getdoc(cls) or "").partition("\n")[0]

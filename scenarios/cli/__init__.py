@@ -1,0 +1,1 @@
+"""The `fedprivacy` command: parses options, calls, prints."""

@@ -1,0 +1,233 @@
+"""What a person sees in the terminal: live progress on stderr, the result on stdout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from fedprivacy.io.console import Terminal
+
+Event = dict[str, Any]
+WIDE = 100  # columns of a terminal in which a cell of a comparison fits on one line
+NOISE = (
+    "z: noise multiplier, the standard deviation over the clipping norm (of bands: of what is drawn, before "
+    "rounds share it). e: the epsilon of one message alone (sign bits: of one bit)."
+)
+
+
+def live() -> Progress:
+    """A progress display on stderr; quiet where that is not a terminal."""
+    console = Terminal(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    # What others print meanwhile is not redirected: rich would read styles out of it.
+    return Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal,
+        redirect_stdout=False, redirect_stderr=False,
+    )  # fmt: skip
+
+
+@contextmanager
+def watching(rounds: int) -> Iterator[Callable[[Event], None]]:
+    """Shows a run's rounds go by; quiet where stderr is not a terminal."""
+    with live() as progress:
+        task = progress.add_task("preparing", total=rounds)
+
+        def on_round(event: Event) -> None:
+            accuracy = event["accuracy"]
+            quality = "" if accuracy is None else f", accuracy {accuracy:.3f}"
+            progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
+
+        yield on_round
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows a comparison's runs go by; quiet where stderr is not a terminal."""
+    with live() as progress:
+        task = progress.add_task("calibrating", total=None)
+
+        def on_run(label: str, done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total, description=f"ran {label}")
+
+        yield on_run
+
+
+def show_run(document: Mapping[str, Any]) -> None:
+    """A run's result: accuracy, every observer's guarantee in words, where the record is."""
+    console = Terminal(soft_wrap=True)
+    final, performance = document["final"], document["performance"]
+    rounds = len(document["rounds"])
+    quality = f"accuracy {_number(final['accuracy'])}, loss {_number(final['loss'])}"
+    cost = f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB"
+    plural = "" if rounds == 1 else "s"
+    said = f": {quality} after {rounds} round{plural} ({cost})"
+    console.print(Text.assemble((document["name"], "bold"), said))
+    for guarantee in document["privacy"]["guarantees"]:
+        console.print(f"- {guarantee['words']}")
+    if spent := document["privacy"].get("per_client"):
+        console.print(f"- {_of_clients(spent, document['privacy'])}")
+    if missing := _missing(document):
+        console.print(f"operator-only: {missing}")
+    console.print(f"report: {document['path']}/report.html")
+
+
+def _missing(document: Mapping[str, Any]) -> str:
+    """What went wrong with clients, by kind, and what it does to the estimate; nothing where nothing did."""
+    faults = Counter[str]()
+    for event in document["rounds"]:
+        faults.update(event.get("faults", {}))
+    if not faults:
+        return ""
+    said = document["estimate"]["words"] if document["estimate"]["unbiased"] is False else ""
+    return f"{', '.join(f'{kind} {count:,}' for kind, count in faults.items())}. {said}".strip()
+
+
+def _of_clients(spent: Mapping[str, Any], privacy: Mapping[str, Any]) -> str:
+    """The spread of epsilon over clients in a sentence."""
+    from fedprivacy.guarantees.statement import printed
+
+    clients = sum(group["clients"] for group in spent["groups"])
+    return (
+        f"A record of the median client costs epsilon = {printed(spent['median'])}, of the dearest "
+        f"{printed(spent['largest'])} ({clients:,} clients; delta = {privacy['delta']:g}, unit "
+        f"{privacy['unit']}, {privacy['adjacency']}, against the same observers)."
+    )
+
+
+def _number(value: float | None) -> str:
+    return "not a finite number" if value is None else f"{value:.3f}"
+
+
+def show_comparison(document: Mapping[str, Any]) -> None:
+    """A comparison's table, its finding, and where the report is."""
+    from fedprivacy.mechanisms.registry import title
+
+    console = Terminal()
+    then = ", " if console.width >= WIDE else ",\n"
+    several = len(_units(document)) > 1
+    table = Table()
+    for name in ("trust", "epsilon", "accuracy", "95 % interval"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("mechanism and noise")
+    table.add_column("rounds", justify="right", no_wrap=True)
+    for cell in document["cells"]:
+        accuracy = cell["accuracy"]
+        bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
+        table.add_row(
+            then.join(_named(cell, several)),
+            "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
+            f"{accuracy['mean']:.3f}",
+            bounds,
+            "-" if cell["noise"] is None else f"{title(cell['mechanism'])}{then}{_short(cell['noise'])}",
+            str(cell["rounds"]),
+        )
+    console.print(table)
+    plain = Terminal(soft_wrap=True)
+    for line in [*optional(document), *varied(document)]:
+        plain.print(line)
+    plain.print(NOISE)
+    plain.print(document["finding"])
+    plain.print(caution(document))
+    performance = document["performance"]
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")
+
+
+def _named(cell: Mapping[str, Any], several: bool) -> list[str]:
+    """What tells a cell from others: its trust model, its unit where several are compared, its mechanism."""
+    unit = cell["unit"] if several and cell["trust"] != "none" else None
+    return [part for part in (cell["trust"], unit, cell["asked"]) if part]
+
+
+def _units(document: Mapping[str, Any]) -> list[str]:
+    """The units of privacy of the cells that have noise."""
+    found = (cell.get("unit") for cell in document["cells"] if cell["trust"] != "none")
+    return list(dict.fromkeys(unit for unit in found if unit))
+
+
+def _short(noise: str) -> str:
+    """`z = 4.859`: a cell's noise in as few letters as `NOISE` explains."""
+    said = noise.replace("noise multiplier", "z =").replace("epsilon", "e =")
+    return said.removesuffix(" a message").removesuffix(" a bit")
+
+
+def varied(document: Mapping[str, Any]) -> list[str]:
+    """A line for each setting that was varied: the accuracy at each of its values."""
+    found: dict[str, list[str]] = {}
+    for cell in document.get("variations", ()):
+        setting = cell["varied"]
+        own = f"{setting['key']} at epsilon {cell['epsilon']:g}, {cell['trust']}"
+        found.setdefault(own, []).append(f"{setting['value']}: {cell['accuracy']['mean']:.3f}")
+    return [f"{setting}: {', '.join(values)}" for setting, values in found.items()]
+
+
+def optional(document: Mapping[str, Any]) -> list[str]:
+    """A line for each option: by how many points it is more accurate than without, at each epsilon."""
+    found: dict[str, list[str]] = {}
+    for cell in document.get("options", ()):
+        gap = cell["difference"]
+        if gap is not None:
+            ends = "" if gap["low"] is None else f" ({gap['low']:+.1f} to {gap['high']:+.1f})"
+            found.setdefault(cell["option"], []).append(f"{gap['points']:+.1f}{ends} at {cell['epsilon']:g}")
+    head = "Options: points of accuracy more than without (95 % interval), at each epsilon"
+    return [head, *(f"  {name}: {', '.join(gaps)}" for name, gaps in found.items())] if found else []
+
+
+def caution(document: Mapping[str, Any]) -> str:
+    """What equal epsilon does not say, with the terms that every epsilon of the table has."""
+    privacy, units = document["scenario"]["privacy"], _units(document)
+    promise = (
+        " Nor is it an equal promise: unit example protects one record, unit client all records of a client."
+        if len(units) > 1
+        else ""
+    )
+    return (
+        f"Epsilon at delta = {privacy['delta']:g}, unit {' or '.join(units) or privacy['unit']}, "
+        f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
+        f"server itself, central only against participants and outsiders, behind a trusted server.{promise}"
+    )
+
+
+def show_scenarios(document: Mapping[str, Any]) -> None:
+    """The ready scenarios, one a row: what each is for, how long it takes, what it needs."""
+    table = Table("scenario", "takes", "clients", show_lines=True)
+    table.add_column("what it is for", overflow="fold")  # a path is never cropped
+    for entry in document["scenarios"]:
+        lines = [entry["purpose"], entry["command"]]
+        if not entry["data_is_here"]:
+            lines.append(f"Needs {entry['data']}, which is not here: --set data.path=FILE says where it is.")
+        if entry["problem"]:
+            lines.append(f"Its data cannot be used: {entry['problem']}")
+        clients = "-" if entry["clients"] is None else f"{entry['clients']:,}"
+        table.add_row(entry["name"], entry["duration"], clients, "\n".join(lines))
+    console = Terminal()
+    console.print(table)
+    console.print("A file of your own to change: fedprivacy new NAME --from SCENARIO", soft_wrap=True)
+
+
+def show_budget(document: Mapping[str, Any]) -> None:
+    """A budget in words, after its table if it has one."""
+    from fedprivacy.guarantees.statement import printed
+
+    def cell(value: object) -> str:
+        return "-" if value is None else printed(value) if isinstance(value, float) else str(value)
+
+    if rows := document.get("table"):
+        table = Table()
+        for index, column in enumerate(rows[0]):
+            table.add_column(column.replace("_", " "), no_wrap=index == 0)
+        for row in rows:
+            table.add_row(*(cell(value) for value in row.values()))
+        Terminal().print(table)
+    print(document["words"])

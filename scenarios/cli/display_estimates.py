@@ -1,0 +1,79 @@
+"""What a person sees in the terminal of private estimates: progress on stderr, losses on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.table import Table
+
+from fedprivacy.erm.study.approaches import cells_of
+from fedprivacy.io.console import Terminal
+from fedprivacy.io.escape import first_line
+from fedprivacy.report.words import direction
+from fedprivacy.scenario.erm import ErmScenario
+from scenarios.cli.display import Event, live
+
+
+@contextmanager
+def fitting_cells(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
+    """Shows a study's cells go by; quiet where stderr is not a terminal."""
+    with live() as progress:
+        task = progress.add_task("fitting", total=sum(1 for _ in cells_of(scenario)))
+
+        def on_cell(cell: Event) -> None:
+            progress.update(task, advance=1, description=f"{cell['approach']} at epsilon {cell['epsilon']:g}")
+
+        yield on_cell
+
+
+def show_estimates(document: Mapping[str, Any]) -> None:
+    """What each approach loses, the fitted slopes, a guarantee of each in words, where the record is."""
+    console, plain = Terminal(), Terminal(soft_wrap=True)
+    table = Table(title=document["name"], title_justify="left")
+    heads = ("approach", "records", "epsilon", "delta", "excess (simulation only)", "95 %", "bound")
+    for name in heads:
+        table.add_column(name, overflow="fold")
+    for cell in document["cells"]:
+        table.add_row(*_row(cell))
+    console.print(table)
+    for slope in document.get("slopes", ()):
+        over, way = "n" if slope["over"] == "records" else "epsilon", direction(slope["slope"])
+        plain.print(f"{slope['approach']}: excess {way} as {over}^{slope['slope']:.2f}")
+    said = {
+        cell["approach"]: guarantee["words"] for cell in document["cells"] for guarantee in cell["guarantees"]
+    }
+    for name, words in said.items():
+        plain.print(f"- {name}: {words}")
+    for cell in document["cells"]:
+        if cell.get("absent"):
+            plain.print(absence(cell))
+    if document.get("finding"):
+        plain.print(document["finding"])
+    performance = document["performance"]
+    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(f"report: {document['path']}/report.html")
+
+
+def absence(cell: Mapping[str, Any]) -> str:
+    """That answers of silos did not come, in a sentence."""
+    why = first_line(str(cell["first_absence"]))
+    return (
+        f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "
+        f"answers of silos did not come, and count as zero. First: {why}"
+    )
+
+
+def _row(cell: Mapping[str, Any]) -> list[str]:
+    row = [cell["approach"], f"{cell['records']:,}", f"{cell['epsilon']:g}"]
+    if cell["refused"]:
+        return [*row, "", "refused", cell["refused"], ""]
+    excess, bound = cell["excess"], cell["bound"]
+    return [
+        *row,
+        f"{cell['delta']:g}",
+        f"{excess['mean']:.2g}",
+        f"{excess['low']:.2g} to {excess['high']:.2g}",
+        "" if bound is None else f"{bound:.2g}",
+    ]

@@ -1,0 +1,122 @@
+"""`fedprivacy federation`: a SuperLink and SuperNodes on loopback, for trying."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scenarios.cli.output import Json, print_result
+
+app = typer.Typer(
+    help="Start and end a Flower federation on this machine: a SuperLink and SuperNodes, for trying.",
+    no_args_is_help=True,
+)
+
+Folder = Annotated[
+    Path, typer.Option("--dir", metavar="FOLDER", help="The folder of its own that holds all its state.")
+]
+SEEDED = (
+    "SEEDED NOISE, FOR TESTS ONLY: every node draws its noise from the scenario's seed. Who knows the seed "
+    "can take all noise away: no epsilon of a run here holds for anybody. Real data do not belong here."
+)
+PORT_SAYS = (
+    "Its Control port has no login: every account of this machine can submit a run to it, and a run is code "
+    "that executes here as you."
+)
+
+
+@app.command()
+def up(
+    nodes: Annotated[int, typer.Option(help="How many SuperNodes.")] = 3,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Encrypt, and let only nodes with registered keys join.")
+    ] = False,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCENARIO",
+            help="The plan that each node holds for itself; without, it follows who submits.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A node's own records, once for each, where data are on nodes.",
+        ),
+    ] = None,
+    seeded_noise: Annotated[
+        bool, typer.Option("--seeded-noise", help="Noise from the scenario's seed. For tests only.")
+    ] = False,
+    folder: Folder = Path("federation"),
+    port: Annotated[int, typer.Option(help="The SuperLink's port; each node takes one of the next.")] = 18000,
+) -> None:
+    """Start a SuperLink and SuperNodes on loopback, and return when all nodes are online."""
+    from scenarios.cli.scenario_argument import asked as read_asked
+    from scenarios.engines.bundle import with_absolute_paths
+    from scenarios.federation import local
+    from scenarios.federation.state import FOLDER
+
+    pinned = None if scenario is None else with_absolute_paths(read_asked(scenario, None, None))
+    if seeded_noise:
+        print(SEEDED, file=sys.stderr)
+    started = local.up(
+        folder,
+        nodes,
+        tls=tls,
+        scenario=pinned,
+        data=data or [],
+        seeded=seeded_noise,
+        port=port,
+        say=lambda line: print(line, file=sys.stderr),
+    )
+    where = "" if folder == FOLDER else f" --federation {shlex.quote(str(folder))}"
+    which = "" if folder == FOLDER else f" --dir {shlex.quote(str(folder))}"
+    lock = "TLS, nodes known by their keys" if tls else "not encrypted, any node may join"
+    print(f"{nodes} node{'' if nodes == 1 else 's'} online, SuperLink on {started.address} ({lock}).")
+    plan = "each node holds its own plan" if scenario else "the nodes follow whoever submits a run"
+    print(f"Noise: {started.noise}; {plan}.")
+    print(PORT_SAYS)
+    print(f"Run:  fedprivacy run {scenario or 'SCENARIO'} --engine superlink{where}")
+    print(f"Stop: fedprivacy federation down{which}")
+    print(f"Logs: {folder / 'logs'}")
+
+
+@app.command()
+def status(folder: Folder = Path("federation"), json_: Json = False) -> None:
+    """Say whether the federation of a folder is up, with all its nodes."""
+    from scenarios.federation import local
+
+    document = local.status(folder)
+    print_result(document, json_, _show)
+    if not document["whole"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def down(folder: Folder = Path("federation")) -> None:
+    """End the federation of a folder: no process is left. Budgets, logs and records stay."""
+    from scenarios.federation import local
+    from scenarios.federation.state import read
+
+    there = read(folder) is not None
+    ended = local.down(folder)
+    if there:
+        print(f"Ended {ended} process{'' if ended == 1 else 'es'}; none is left. {folder} may be removed.")
+    else:
+        print(f"{folder}: no federation is up here.")
+
+
+def _show(document: dict[str, Any]) -> None:
+    print(f"SuperLink on {document['address']}, {document['online']} of {document['nodes']} nodes online")
+    for name, runs in document["processes"].items():
+        print(f"- {name}: {'running' if runs else 'ended'}")
+    if document["noise"] == "seeded":
+        print(SEEDED)
+    print(PORT_SAYS)
+    if document["problem"]:
+        print(document["problem"])

@@ -1,0 +1,92 @@
+"""The commands about files and the machine: scenarios, new, report, doctor.
+
+Heavy imports happen inside them, so that help is instant.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scenarios.cli.options import RUNS, Out, complete
+from scenarios.cli.output import Json, print_result
+
+
+def scenarios(json_: Json = False) -> None:
+    """Say what each ready scenario is for, how long it takes and what it needs."""
+    from scenarios.authoring.catalogue import described, ready
+    from scenarios.cli.display import show_scenarios
+
+    listed = [described(name, file) for name, file in ready().items()]
+    print_result({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of your scenario.")],
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="SCENARIO",
+            help="The scenario to start from: a ready one, or a file.",
+            autocompletion=complete,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file to write.", show_default="NAME.toml")
+    ] = None,
+) -> None:
+    """Write a scenario file of your own, with every key explained.
+
+    It is a copy of another scenario under a new NAME, its comments kept, and the keys that it leaves
+    out are written as comments with their defaults.
+    """
+    from scenarios.authoring.catalogue import find
+    from scenarios.authoring.new import new as write_new
+
+    file = out or Path(f"{name}.toml")
+    command = write_new(name, find(from_), from_, file)
+    print(f"Wrote {file}. Start it with: {command}")
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs or comparisons.")],
+) -> None:
+    """Render the report of stored runs again.
+
+    RUN is the directory of a run or a comparison. What it guarantees is derived again first, from the
+    scenario, the plan and the rounds in its record; one whose parts disagree is refused. Nothing is signed.
+    """
+    from fedprivacy.report import write
+    from fedprivacy.verification.verify import checked_document
+
+    for path in runs:
+        print(write(checked_document(path), path))
+
+
+def doctor(
+    ports: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PORT[,PORT...]", help="The ports of a deployment; default: those of Flower and 18000."
+        ),
+    ] = None,
+    out: Out = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Also start Ray, which takes seconds.")] = False,
+    json_: Json = False,
+) -> None:
+    """Say whether this machine is able to run fedprivacy, and what to do where it is not.
+
+    Looks at Python, the packages, processors and memory, folders, ports, and whether others have the names of
+    our packages. Exit code 1 where something failed.
+    """
+    from scenarios.doctor import Asked, examine
+    from scenarios.doctor.display import show
+    from scenarios.doctor.places import PORTS, ports_of
+
+    document = examine(Asked(out or RUNS, ports_of(ports) if ports else PORTS, ray))
+    print_result(document, json_, show)
+    if not document["able"]:
+        raise typer.Exit(1)

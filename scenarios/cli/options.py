@@ -1,0 +1,46 @@
+"""The arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def complete(incomplete: str) -> list[str]:
+    """The ready scenarios and files that a word may become, for the shell."""
+    from scenarios.authoring import catalogue
+
+    return catalogue.complete(incomplete)
+
+
+_SOURCE: Any = {"metavar": "SCENARIO", "help": "A scenario file, or the name of a ready one."}
+Source = Annotated[str, typer.Argument(**_SOURCE, autocompletion=complete)]
+OptionalSource = Annotated[str | None, typer.Argument(**_SOURCE, autocompletion=complete)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a key, as in server.rounds=10. May be repeated."
+    ),
+]
+Seed = Annotated[
+    str | None, typer.Option(metavar="NUMBER|random", help="Override the seed; random: none can guess it.")
+]
+Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
+AnyEngine = Annotated[
+    str,
+    typer.Option(
+        help="Where the Flower apps run: embedded (in this process), ray (Ray actors: its ports are open to "
+        "the network, without a password; see docs/engines.md), or superlink (a Flower federation; see "
+        "docs/deployment.md)."
+    ),
+]
+Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
+Again = Annotated[
+    Path | None, typer.Option("--resume", metavar="DIR", help="Go on with one that was broken off instead.")
+]
+RUNS = Path("runs")
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help='Let the scenario run code of its own: model.name = "code".')
+]

@@ -1,0 +1,67 @@
+"""`fedprivacy tune`. Heavy imports happen inside the command, so that help is instant."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set
+from scenarios.cli.output import Json, print_result
+
+
+def tune(
+    scenario: OptionalSource = None,
+    set_: Set = None,
+    seed: Seed = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that run candidates side by side; default: one a core.")
+    ] = None,
+    out: Out = None,
+    resume: Again = None,
+    allow_code: AllowCode = False,
+    json_: Json = False,
+) -> None:
+    """Choose settings of a scenario, and say what the choice cost beside the naive way.
+
+    SCENARIO has a section [tune]: the settings to choose from, and how (public split, exponential mechanism,
+    random stopping).
+    """
+    from fedprivacy.errors import InputError
+    from fedprivacy.records.run_directory import check_out
+    from fedprivacy.scenario.loading import load
+    from fedprivacy.scenario.model import permit
+    from fedprivacy.scenario.tune import TuneScenario
+    from scenarios.cli.display import counting
+    from scenarios.cli.display_tune import show_tune
+    from scenarios.cli.scenario_argument import asked as read_asked
+    from scenarios.cli.scenario_argument import command_again, one_of, seed_of
+    from scenarios.engines.launch import check_workers
+    from scenarios.jobs.manifest import begun_in
+
+    many, first = check_workers(workers), seed_of(seed)
+    one_of("tune", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
+    if resume is not None:
+        begun_in(resume, "tune")
+        asked = load(resume / "scenario.toml")
+    else:
+        assert scenario is not None
+        asked = read_asked(scenario, set_, first, tuned=True)
+        check_out(out or RUNS)
+    if not isinstance(asked, TuneScenario):
+        where = scenario if resume is None else resume / "scenario.toml"
+        raise InputError(f"{where}: has no [tune]; `fedprivacy new mine --from tuned` writes one.")
+    permit(asked.model, allow_code)
+    from scenarios.experiments.tuning import tune as choose
+
+    with counting() as on_run:
+        document = choose(
+            asked,
+            out or RUNS,
+            workers=many,
+            resume=resume,
+            allow_code=allow_code,
+            command=command_again(first),
+            on_run=on_run,
+        )
+    print_result(document, json_, show_tune)

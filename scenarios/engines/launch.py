@@ -1,0 +1,256 @@
+"""Where a run's Flower apps run: the engines, their options, and how each is started.
+
+This is the one place that knows all engines. What a run needs of one is `Launched`: a Flower Grid, and what a
+simulation may see on the nodes. The bits of a run do not depend on the engine.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedprivacy.errors import InputError
+from fedprivacy.io.install_hint import install
+from fedprivacy.io.processes import cores
+
+if TYPE_CHECKING:  # torch and Flower are imported when a run begins, so that help is instant
+    from flwr.serverapp import Grid
+    from numpy.typing import NDArray
+
+    from clients.erm import Silos
+    from clients.fleet import Fleet
+    from fedprivacy.scenario import Scenario
+    from fedprivacy.scenario.erm import ErmScenario
+    from server.app import NodeView
+
+MOST_WORKERS = 1024
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where a run's Flower apps run; `engine_of` checks what a user asks for.
+
+    Args:
+        name: One of `OPENERS`.
+        workers: Processes that train clients; 0 on an existing Ray cluster: as many as it has room for.
+        gpus_per_worker: On Ray, the share of a GPU that each gets; 0 for none.
+        ray_address: The Ray cluster to run on; None starts one for the run, on this machine.
+    """
+
+    name: str = "embedded"
+    workers: int = 1
+    gpus_per_worker: float = 0.0
+    ray_address: str | None = None
+
+
+EMBEDDED = Engine()  # in this process alone
+
+
+@dataclass(frozen=True)
+class Launched:
+    """An engine that is up.
+
+    Args:
+        grid: Flower's way to the nodes.
+        view: What the simulation can see on them.
+        restore: Gives the nodes the state of a checkpoint (its tensors), before the first message.
+        workers: How many processes train clients.
+    """
+
+    grid: Grid
+    view: NodeView
+    restore: Callable[[Mapping[str, NDArray[Any]]], None]
+    workers: int
+
+
+def engine_of(
+    name: str,
+    workers: int | None = None,
+    gpus_per_worker: float | None = None,
+    ray_address: str | None = None,
+    superlink: str | None = None,
+    root_certificates: Path | None = None,
+    federation: Path | None = None,
+    pinned: bool = False,
+) -> Engine:
+    """The engine that a user asks for.
+
+    Args:
+        name: `--engine`.
+        workers: `--workers`, None for one a core, on an existing cluster one for each of its CPUs.
+        gpus_per_worker: `--gpus-per-worker`, for ray alone.
+        ray_address: `--ray-address`, for ray alone.
+        superlink: `--superlink`, for superlink alone, as the next two (`federation_state.target_of`).
+        root_certificates: `--root-certificates`.
+        federation: `--federation`.
+        pinned: `--pinned`, for superlink alone.
+
+    Raises:
+        InputError: if there is no such engine, or not here, or an option is out of range or not for it.
+    """
+    if name not in (*OPENERS, *REMOTE):
+        known = ", ".join((*OPENERS, *REMOTE))
+        raise InputError(f"--engine {name}: unknown engine. This version has: {known}.")
+    only_ray = {"--gpus-per-worker": gpus_per_worker, "--ray-address": ray_address}
+    only_remote = {
+        "--superlink": superlink,
+        "--root-certificates": root_certificates,
+        "--federation": federation,
+        "--pinned": pinned or None,
+    }
+    if name in REMOTE and workers is not None:
+        raise InputError(f"--workers {workers}: not with --engine {name}: the nodes do the work there.")
+    for option, place in only_remote.items():
+        if name not in REMOTE and place is not None:
+            raise InputError(f"{option}: only with --engine superlink; here it is {name}.")
+    if name != "ray":
+        for option, value in only_ray.items():
+            if value is not None:
+                raise InputError(f"{option} {value}: only with --engine ray; here it is {name}.")
+    elif find_spec("ray") is None:
+        raise InputError(f"--engine ray: needs the extra: {install('ray')}")
+    if gpus_per_worker is not None and not (0 < gpus_per_worker <= 1 or gpus_per_worker in range(1, 65)):
+        raise InputError(
+            f"--gpus-per-worker {gpus_per_worker:g}: must be a share above 0 and up to 1, or a whole number."
+        )
+    many = check_workers(workers)
+    if ray_address is not None and workers is None:
+        many = 0
+    return Engine(name, many, gpus_per_worker or 0.0, ray_address)
+
+
+def check_workers(workers: int | None) -> int:
+    """How many processes work side by side: `--workers`, or one for each core that this process may use.
+
+    Raises:
+        InputError: if it is out of range.
+    """
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise InputError(
+            f"--workers {workers}: must be from 1 to {MOST_WORKERS}; leave it out for one a core."
+        )
+    return workers or cores()
+
+
+def only_embedded(name: str, command: str) -> None:
+    """Refuses other engines where a command has no use for them.
+
+    Args:
+        name: `--engine`.
+        command: What the user runs, in words.
+
+    Raises:
+        InputError: if it is another one.
+    """
+    engine_of(name)
+    if name != "embedded":
+        raise InputError(f"--engine {name}: {command} on the embedded engine only; leave --engine out.")
+
+
+def launched(
+    engine: Engine, scenario: Scenario, fleet: Fleet, *, allow_code: bool = False
+) -> AbstractContextManager[Launched]:
+    """Starts an engine for a run, to be used as a context; its processes end with it.
+
+    Args:
+        engine: Which.
+        scenario: What runs there.
+        fleet: All clients of the scenario, with the run's plan.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+    """
+    return OPENERS[engine.name](engine, scenario, fleet, allow_code)
+
+
+@contextmanager
+def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> Iterator[Launched]:
+    from clients.app import faults_of, make_app
+    from clients.worker_pool import Crew
+    from scenarios.engines.embedded import EmbeddedGrid
+    from server.app import NodeView
+
+    with Crew(engine.workers) as crew:
+        grid = EmbeddedGrid(make_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
+        view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+        yield Launched(grid, view, grid.restore_node_states, crew.workers)
+
+
+@contextmanager
+def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> Iterator[Launched]:
+    from clients.app import faults_of
+    from clients.state_merge import changes, merged
+    from scenarios.engines.fleet_app import fleet_app, stops_clients
+    from scenarios.engines.ray_cluster import OPEN_PORTS, cluster
+    from server.app import NodeView
+
+    if (fleet.device == "cuda") != (engine.gpus_per_worker > 0):
+        raise InputError(
+            f"--gpus-per-worker {engine.gpus_per_worker:g}: a share of a GPU goes with training.device = "
+            f'"cuda", and with it alone; here it is "{fleet.device}".'
+        )
+    make_app = partial(
+        fleet_app, scenario.to_toml(), fleet.plan.to_json(), fleet.streams.run, allow_code=allow_code
+    )
+    with cluster(engine.workers, engine.gpus_per_worker, engine.ray_address) as room:
+        print(OPEN_PORTS, file=sys.stderr)
+        from scenarios.engines.ray_grid import RayGrid
+        from scenarios.engines.ray_workers import Workers
+
+        with Workers(room, make_app, changes) as workers:
+            nodes = [{"partition-id": 0, "num-partitions": 1}]
+            grid = RayGrid(workers, nodes, merge=merged, patient=stops_clients(fleet))
+            view = NodeView(
+                grid.node_states, lambda round: faults_of(grid.states.values(), round), lambda: grid.retried
+            )
+            yield Launched(grid, view, grid.restore_node_states, workers.count)
+
+
+@contextmanager
+def launched_silos(engine: Engine, scenario: ErmScenario, silos: Silos) -> Iterator[Grid]:
+    """Starts an engine for a study of private estimates, to be used as a context.
+
+    Args:
+        engine: Which: embedded, where one node in this process has all silos; or ray, where each logical host
+            is a node and as many as there are workers are asked side by side.
+        scenario: What runs there.
+        silos: All silos of the scenario.
+
+    Raises:
+        InputError: if the engine has a share of a GPU, for which there is no use.
+    """
+    from clients.app import make_app
+
+    if engine.name == "embedded":
+        from scenarios.engines.embedded import EmbeddedGrid
+
+        yield EmbeddedGrid(make_app(silos), [{"partition-id": 0, "num-partitions": 1}])
+        return
+    if engine.gpus_per_worker:
+        raise InputError(
+            f"--gpus-per-worker {engine.gpus_per_worker:g}: silos compute on CPUs; leave it out."
+        )
+    from scenarios.engines.ray_cluster import OPEN_PORTS, cluster
+    from scenarios.engines.silo_app import silo_app
+
+    hosts = silos.hosts
+    app = partial(silo_app, scenario.to_toml(), silos.study.streams.run)
+    with cluster(engine.workers, 0.0, engine.ray_address) as room:
+        print(OPEN_PORTS, file=sys.stderr)
+        from scenarios.engines.ray_grid import RayGrid
+        from scenarios.engines.ray_workers import Workers
+
+        with Workers(room, app) as workers:
+            yield RayGrid(workers, [{"partition-id": at, "num-partitions": hosts} for at in range(hosts)])
+
+
+Opener = Callable[["Engine", "Scenario", "Fleet", bool], AbstractContextManager[Launched]]
+
+# Engines whose ServerApp runs elsewhere too: a run is submitted, and its record brought home.
+REMOTE = ("superlink",)
+# A new engine has its place here, and its options in `Engine` and `engine_of`.
+OPENERS: dict[str, Opener] = {"embedded": _embedded, "ray": _ray}

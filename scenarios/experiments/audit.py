@@ -1,0 +1,164 @@
+"""Audits a scenario: trains it with canary clients, and holds what they show against what is claimed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.attacks.assessment import assess
+from fedprivacy.attacks.audit_record import audit_description, dearest
+from fedprivacy.attacks.auditing import ERROR, added, guessed
+from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.errors import InputError
+from fedprivacy.guarantees.ledger import OBSERVERS
+from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.population.clients import population
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.ownership import begun
+from fedprivacy.records.run_directory import SCHEMA
+from fedprivacy.report import write as write_report
+from fedprivacy.scenario import Scenario
+from fedprivacy.verification.audited_runs import OPERATOR_ONLY
+from scenarios.experiments.audit_options import check_options, check_unit
+from scenarios.experiments.audit_run import Audited, Heard, listen
+from scenarios.jobs.process_pool import spread
+
+OnRun = Callable[[str, int, int], None]
+
+
+def audit(
+    scenario: Scenario,
+    out: Path,
+    *,
+    canaries: int = 1000,
+    method: str = "both",
+    trials: int = 1,
+    workers: int = 1,
+    allow_code: bool = False,
+    command: str = "",
+    report: bool = True,
+    on_run: OnRun | None = None,
+) -> dict[str, Any]:
+    """Plays a scenario's training with canaries, and judges what it claims.
+
+    Args:
+        scenario: What is audited; its unit of privacy is the client.
+        out: Where the directory of the result goes; it is made when all has been played.
+        canaries: How many clients are added.
+        method: One of `audit_options.METHODS`.
+        trials: Runs, each with a seed, coins and noise of its own.
+        workers: Processes; the numbers do not depend on it.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+        command: The command that reproduces it, for the record.
+        report: Whether to write report.html.
+        on_run: Called with a label, runs done and runs in all.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: an option is out of range, or the scenario cannot be audited.
+        RunError: a run fails.
+    """
+    check_options(method, canaries, trials, scenario.seed)
+    check_unit(scenario.privacy.unit, scenario.name)
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    people = population(scenario.data)
+    plan = plan_of(scenario)
+    if plan.adaptive is not None:
+        raise InputError(
+            "privacy.clipping_quantile: the canaries of an audit have updates of one norm, and this plan's "
+            "changes from round to round. Audit the same scenario without it."
+        )
+    if plan.encoder is not None:
+        raise InputError(
+            "privacy.encoding: the canaries of an audit have updates that are clipped and not encoded. "
+            "Audit the same scenario without it."
+        )
+    seeds = range(scenario.seed, scenario.seed + trials)
+    inside = workers if trials == 1 else 1
+    jobs = [
+        Audited(
+            scenario.model_copy(update={"seed": seed}),
+            plan,
+            canaries,
+            inside,
+            allow_code,
+            seed == scenario.seed,
+        )
+        for seed in seeds
+    ]
+    heard: dict[int, Heard] = {}
+    for number, one in spread(listen, [(job,) for job in jobs], min(workers, trials)):
+        heard[number] = one
+        if on_run:
+            on_run(f"seed {seeds[number]}", len(heard), trials)
+    found = [heard[number] for number in range(trials)]
+    observers = [
+        _observer(name, found, scenario, method, [Streams(seed) for seed in seeds]) for name in OBSERVERS
+    ]
+    holds = [one["verdict"]["holds"] for one in observers]
+    facts = {
+        "method": method,
+        "canaries": canaries,
+        "trials": trials,
+        "clients": people.partition.clients,
+        "rounds": plan.rounds,
+        "noise_multiplier": plan.noise_multiplier,
+        "clipping_norm": plan.clipping_norm,
+        "false_alarm": ERROR,
+        "neighbours": None if found[0].neighbours is None else found[0].neighbours.to_json(),
+    }
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "kind": "audit",
+        "path": "",
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "status": "finished",
+        "command": command,
+        "started": started,
+        "versions": versions(scenario.training.trainer),
+        "scenario": scenario.tables(),
+        "audited": {"words": audit_description(scenario.tables(), facts), **facts},
+        "plan": plan.to_json(),
+        "refuted": False in holds,
+        "observers": observers,
+        "ledgers": [one.ledger for one in found],
+        "operator_only": list(OPERATOR_ONLY),
+        "performance": {
+            "seconds": round(time.perf_counter() - began, 3),
+            "peak_memory_mb": peak_memory_mb(),
+        },
+    }
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        document["path"] = str(directory.path)
+        directory.write_document(document)
+        if report:
+            write_report(document, directory.path)
+    return document
+
+
+def _observer(
+    name: str, heard: Sequence[Heard], scenario: Scenario, method: str, streams: Sequence[Streams]
+) -> dict[str, Any]:
+    """What the canaries tell of one observer, with what it follows from."""
+    guesses = None
+    if method != "canary-clients":
+        guesses = added(
+            [
+                guessed(run.scores[name], run.present, own.noise(f"audit-ties/{name}"))
+                for run, own in zip(heard, streams, strict=True)
+            ]
+        )
+    present = np.concatenate([run.present for run in heard])
+    scores = ScoreMoments.of(np.concatenate([run.scores[name] for run in heard]), present)
+    number, compared = dearest([run.ledger for run in heard], name), heard[0].neighbours
+    assessed = assess(name, heard[number].ledger, scenario.tables(), method, guesses, scores, compared)
+    return {"observer": name, "ledger": number, "scores": scores.to_json(), **assessed}

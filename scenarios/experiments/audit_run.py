@@ -1,0 +1,229 @@
+"""One audited run: a scenario trained with canary clients, and what each observer sees of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from clients.app import make_app
+from clients.fleet import Fleet
+from clients.worker_pool import Crew
+from fedprivacy.attacks.audited_plan import audited_plan
+from fedprivacy.attacks.canaries import Canaries, at_most, draw_canaries, with_canaries
+from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.attacks.targets import Flags, Scores
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.population.clients import Population, population
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.scenario import Scenario
+from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.experiments.neighbours import neighbours, with_partition
+from server.adversary import Interposed
+from server.app import federation_of
+from server.audit import Auditor, Overheard
+
+Vector = NDArray[np.float64]
+_APART = 2**63  # above all seeds
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A run that is audited.
+
+    Args:
+        scenario: With the seed of this run.
+        plan: The scenario's, without canaries.
+        canaries: How many clients are added.
+        workers: Processes that train clients.
+        allow_code: Whether the scenario may run code.
+        neighbours: Whether neighbouring data sets are compared too.
+    """
+
+    scenario: Scenario
+    plan: Plan
+    canaries: int
+    workers: int = 1
+    allow_code: bool = False
+    neighbours: bool = False
+
+    def fleet(self) -> Fleet:
+        """The scenario's clients, and after them the canaries with all records that they may have.
+
+        Raises:
+            InputError: the canaries' directions do not fit into memory.
+        """
+        people = population(self.scenario.data)
+        stream = Streams(self.scenario.seed).stream("canary-records")
+        more = replace(people, partition=with_canaries(people.partition, self.canaries, stream))
+        plan = audited_plan(self.plan, self.canaries)
+        fleet = Fleet.of(self.scenario, more, plan, allow_code=self.allow_code)
+        # The noise of the scenario's own run, or of another audit of it, would give away the canaries' coins.
+        streams = replace(fleet.streams, run=f"{fleet.streams.run}/audit")
+        canaries = draw_canaries(
+            self.plan.population,
+            self.canaries,
+            fleet.parameters,
+            plan.clipping_norm,
+            plan.adjacency,
+            streams,
+        )
+        return replace(fleet, canaries=canaries, streams=streams)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What an audited run gave.
+
+    Args:
+        scores: For each observer one score for each canary: larger means rather present.
+        present: The coins, shape (canaries,).
+        ledger: What the run has released, as JSON.
+        neighbours: What the comparison of neighbouring data sets found, if there was one.
+    """
+
+    scores: dict[str, Scores]
+    present: Flags
+    ledger: dict[str, Any]
+    neighbours: Neighbours | None = None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a run shows: of each round the released sum, that of all others, and which canaries came.
+
+    `models` are those before the first round and after the last.
+    """
+
+    released: list[Scores]
+    others: list[Scores]
+    asked: list[Flags]
+    messages: Scores
+    moved: Scores
+    models: tuple[Vector, Vector]
+    ledger: dict[str, Any]
+
+
+def listen(job: Audited) -> Heard:
+    """Plays an audited run, in any process."""
+    torch.set_num_threads(1)
+    fleet = job.fleet()
+    assert fleet.canaries is not None
+    people, canaries, plan = fleet.people, fleet.canaries, fleet.plan
+    # Who decides how a run starts knows no coins: it has the records that canaries may have.
+    real = _play(job, with_partition(fleet, canaries.owned(people.partition)), people)
+    # What the others' data do to the model is nothing that a guarantee hides from who knows them: the auditor
+    # does, and takes away what a rehearsal without canaries and noise was moved by.
+    rehearsed = _play(job, _rehearsal(fleet), people)
+    # Of messages without noise the others' sum is known exactly, if it does not give away how many canaries
+    # are in the cohort.
+    exact = plan.trust != "local" and plan.sampler.name != "fixed"
+    known = real.others if exact else rehearsed.released
+    along = [released - others for released, others in zip(real.released, known, strict=True)]
+    if plan.banded is not None:
+        # What a canary's answer moved in all the rounds that share its noise, taken together.
+        matrix = plan.banded.strategy.matrix()
+        along = list(matrix.T @ (matrix @ np.array(along)))
+    rate = getattr(plan.sampler, "rate", 1.0) if plan.trust == "central" else 1.0
+    noise = plan.noise_multiplier if exact else None
+    evidence = [_evidence(one, rate, noise, canaries) for one in along]
+    if plan.sampler.name == "separated":  # who comes when is no secret
+        evidence = [np.where(came, one, 0.0) for came, one in zip(real.asked, evidence, strict=True)]
+    scores = {
+        "server": real.messages,
+        "participant": np.sum(evidence, axis=0),
+        "outsider": real.moved - rehearsed.moved,
+    }
+    found = None
+    if job.neighbours:
+        # From the model as it is first, and as it is when it has learned.
+        both = [neighbours(fleet, canaries.first, model, job.scenario) for model in rehearsed.models]
+        found = both[0] if both[0] is None or both[1] is None else both[0].worst(both[1])
+    return Heard(scores, canaries.present, real.ledger, found)
+
+
+def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canaries) -> Scores:
+    """How much likelier one round makes a canary's presence, as a logarithm, shape (canaries,).
+
+    Whoever does not know the cohort weighs with `rate` that a canary was in it: the most telling score where
+    the noise is what was planned, and a score like any other where not.
+
+    Args:
+        along: Components of the released sum, in units of C, shape (canaries,).
+        rate: The probability that a canary takes part.
+        noise: The noise multiplier; None or 0: as the components scatter.
+        canaries: Whose they are.
+    """
+    spread = noise or max(float(along.std()), 1e-6)
+    away = -1.0 if canaries.opposite else 0.0
+
+    def likelihood(answer: float) -> Scores:
+        gain = (answer * along - answer**2 / 2) / spread**2
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(np.log1p(-rate), np.log(rate) + gain)
+
+    return likelihood(1.0) - likelihood(away)
+
+
+def _rehearsal(fleet: Fleet) -> Fleet:
+    """The same clients without any noise, whose canaries are silent: nothing in it depends on a coin.
+
+    Canaries have one record each.
+    """
+    assert fleet.canaries is not None
+    sizes = fleet.people.partition.sizes
+    limits = np.where(np.arange(len(sizes)) < fleet.canaries.first, sizes, 1)
+    fleet = with_partition(fleet, at_most(fleet.people.partition, limits))
+    assert fleet.canaries is not None
+    norm = fleet.plan.clipping_norm
+    plan = replace(
+        fleet.plan,
+        trust="none",
+        mechanism=None if norm is None else ClipOnly(norm),
+        delta=None,
+        max_participations=None,
+        noise_draw=None,
+    )
+    # Of a fixed size the others in a cohort give away how many canaries are in it: it has cohorts of its own.
+    apart = _APART if plan.sampler.name == "fixed" else 0
+    streams = Streams(fleet.streams.seed + apart, f"{fleet.streams.run}/rehearsal")
+    return replace(fleet, plan=plan, canaries=fleet.canaries.silent(), streams=streams)
+
+
+def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
+    """Plays all rounds through the real apps; `people` is what the server knows of the data."""
+    assert fleet.canaries is not None
+    canaries = fleet.canaries
+    # Whoever sees each message sees them as they are; where one draw is for a sum, there is no more to see.
+    # How nodes add up what they do not send singly is compared on neighbouring data
+    # (`scenarios.experiments.neighbours`).
+    observe = "sum" if fleet.plan.noise_draw == "sum" else "each"
+    federation_settings = job.scenario.federation.model_copy(update={"observe": observe})
+    scenario = job.scenario.model_copy(update={"federation": federation_settings})
+    ledger = Ledger(fleet.plan, tested=people.tests_clients(scenario.evaluation.on))
+    auditor = Auditor(canaries, fleet.parameters)
+    released: list[Scores] = []
+    others: list[Scores] = []
+    with Crew(job.workers) as crew:
+        grid = EmbeddedGrid(make_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
+        federation, _ = federation_of(Interposed(grid, auditor), scenario, ledger, people, fleet.model)
+        federation.streams = fleet.streams
+
+        def see(average: Vector) -> None:
+            released.append(canaries.along(average * federation.denominator))
+            others.append(canaries.along(auditor.others()))
+
+        federation.optimizer = Overheard(federation.optimizer, see)
+        before = federation.model.astype(np.float64)
+        ids, asked = canaries.first + np.arange(canaries.count), []
+        for number in range(fleet.plan.rounds):
+            cohort, _ = federation.round(number)
+            asked.append(np.isin(ids, cohort))
+        moved = canaries.along(federation.model - before)
+        models = (before, federation.model.astype(np.float64))
+    return _Seen(released, others, asked, auditor.messages, moved, models, ledger.to_json())

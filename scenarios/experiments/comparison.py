@@ -1,0 +1,288 @@
+"""Local against central against none: the same scenario under each trust model, unit, epsilon and seed."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.errors import HeldError, InputError
+from fedprivacy.io import bounded_json
+from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.folder import is_below
+from fedprivacy.io.lock import alone
+from fedprivacy.plan.from_scenario import candidates_of, plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.plan.run_streams import run_streams
+from fedprivacy.population.clients import Population, population
+from fedprivacy.records.run_directory import SCHEMA, RunDirectory, read_document
+from fedprivacy.records.run_record import broken_off, scenario_digest
+from fedprivacy.report import write as write_report
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.cells import Corner
+from fedprivacy.scenario.variations import Variation
+from fedprivacy.training.early_stopping import has_ended
+from fedprivacy.training.model_spec import Blueprint, blueprint
+from fedprivacy.training.trainers import trainer_of
+from fedprivacy.verification import cells as records
+from fedprivacy.verification import run as run_record
+from fedprivacy.verification.cells import closing, places, results
+from scenarios.jobs.job import Undertaking, Work, undertaking
+from scenarios.jobs.outcome import Ending
+from scenarios.jobs.store import Job
+from scenarios.runner import resume as resume_run
+from scenarios.runner import run
+
+OnRun = Callable[[str, int, int], None]
+
+
+@dataclass
+class Cell(records.Cell):
+    """A cell with the plan of its runs, calibrated once."""
+
+    plan: Plan = field(kw_only=True)
+
+
+def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
+    """The cells of a comparison, each calibrated once. Seeds are paired over trust models.
+
+    Raises:
+        InputError: if the scenario itself has no privacy to compare.
+        UnsupportedEvent: if no accountant answers for a cell.
+    """
+    settings = scenario.compare
+    if scenario.privacy.trust == "none" and set(settings.trusts) != {"none"}:
+        raise InputError(
+            'privacy.trust = "none": a comparison takes delta and the clipping norm from the scenario '
+            'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
+        )
+    cells = []
+    for corner, epsilon, variation in places(scenario):
+        scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}
+        first = scenarios[settings.seeds[0]]
+        plan, candidates = plan_of(first, model), candidates_of(first, model)
+        considered = None if candidates is None else [one.to_json() for one in candidates]
+        if variation is not None:
+            epsilon = first.privacy.epsilon
+        cells.append(Cell(corner, epsilon, scenarios, considered, variation, plan=plan))
+    return cells
+
+
+def _scenario(
+    scenario: Scenario, corner: Corner, epsilon: float | None, variation: Variation | None, seed: int
+) -> Scenario:
+    """The scenario of one run of a cell."""
+    if variation is not None:
+        return scenario.varied(variation, seed)
+    return scenario.cell(corner.trust, epsilon, seed, corner.mechanism, corner.unit, option=corner.option)
+
+
+def compare(
+    scenario: Scenario,
+    out: Path,
+    *,
+    workers: int,
+    resume: Path | None = None,
+    allow_code: bool = False,
+    command: str = "",
+    on_run: OnRun | None = None,
+) -> dict[str, Any]:
+    """Runs every cell of a scenario's comparison and writes one document and one report.
+
+    Args:
+        scenario: The scenario with its `compare` section.
+        out: Where the comparison's directory goes; the runs go below it.
+        workers: Processes that run cells side by side; the numbers do not depend on it.
+        resume: The directory of this comparison, to go on with: runs that have finished are kept.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+        command: The command that reproduces it, for the record.
+        on_run: Called with the cell's label, runs done and runs in all, after each run.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
+            be trained as asked, or `out` not be written, or `resume` not be gone on with.
+        RunError: if a run fails; what has finished is in the report.
+    """
+    people = population(scenario.data)
+    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    cells = cells_of(scenario, model)
+    trainers = sorted({one.training.trainer for cell in cells for one in cell.scenarios.values()})
+    for trainer in trainers:
+        trainer_of(trainer, model.build(0), people.features, people.dataset.classes)
+    work = Work(
+        "compare",
+        scenario.name,
+        scenario.to_toml(compare=True),
+        {name: at for trainer in trainers for name, at in versions(trainer).items()},
+        data=run_streams(scenario, people, model.code).run,
+        code=bool(model.code),
+    )
+    with undertaking(work, out, resume=resume, command=command) as task:
+        if task.finished is not None:
+            return task.finished
+        return _work(task, scenario, cells, people, workers, allow_code, on_run)
+
+
+def _work(
+    task: Undertaking,
+    scenario: Scenario,
+    cells: list[Cell],
+    people: Population,
+    workers: int,
+    allow_code: bool,
+    on_run: OnRun | None,
+) -> dict[str, Any]:
+    """Runs the cells that have not finished, and closes the comparison."""
+    ending = Ending(task.path, task.again)
+    try:
+        with ending:
+            _run_all(cells, task, workers, allow_code, on_run)
+    finally:
+        _close_broken_runs(task.path, ending.status)
+        document = {
+            "schema": SCHEMA,
+            "kind": "compare",
+            "name": scenario.name,
+            "path": str(task.path),
+            "status": ending.status,
+            "error": ending.error,
+            "command": task.command,
+            "started": task.started,
+            "versions": versions(scenario.training.trainer),
+            "scenario": scenario.tables(),
+            "scenario_digest": scenario_digest(task.directory),
+            **results(cells, task.path),
+            **closing(
+                scenario,
+                cells,
+                ending.status,
+                tested=people.tests_clients(scenario.evaluation.on),
+            ),
+            "performance": performance(cells, task.seconds),
+        }
+        task.directory.write_document(document)
+        write_report(document, task.path)
+    return document
+
+
+def _close_broken_runs(base: Path, status: str) -> None:
+    """Gives the runs whose process was ended the comparison's own status; they charged their whole plan."""
+    for path in base.glob("*/*/run.json"):
+        run = RunDirectory(path.parent)
+        try:
+            document = run.document()
+        except InputError:  # damaged: it is played again when the comparison goes on
+            continue
+        if document.get("status") == "running":
+            with suppress(HeldError), alone(path.parent):  # else somebody goes on with it
+                run.write_document(broken_off(document, status, "the comparison was broken off"))
+
+
+def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
+    """Seconds in all, clients trained per second, and the largest memory of any process."""
+    runs = [run for cell in cells for run in cell.runs.values()]
+    trained = sum(event["cohort"] for run in runs for event in run["rounds"])
+    memory = [run["performance"]["peak_memory_mb"] for run in runs]
+    return {
+        "seconds": round(seconds, 3),
+        "clients_per_second": round(trained / seconds, 1),
+        "peak_memory_mb": max([peak_memory_mb(), *memory]),
+    }
+
+
+def _run_all(
+    cells: list[Cell], task: Undertaking, workers: int, allow_code: bool, on_run: OnRun | None
+) -> None:
+    """Runs every seed of every cell that has not finished, `workers` at a time."""
+    wanted = [(number, seed) for number, cell in enumerate(cells) for seed in cell.scenarios]
+    jobs: list[Job] = []
+    for number, seed in wanted:
+        cell = cells[number]
+        key = f"{cell.label}, seed {seed}, cell {number}"
+        out, written = task.path / cell.label, task.cells.has(key)
+        jobs.append((key, (cell.scenarios[seed], cell.plan, out, task.path, allow_code, written)))
+    finished = task.cells.play(_run, partial(_document_of, task.path), jobs, min(workers, len(jobs)))
+    for done, (at, document) in enumerate(finished, 1):
+        number, seed = wanted[at]
+        cells[number].runs[seed] = document
+        if on_run:
+            on_run(cells[number].label, done, len(jobs))
+
+
+def _run(
+    scenario: Scenario, plan: Plan, out: Path, base: Path, allow_code: bool, written: bool
+) -> dict[str, str]:
+    """One run of a cell, in any process: where it is below the comparison, and a digest of its document."""
+    folder = _gone_on_with(scenario, plan, out, allow_code, written)
+    if folder is None:
+        folder = Path(run(scenario, out, plan=plan, allow_code=allow_code, report=False)["path"])
+    return {"run": str(folder.relative_to(base)), "digest": _digest(folder)}
+
+
+def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
+    """Where a run of this cell is that had begun before, played to its end; None if there is none.
+
+    One that has finished is taken as it is, if its process was killed before the cell was written down. If
+    the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
+    and so is what cannot be gone on with; but nothing that another process works on.
+
+    Raises:
+        HeldError: another process works on it.
+    """
+    found = None
+    for file in sorted(out.glob("*/scenario.toml")):
+        folder = file.parent
+        try:
+            if bounded_json.read_bytes(file, follow=False) != scenario.to_toml().encode():
+                continue
+        except FileNotFoundError:  # of another seed, whose process removes it just now
+            continue
+        if found is None and _is_whole(folder, scenario, plan, allow_code, written):
+            found = folder
+            continue
+        with alone(folder):
+            shutil.rmtree(folder)
+    return found
+
+
+def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, written: bool) -> bool:
+    """Plays a run to its end, if it can be gone on with; says whether it has all that a cell is made of."""
+    try:
+        finished = RunDirectory(folder).document().get("status") == "finished"
+        if finished and written:
+            return False
+        document = resume_run(folder, plan=plan, allow_code=allow_code, report=False)
+        if finished:  # else it was made just now
+            run_record.check(document, folder, str(folder / "run.json"))
+            same = document["plan"] == plan.to_json() and has_ended(
+                document["rounds"], plan.rounds, scenario.server.patience
+            )
+            return same and "accuracy" in document["final"]
+        return True
+    except HeldError:
+        raise
+    except (InputError, LookupError, TypeError):
+        return False
+
+
+def _document_of(base: Path, said: dict[str, str]) -> dict[str, Any]:
+    """The document of a finished run, if it is the one that was written then."""
+    if not is_below(said["run"]):
+        raise InputError(f"{base}: a cell names the run {said['run']!r}, which is not below it")
+    folder = base / said["run"]
+    document = read_document(folder / "run.json")
+    if _digest(folder) != said["digest"]:
+        raise InputError(f"{folder / 'run.json'}: changed since the run has finished")
+    return {**document, "path": str(folder)}
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.blake2b(bounded_json.read_bytes(folder / "run.json"), digest_size=16).hexdigest()

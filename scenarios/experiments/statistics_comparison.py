@@ -1,0 +1,166 @@
+"""A statistics scenario under each trust model, epsilon, number of clients and mechanism, repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clients.statistics import Respondents
+from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.records.run_directory import SCHEMA
+from fedprivacy.report import write as write_report
+from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
+from fedprivacy.statistics.comparison import brief, summary
+from fedprivacy.statistics.plan import plan_of
+from scenarios.experiments.statistics_run import play
+from scenarios.jobs.job import Undertaking, Work, undertaking
+from scenarios.jobs.outcome import Ending
+from scenarios.jobs.store import Job
+
+BATCH = 10  # repeats that one process plays before the next may take over
+OnRun = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Cell(Corner):
+    """One point of a comparison, and its scenario."""
+
+    scenario: Statistics
+
+    def seeded(self, seed: int) -> Statistics:
+        """The scenario of one repeat."""
+        return self.scenario.model_copy(update={"seed": seed})
+
+
+def cells_of(scenario: Statistics) -> Iterator[Cell]:
+    """The cells of a comparison.
+
+    Raises:
+        InputError: if the scenario itself has no privacy to compare, or a cell cannot be played.
+    """
+    for corner in corners_of(scenario):
+        cell = scenario.cell(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.asked)
+        plan_of(cell)  # what cannot be had is said before anything is played
+        yield Cell(corner.trust, corner.asked, corner.epsilon, corner.clients, cell)
+
+
+def compare(
+    scenario: Statistics,
+    out: Path,
+    *,
+    workers: int,
+    resume: Path | None = None,
+    command: str = "",
+    on_run: OnRun | None = None,
+) -> dict[str, Any]:
+    """Plays every cell of a scenario's comparison and writes one document and one report.
+
+    Args:
+        scenario: The scenario with its `compare` section.
+        out: Where the comparison's directory goes.
+        workers: Processes that play side by side; the numbers do not depend on it.
+        resume: The directory of this comparison, to go on with: what has finished is kept.
+        command: The command that reproduces it, for the record.
+        on_run: Called with the cell's label, repeats done and repeats in all.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if a cell cannot be played, or `out` not be written, or
+            `resume` not be gone on with.
+        RunError: if nobody answers; what has finished is in the report.
+    """
+    cells = list(cells_of(scenario))
+    key = Respondents.of(scenario).streams.run  # the data are there before a folder is made
+    work = Work("compare-statistics", scenario.name, scenario.to_toml(), versions(), data=key)
+    with undertaking(work, out, resume=resume, command=command) as task:
+        if task.finished is not None:
+            return task.finished
+        return _work(task, scenario, cells, workers, on_run)
+
+
+def _work(
+    task: Undertaking, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
+) -> dict[str, Any]:
+    """Plays what has not finished, and closes the comparison."""
+    played: dict[int, dict[int, list[dict[str, Any]]]] = {}
+    ending = Ending(task.path, task.again)
+    try:
+        with ending:
+            _play_all(cells, scenario, task, workers, played, on_run)
+    finally:
+        documents = [_document(cells[number], played[number]) for number in sorted(played)]
+        document = {
+            "schema": SCHEMA,
+            "kind": "compare-statistics",
+            "name": scenario.name,
+            "path": str(task.path),
+            "status": ending.status,
+            "error": ending.error,
+            "command": task.command,
+            "started": task.started,
+            "versions": versions(),
+            "scenario": scenario.tables(),
+            "cells": documents,
+            **closing(scenario, documents, ending.status),
+            "performance": {
+                "seconds": round(task.seconds, 3),
+                "peak_memory_mb": peak_memory_mb(),
+            },
+        }
+        task.directory.write_document(document)
+        write_report(document, task.path)
+    return document
+
+
+def _play_all(
+    cells: list[Cell],
+    scenario: Statistics,
+    task: Undertaking,
+    workers: int,
+    played: dict[int, dict[int, list[dict[str, Any]]]],
+    on_run: OnRun | None,
+) -> None:
+    """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
+    repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
+    wanted = [
+        (number, batch)
+        for number, cell in enumerate(cells)
+        for batch in ([repeats[:1]] if cell.trust == "none" else _batches(repeats))
+    ]
+    total, done, jobs = sum(len(batch) for _, batch in wanted), 0, list[Job]()
+    for number, batch in wanted:
+        key = f"{cells[number].label}, seeds {batch[0]} to {batch[-1]}, cell {number}"
+        jobs.append((key, (cells[number], list(batch))))
+    for job, results in task.cells.play(_play, list, jobs, min(workers, len(jobs))):
+        number, batch = wanted[job]
+        played.setdefault(number, {}).update(zip(batch, results, strict=True))
+        done += len(batch)
+        if on_run:
+            on_run(cells[number].label, done, total)
+
+
+def _batches(repeats: range) -> list[range]:
+    return [repeats[start : start + BATCH] for start in range(0, len(repeats), BATCH)]
+
+
+def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
+    """The queries' results for each seed, in any process."""
+    plan = plan_of(cell.scenario)
+    scenarios = map(cell.seeded, seeds)
+    return [[brief(query) for query in play(one, Respondents.of(one, plan)).queries] for one in scenarios]
+
+
+def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    runs = [played[seed] for seed in sorted(played)]
+    plan = plan_of(cell.scenario)
+    return {
+        **claims_of_cell(cell, cell.scenario, plan),
+        "repeats": len(runs),
+        "queries": [summary([run[number] for run in runs]) for number in range(len(plan.asks))],
+        "seconds": round(sum(query["seconds"] for run in runs for query in run), 6),
+    }

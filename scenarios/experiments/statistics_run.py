@@ -1,0 +1,86 @@
+"""Runs one statistics scenario: plan, grid, apps, record, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+from clients.app import make_app
+from clients.statistics import Respondents
+from fedprivacy.records.ownership import begun
+from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.report import write as write_report
+from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.statistics.record import OnQuery, StatisticsRecord
+from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.jobs.outcome import print_charge
+from server.statistics import serve
+
+
+def ask(
+    scenario: Statistics, out: Path, *, command: str = "", on_query: OnQuery | None = None
+) -> dict[str, Any]:
+    """Runs a statistics scenario in a new directory under `out`.
+
+    Args:
+        scenario: What to ask.
+        out: Where run directories go.
+        command: The command that reproduces it, for the record.
+        on_query: Called with each query's result.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if the scenario cannot run or `out` not be written.
+        RunError: if nobody answers a query; the directory then says how far it came.
+    """
+    respondents = Respondents.of(scenario)
+    with begun(out, scenario.name, scenario.to_toml()) as directory:
+        try:
+            play(scenario, respondents, directory, command=command, on_query=on_query)
+        finally:
+            document = directory.document()
+            write_report(document, directory.path)
+            print_charge(document)
+    return document
+
+
+def play(
+    scenario: Statistics,
+    respondents: Respondents,
+    directory: RunDirectory | None = None,
+    *,
+    command: str = "",
+    on_query: OnQuery | None = None,
+) -> StatisticsRecord:
+    """Plays a statistics scenario through the Flower apps, in this process.
+
+    Args:
+        scenario: What to ask.
+        respondents: Its clients.
+        directory: Where it is written; None: nowhere.
+        command: The command that reproduces it, for the record.
+        on_query: Called with each query's result.
+    """
+    record = StatisticsRecord(
+        scenario,
+        respondents.plan,
+        directory,
+        command=command,
+        on_query=on_query,
+        noise_key=respondents.streams.run,
+    )
+    grid = EmbeddedGrid(make_app(respondents), [{"partition-id": 0, "num-partitions": 1}])
+    server_app = ServerApp()
+
+    @server_app.main()
+    def main(grid: Grid, context: Context) -> None:
+        serve(grid, record, respondents.people)
+
+    context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
+    server_app(grid, context)
+    return record

@@ -1,0 +1,224 @@
+"""`fedprivacy tune`: chooses settings of a scenario, and says what the choice cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.guarantees.statement import guarantees
+from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.plan.run_streams import run_streams
+from fedprivacy.population.clients import Population, population
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.run_directory import SCHEMA, Checkpoint
+from fedprivacy.records.run_record import scenario_digest
+from fedprivacy.report import write as write_report
+from fedprivacy.scenario.tune import TuneScenario
+from fedprivacy.scenario.tune.scenario import words_of
+from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
+from fedprivacy.training.model_spec import blueprint
+from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
+from fedprivacy.tuning.scores import by_clients as by_the_clients
+from fedprivacy.tuning.selection import PrivateSelection, best
+from fedprivacy.verification.choice import claims_of
+from scenarios.experiments.tuning_candidate import PublicSplit, by_clients, by_public, train
+from scenarios.jobs.job import Undertaking, Work, undertaking
+from scenarios.jobs.outcome import Ending
+from scenarios.jobs.store import Job, digest_of
+
+OnRun = Callable[[str, int, int], None]
+
+
+def tune(
+    scenario: TuneScenario,
+    out: Path,
+    *,
+    workers: int,
+    resume: Path | None = None,
+    allow_code: bool = False,
+    command: str = "",
+    on_run: OnRun | None = None,
+) -> dict[str, Any]:
+    """Runs the candidates of a scenario, chooses one, and writes one document and one report.
+
+    Args:
+        scenario: The scenario with its section `[tune]`.
+        out: Where the directory goes.
+        workers: Processes that run candidates side by side; the numbers do not depend on it.
+        resume: The directory of this choice, to go on with.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+        command: The command that reproduces it, for the record.
+        on_run: Called with a candidate's settings, runs done and runs in all, after each.
+
+    Returns:
+        The document that is also in run.json.
+
+    Raises:
+        InputError: before anything is written, if a candidate cannot be accounted for or trained, or `resume`
+            not be gone on with.
+        RunError: if a run on the public split fails, or that of the chosen candidate, or every try on the
+            clients.
+    """
+    people = population(scenario.data)
+    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    plans = [plan_of(scenario.candidate(number)) for number in range(len(scenario.settings))]
+    tested = people.tests_clients("test")
+    for build in (chosen_ledger, naive_ledger):  # what cannot be accounted for is told before anything runs
+        guarantees(build(scenario.tune, plans, 0, tested=tested))
+    if not isinstance(scenario.tune, StoppingTune):
+        split = PublicSplit.of(people, scenario.seed)
+        for plan in plans:
+            split.plan(plan)
+    streams = streams_of(scenario, people, model.code)
+    work = Work(
+        "tune",
+        scenario.name,
+        scenario.to_toml(),
+        versions(scenario.training.trainer),
+        data=streams.run,
+        code=bool(model.code),
+    )
+    with undertaking(work, out, resume=resume, command=command) as task:
+        if task.finished is not None:
+            return task.finished
+        return _work(task, scenario, plans, people, streams, workers, allow_code, on_run)
+
+
+def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams:
+    """The streams of a choice: with another grid, law or noise it has other draws.
+
+    Two choices by the same ones would tell more of the clients than what both are charged adds up to.
+    """
+    streams = run_streams(scenario.plain, people, code)
+    return replace(streams, run=f"{streams.run}/{digest_of(scenario.tables()['tune'])}")
+
+
+def _work(
+    task: Undertaking,
+    scenario: TuneScenario,
+    plans: Sequence[Plan],
+    people: Population,
+    streams: Streams,
+    workers: int,
+    allow_code: bool,
+    on_run: OnRun | None,
+) -> dict[str, Any]:
+    """Runs what has not finished, chooses, trains the chosen one, and writes it down."""
+    with Ending(task.path, task.again, told=False):
+        if isinstance(scenario.tune, StoppingTune):
+            selection = PrivateSelection(len(plans), law_of(scenario.tune))
+            drawn = selection.draw(streams.noise("tune/repetitions"))
+            seeds = [int(streams.noise("tune/seed", member=at).integers(2**63)) for at in range(len(drawn))]
+            jobs: list[Job] = [
+                (f"try {at}", (scenario, int(number), seeds[at], plans[number], allow_code))
+                for at, number in enumerate(drawn)
+            ]
+            tries = _played(task, scenario, by_clients, jobs, [int(n) for n in drawn], workers, on_run)
+            at = best([-math.inf if one["score"] is None else one["score"] for one in tries])
+            if at is None:
+                chosen, seed, score = None, scenario.seed, None
+            elif tries[at]["score"] is None:
+                raise RunError("every try failed: there is no best one. Why is in the folder cells beside.")
+            else:
+                chosen, seed, score = int(drawn[at]), seeds[at], tries[at]["score"]
+        else:
+            jobs = [
+                (f"candidate {number}", (scenario, number, plan, allow_code))
+                for number, plan in enumerate(plans)
+            ]
+            tries = _played(task, scenario, by_public, jobs, list(range(len(plans))), workers, on_run)
+            seed, score = scenario.seed, None
+            if isinstance(scenario.tune, ExponentialTune):
+                mechanism = by_the_clients(scenario.tune.epsilon, scenario.privacy.adjacency)
+                private = [one["private"] for one in tries]
+                chosen = int(mechanism.draw(private, streams.noise(f"tune/choice/{scenario.tune.epsilon}")))
+            else:
+                chosen = int(np.argmax([one["accuracy"] for one in tries]))
+        accuracy = None
+        if chosen is not None:
+            trained = train(scenario.candidate(chosen, seed), plans[chosen], people, allow_code=allow_code)
+            kept = Checkpoint(plans[chosen].rounds, {"weights": trained.weights}, {})
+            task.directory.save_checkpoint(kept)
+            accuracy = trained.accuracy(*people.held_out("test")) if len(people.dataset.y_test) else None
+        told = {"candidate": chosen, "accuracy": accuracy, "score": score}
+        document = _document(task, scenario, plans, people, told, tries)
+        task.directory.write_document(document)
+        write_report(document, task.path)
+    return document
+
+
+def _played(
+    task: Undertaking,
+    scenario: TuneScenario,
+    work: Callable[..., Any],
+    jobs: Sequence[Job],
+    numbers: Sequence[int],
+    workers: int,
+    on_run: OnRun | None,
+) -> list[dict[str, Any]]:
+    """What each job gave, in their order."""
+    found: dict[int, dict[str, Any]] = {}
+    for at, result in task.cells.play(work, _read, jobs, workers):
+        found[at] = result
+        if on_run:
+            on_run(words_of(scenario.settings[numbers[at]]), len(found), len(jobs))
+    return [found[at] for at in range(len(jobs))]
+
+
+def _read(result: Any) -> dict[str, Any]:
+    """What a cell gave.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if isinstance(result, Mapping):
+        if result.get("score", 0) is None and isinstance(result.get("failed"), str):
+            return dict(result)
+        numbers = [value for key, value in result.items() if key != "candidate"]
+        if numbers and all(isinstance(one, int | float) and np.isfinite(one) for one in numbers):
+            return dict(result)
+    raise InputError("what a candidate gave is not a score")
+
+
+def _document(
+    task: Undertaking,
+    scenario: TuneScenario,
+    plans: Sequence[Plan],
+    people: Population,
+    told: Mapping[str, Any],
+    tries: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    chosen, tested = told["candidate"], people.tests_clients("test")
+    settings = {} if chosen is None else scenario.settings[chosen]
+    public = scenario.tune.method != "random-stopping"
+    accuracies = {one["candidate"]: one["accuracy"] for one in tries} if public else {}
+    return {
+        "schema": SCHEMA,
+        "kind": "tune",
+        "name": scenario.name,
+        "path": str(task.path),
+        "seed": scenario.seed,
+        "status": "finished",
+        "error": None,
+        "command": task.command,
+        "started": task.started,
+        "versions": versions(scenario.training.trainer),
+        "scenario": scenario.tables(),
+        "scenario_digest": scenario_digest(task.directory),
+        "choice": {**told, "settings": settings, "clients": people.partition.clients},
+        "candidates": [
+            {"settings": one, "public_accuracy": accuracies.get(number)}
+            for number, one in enumerate(scenario.settings)
+        ],
+        "tries": [dict(one) for one in tries],
+        **claims_of(scenario, plans, chosen, tested=tested),
+        "performance": {"seconds": round(task.seconds, 3), "peak_memory_mb": peak_memory_mb()},
+    }

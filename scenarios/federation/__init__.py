@@ -1,0 +1,1 @@
+"""A local SuperLink with SuperNodes on loopback, for trying."""

@@ -1,0 +1,1 @@
+"""Resumable jobs of many cells, and the processes that compute them."""

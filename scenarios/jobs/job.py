@@ -1,0 +1,176 @@
+"""Work of many cells in one directory: begun, broken off, gone on with, until it has finished."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.errors import InputError
+from fedprivacy.io.atomic import sweep_parts
+from fedprivacy.records.ownership import begun, taken_up
+from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.records.run_record import scenario_digest
+from fedprivacy.report import write as write_report
+from fedprivacy.verification.verify import checked_document
+from scenarios.jobs.manifest import BEGUN, COMMANDS, begun_in
+from scenarios.jobs.store import FOLDER, SCHEMA, Cells, digest_of
+
+Prepare = Callable[[RunDirectory], object]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done in a directory; nobody goes on with it if any of this has changed.
+
+    Args:
+        kind: That of the document.
+        name: The scenario's.
+        text: The scenario, complete.
+        versions: Of all that the numbers depend on.
+        data: A digest of the data.
+        code: Whether the scenario runs code of its own.
+        facts: What else is to be known of it, as JSON.
+    """
+
+    kind: str
+    name: str
+    text: str
+    versions: Mapping[str, str]
+    data: str
+    code: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Undertaking:
+    """A directory with work under way, which this process holds alone.
+
+    Args:
+        directory: Where it is.
+        cells: The results of its cells.
+        command: The command that began it.
+        started: When, in ISO 8601.
+        again: The command that goes on with it.
+        finished: Its document, if all is done already.
+    """
+
+    directory: RunDirectory
+    cells: Cells
+    command: str
+    started: str
+    again: str
+    finished: dict[str, Any] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self.directory.path
+
+    @property
+    def seconds(self) -> float:
+        """How long was worked so far, by the processes that were killed until they last wrote something."""
+        return time.time() - self.cells.began
+
+
+@contextmanager
+def undertaking(
+    work: Work, out: Path, *, resume: Path | None, command: str = "", prepare: Prepare | None = None
+) -> Iterator[Undertaking]:
+    """Begins work in a new directory, or goes on with it.
+
+    Args:
+        work: What is done.
+        out: Where a new directory goes.
+        resume: The directory to go on in; None begins.
+        command: The command that begins it, for the record.
+        prepare: Called with a new directory before it counts as begun.
+
+    Raises:
+        InputError: the directory cannot be made, or holds nothing or other work to go on with, or another
+            process is at work on it.
+    """
+    holding = begun(out, work.name, work.text) if resume is None else taken_up(resume)
+    with holding as directory:
+        if resume is None:
+            if prepare:
+                prepare(directory)
+            said = _begin(directory, work, command)
+        else:
+            said = _begun(directory, work)
+            sweep_parts(directory.path)
+            sweep_parts(directory.path / FOLDER)
+        folder, origin = directory.path / FOLDER, digest_of({**said, "command": "", "started": ""})
+        began = time.time() - Cells(folder, origin, 0.0).seconds()
+        allow = " --allow-code" if work.code else ""
+        words = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
+        finished = None if resume is None else _finished(directory)
+        yield Undertaking(
+            directory, Cells(folder, origin, began), said["command"], said["started"], words, finished
+        )
+
+
+def _begin(directory: RunDirectory, work: Work, command: str) -> dict[str, Any]:
+    begun = {
+        "schema": SCHEMA,
+        "kind": work.kind,
+        "command": command,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": dict(work.versions),
+        "scenario_digest": scenario_digest(directory),
+        "data": work.data,
+        "facts": dict(work.facts),
+    }
+    directory.write(BEGUN, json.dumps(begun, indent=2) + "\n")
+    return begun
+
+
+def _begun(directory: RunDirectory, work: Work) -> dict[str, Any]:
+    """What was begun in a directory, if it is this work."""
+    begun, path = begun_in(directory.path, work.kind), directory.path
+    if begun.get("schema") != SCHEMA or begun.get("scenario_digest") != scenario_digest(directory):
+        raise InputError(
+            f"{path / 'scenario.toml'}: changed since the work began. It goes on with its own scenario; "
+            "start a new one from the changed file."
+        )
+    before = begun.get("versions", {})
+    other = [
+        f"{name} {before.get(name)} (here {now})"
+        for name, now in work.versions.items()
+        if before.get(name) != now
+    ]
+    if other:
+        raise InputError(
+            f"{path}: begun with {', '.join(other)}. It goes on with the versions that it began with; "
+            "install those, or start a new one."
+        )
+    if begun.get("data") != work.data:
+        what = "the data or the code of its model" if work.code else "the data"
+        raise InputError(
+            f"{path}: {what} changed since the work began. It goes on with what it began with; "
+            "start a new one."
+        )
+    return begun
+
+
+def _finished(directory: RunDirectory) -> dict[str, Any] | None:
+    """The document of work that is done, its report beside it. A damaged or changed one is made again."""
+    if not (directory.path / "run.json").exists():
+        return None
+    try:
+        document = checked_document(directory.path)
+    except InputError as error:
+        print(f"{error} It is made again, of the cells.", file=sys.stderr)
+        return None
+    if document.get("status") != "finished":
+        return None
+    if not (directory.path / "report.html").exists():
+        write_report(document, directory.path)
+    return document

@@ -1,0 +1,50 @@
+"""How work of several runs ended: what its document says of it, whatever ended it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fedprivacy.guarantees.statement import both_figures
+
+
+def print_charge(document: Mapping[str, Any]) -> None:
+    """Prints on stderr what a run that stopped early is charged: both figures, and which one holds when."""
+    for line in both_figures(document["privacy"]):
+        print(f"- {line}", file=sys.stderr)
+
+
+class Ending:
+    """Around the work: finished, interrupted by the user, or failed. What ended it goes on up.
+
+    Args:
+        path: The directory where the report will be, for the message to a user who interrupts.
+        again: The command that goes on with it.
+        told: Whether there is a report of what has finished.
+    """
+
+    def __init__(self, path: Path, again: str, *, told: bool = True) -> None:
+        self.told = told
+        self.path, self.again, self.status = path, again, "failed"
+        self.error: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if failure is None:
+            self.status = "finished"
+        elif isinstance(failure, KeyboardInterrupt):
+            self.status, self.error = "interrupted", "interrupted by the user"
+            where = (
+                f"What has finished is in {self.path}/report.html" if self.told else "Nothing is told yet."
+            )
+            print(f"Interrupted. {where}", file=sys.stderr)
+            print(f"Go on with: {self.again}", file=sys.stderr)
+        elif isinstance(failure, Exception):
+            self.error = f"{type(failure).__name__}: {failure}"

@@ -1,0 +1,40 @@
+"""Jobs spread over processes: the results do not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, as_completed
+from typing import TypeVar
+
+from fedprivacy.io.processes import end_at_once, pool
+
+Result = TypeVar("Result")
+
+
+def spread(
+    work: Callable[..., Result], jobs: Sequence[tuple[object, ...]], workers: int
+) -> Iterator[tuple[int, Result]]:
+    """Does all jobs, `workers` at a time, and yields each one's number and result as it is done.
+
+    Whatever breaks off the iteration ends the processes.
+
+    Args:
+        work: A function of a module; it is given one job's arguments.
+        jobs: The arguments of each.
+        workers: How many processes; with 1 all is done in this one, in order.
+    """
+    if workers == 1:
+        for number, job in enumerate(jobs):
+            yield number, work(*job)
+        return
+    running = pool(workers)
+    try:
+        started: dict[Future[Result], int] = {
+            running.submit(work, *job): number for number, job in enumerate(jobs)
+        }
+        for future in as_completed(started):
+            yield started[future], future.result()
+    except BaseException:
+        end_at_once(running)
+        raise
+    running.shutdown()

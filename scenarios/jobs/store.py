@@ -1,0 +1,168 @@
+"""Cells that are done: the result of each is a file, so that broken-off work goes on with the others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
+
+from fedprivacy.errors import InputError
+from fedprivacy.io import bounded_json
+from fedprivacy.io.atomic import keep_names, replace_file
+from fedprivacy.io.folder import make_inner
+from fedprivacy.io.validation import Fields
+from scenarios.jobs.process_pool import spread
+
+SCHEMA = 1
+FOLDER = "cells"
+Result = TypeVar("Result")
+Job = tuple[str, tuple[object, ...]]  # the key of a cell, and what it is played with
+
+
+class Kept(Fields):
+    """The file of a cell."""
+
+    schema_: int = Field(alias="schema")
+    cell: str
+    origin: str
+    result: Any
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The files of the cells of one comparison or replay.
+
+    Args:
+        folder: Where they are.
+        origin: A digest of all that every cell depends on: scenario, data, versions.
+        began: When the work would have begun had it never stood still, in seconds since the epoch.
+    """
+
+    folder: Path
+    origin: str
+    began: float
+
+    def keep(self, key: str, result: Any) -> Any:
+        """Writes down what a cell amounts to.
+
+        Args:
+            key: What tells it from the others.
+            result: As JSON.
+
+        Returns:
+            The result as `find` gives it.
+        """
+        content = {"schema": SCHEMA, "cell": key, "origin": self.origin, "result": result}
+        content["seconds"] = round(time.time() - self.began, 3)
+        text = json.dumps({"digest": digest_of(content), **content}) + "\n"
+        if make_inner(self.folder):
+            keep_names(self.folder.parent)
+        replace_file(self._file(key), text.encode())
+        return json.loads(text)["result"]
+
+    def find(self, key: str) -> Any:
+        """What a cell amounts to; None if it is not there.
+
+        Raises:
+            InputError: its file is damaged, or of another cell or other work.
+        """
+        path = self._file(key)
+        content = self._read(path)
+        if content is not None and content["cell"] != key:
+            raise _foreign(path)
+        return None if content is None else content["result"]
+
+    def has(self, key: str) -> bool:
+        """Whether a cell was written down, whatever has become of its file."""
+        return self._file(key).exists()
+
+    def play(
+        self,
+        work: Callable[..., Any],
+        read: Callable[[Any], Result],
+        jobs: Sequence[Job],
+        workers: int,
+    ) -> Iterator[tuple[int, Result]]:
+        """Yields each job's number and result: first of those that are done, then of the others as they are.
+
+        Args:
+            work: A function of a module; it is given one job's arguments, and gives its result as JSON.
+            read: Makes of that what is yielded. An InputError says that a stored one is not to be used.
+            jobs: The cells.
+            workers: How many processes; the results do not depend on it.
+        """
+        left = []
+        for number, (key, _) in enumerate(jobs):
+            try:
+                found = self.find(key)
+                kept = None if found is None else read(found)
+            except InputError as error:
+                print(f"{error}: played again.", file=sys.stderr)
+                kept = None
+            if kept is None:
+                left.append(number)
+            else:
+                yield number, kept
+        todo = [(self, jobs[number][0], work, jobs[number][1]) for number in left]
+        if todo:
+            for place, result in spread(_played, todo, min(workers, len(todo))):
+                yield left[place], read(result)
+
+    def seconds(self) -> float:
+        """How long was worked until the last of these files was written."""
+        found = [0.0]
+        for path in self.folder.glob("*.json"):
+            with suppress(InputError):  # it is played again
+                content = self._read(path)
+                found.append(0.0 if content is None else content["seconds"])
+        return max(found)
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        """What the file of a cell of this work says; None if it is not there.
+
+        Raises:
+            InputError: it is damaged, or of other work.
+        """
+        try:
+            content = bounded_json.loads(
+                bounded_json.read_bytes(path, follow=False).decode("utf-8"), finite=False
+            )
+            Kept.model_validate(content)
+            said = content.pop("digest")
+            if said != digest_of(content) or (content["schema"], content["origin"]) != (SCHEMA, self.origin):
+                raise _foreign(path)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:  # a ValidationError is one, too
+            raise _foreign(path) from error
+        return dict(content)
+
+    def _file(self, key: str) -> Path:
+        words = re.sub(r"[^A-Za-z0-9.]+", "-", key)[:60].strip("-.")
+        short = hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
+        return self.folder / f"{words}-{short}.json"
+
+
+def _foreign(path: Path) -> InputError:
+    return InputError(f"{path}: damaged, or not of this work")
+
+
+def digest_of(content: Any) -> str:
+    """Tells a JSON value from others."""
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _played(cells: Cells, key: str, work: Callable[..., Any], given: tuple[object, ...]) -> Any:
+    """Plays one cell and writes it down, in any process."""
+    return cells.keep(key, work(*given))

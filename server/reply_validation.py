@@ -1,0 +1,115 @@
+"""What a node may answer to a training request, and what of that no honest node can.
+
+A node that answers otherwise is at fault, and nothing of its answer is taken. Under the plan each client's
+part is bounded, so a bound on the reply rejects no honest one: what is rejected depends on nobody's data.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from flwr.app import Message
+from numpy.typing import NDArray
+
+from fedprivacy.errors import FedPrivacyError
+from fedprivacy.mechanisms.catalogue import ClipOnly, Local
+from fedprivacy.messages.faults import REASON
+from fedprivacy.messages.protocol import TrainReply
+from fedprivacy.plan.privacy_plan import Plan
+from server.messages import parts_of
+
+_ROUNDING = 1 + 1e-6
+_TAIL = 12.0  # a Gaussian message is so many times as long as a typical one with probability below 1e-22
+
+
+class Rejected(FedPrivacyError):
+    """A node's reply that is not what was asked for.
+
+    Args:
+        kind: One of `fedprivacy.messages.faults.OF_REPLIES`.
+        reason: In words, of which some are kept: a node may send what it likes.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        self.kind = kind
+        super().__init__(reason[:REASON])
+
+
+def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
+    """The L2 norm that one client's part of a reply has at most, or None where the plan does not say.
+
+    Args:
+        plan: What was agreed.
+        parameters: The length of an update.
+        records: Of the largest client, where the gradients of records are what is clipped.
+    """
+    bound, mechanism = plan.clipping_norm, plan.mechanism
+    if bound is None or mechanism is None:
+        return None
+    if plan.batches is not None:
+        # One more may be there in a game. Steps in a client end where the data say.
+        most = max(records + 1, getattr(plan.batches, "batch_size", None) or 0)
+        return bound * most * _ROUNDING if plan.trust == "central" else None
+    randomiser: Local | None = plan.randomiser
+    if randomiser is None or isinstance(mechanism, ClipOnly):
+        return bound * _ROUNDING
+    return _TAIL * bound * math.sqrt(randomiser.error(parameters) * parameters + 1)
+
+
+def accepted(
+    message: Message,
+    asked: NDArray[np.int64],
+    parameters: int,
+    observe: str,
+    most: float | None,
+    dropout: bool = True,
+    counted: bool = False,
+) -> TrainReply:
+    """The reply in a message.
+
+    Args:
+        message: From a node.
+        asked: The clients that it was asked for, shape (clients,).
+        parameters: The length of the model's flat vector.
+        observe: "sum" or "each": what the reply holds.
+        most: What `longest` gave.
+        dropout: Whether clients may drop out (`federation.dropout`).
+        counted: Whether the last number is a sum of centred bits (adaptive clipping), each 1/2 at most.
+
+    Raises:
+        Rejected: an honest node does not answer so.
+    """
+    if message.has_error():
+        raise Rejected("node_error", message.error.reason or f"Flower error {message.error.code}")
+    try:
+        reply = TrainReply.of(*parts_of(message), parameters=parameters, observe=observe)
+    except FedPrivacyError as error:
+        raise Rejected("reply_shape", str(error)) from error
+    answered, faults = len(reply.clients), reply.faults
+    if answered > len(asked):  # before anything is done with so many
+        raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and names {answered}")
+    if len(np.setdiff1d(reply.clients, asked)) or len(np.unique(reply.clients)) != answered:
+        raise Rejected("reply_clients", "a node answered for clients that it was not asked for, or twice")
+    told = answered + reply.refused + faults.failed + faults["dropped"]
+    if reply.refused < 0 or told > len(asked) or max(faults.zeroed, faults["retried"]) > len(asked):
+        raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and counts others")
+    if faults["dropped"] and not dropout:
+        raise Rejected("reply_clients", "a node says that clients dropped out, where none does")
+    if not np.isfinite(reply.updates).all():
+        raise Rejected("reply_not_finite", "a node answered with numbers that are not finite")
+    if most is not None:
+        at_once = answered if observe == "sum" else 1
+        numbers = np.atleast_2d(reply.updates)
+        if counted:
+            bits, numbers = np.abs(numbers[:, -1]).max(initial=0.0), numbers[:, :-1]
+            if not bits <= at_once * 0.5 * _ROUNDING:
+                raise Rejected("reply_too_large", "a node counts more clients than it was asked for")
+        length = float(np.linalg.norm(numbers, axis=1).max(initial=0.0))
+        if not length <= at_once * most:
+            raise Rejected(
+                "reply_too_large",
+                f"a node answered with norm {length:.4g}, where {at_once} of its clients have at most "
+                f"{at_once * most:.4g}",
+            )
+    return reply

@@ -1,0 +1,73 @@
+"""The `fedprivacy budget` commands, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fedprivacy.errors import InputError
+from scenarios.cli.main import app
+
+ROOT = Path(__file__).parents[3]
+ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+COMMANDS = {
+    "gaussian": ["--epsilon", "1"],
+    "dp-sgd": ["--records", "1000", "--batch-size", "10", "--steps", "50", "--noise-multiplier", "2"],
+    "compose": ["--rounds", "100", "--epsilon", "0.1"],
+    "group": ["--size", "4", "--epsilon", "0.5"],
+    "tuning": ["--candidates", "10", "--noise-multiplier", "8"],
+    "shuffle": ["--clients", "1000", "--local-epsilon", "1"],
+    "randomized-response": ["--gamma", "0.25"],
+    "categories": ["--items", "100", "--epsilon", "1"],
+    "laplace": ["--epsilon", "0.1", "--count"],
+    "geometric": ["--scale", "10", "--histogram"],
+    "norm": ["--epsilon", "1", "--dimension", "10"],
+    "exponential": ["--epsilon", "0.1"],
+    "noisy-max": ["--epsilon", "0.1", "--noise", "gumbel"],
+}
+RUNNER = CliRunner()
+
+
+def test_help_names_every_command_without_loading_anything_heavy() -> None:
+    done = RUNNER.invoke(app, ["budget", "--help"])
+    assert done.exit_code == 0
+    for name in COMMANDS:
+        assert name in done.stdout
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import scenarios.cli.budget"],
+        capture_output=True, text=True, env=ENVIRONMENT, check=True,
+    ).stderr  # fmt: skip
+    assert not any(heavy in loaded for heavy in ("numpy", "scipy", "dp_accounting", "torch"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_says_its_guarantee_in_words_and_as_json(name: str) -> None:
+    said = RUNNER.invoke(app, ["budget", name, *COMMANDS[name]])
+    document = RUNNER.invoke(app, ["budget", name, *COMMANDS[name], "--json"])
+    assert (said.exit_code, said.stderr, document.stderr) == (0, "", "")
+    result = json.loads(document.stdout)
+    assert said.stdout.splitlines()[-1] == result["words"]
+    assert result["mechanism"] == name
+    for row in result.get("table", []):
+        assert next(iter(row.values())) in said.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_wrong_ends_with_exit_code_2(name: str) -> None:
+    done = RUNNER.invoke(app, ["budget", name, *COMMANDS[name], "--epsilon", "-1"])
+    assert done.stdout == ""
+    assert isinstance(done.exception, InputError)  # which `main` prints, test_cli.py
+    assert done.exception.exit_code == 2
+    assert "--epsilon -1.0: must be " in str(done.exception)
+
+
+def test_compose_shows_all_theorems() -> None:
+    shown = RUNNER.invoke(app, ["budget", "compose", "--rounds", "100", "--epsilon", "0.1"]).stdout
+    for row in ("basic    │ 10 ", "advanced │ 5.851", "optimal  │ 4.307"):
+        assert row in shown

@@ -1,0 +1,149 @@
+"""The tables of the terminal, in a window of 80 columns."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from scenarios.cli.display import show_comparison, show_run, show_scenarios
+from scenarios.cli.display_statistics import show_sweep
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def comparison() -> dict[str, Any]:
+    ran = [
+        ("central", None, "gaussian", "noise multiplier 23.6"),
+        ("local", "sign-bits", "sign-bits", "epsilon 0.0123 a bit"),
+        ("local", "auto", "privunit", "epsilon 0.1234 a message"),
+    ]
+    return {
+        "cells": [
+            {
+                "trust": trust, "asked": asked, "mechanism": mechanism, "noise": noise, "epsilon": 0.25,
+                "accuracy": {"mean": 0.8, "low": 0.7, "high": 0.9}, "rounds": 100,
+            }
+            for trust, asked, mechanism, noise in ran
+        ],
+        "finding": "Found.", "path": "somewhere", "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+        "scenario": {"privacy": {"delta": 1e-5, "unit": "client", "adjacency": "replace-one"}},
+    }  # fmt: skip
+
+
+def test_a_cell_of_a_comparison_takes_two_lines_at_most(capsys: pytest.CaptureFixture[str]) -> None:
+    show_comparison(comparison())
+    shown = capsys.readouterr().out
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert len(rows) == 6
+    assert max(map(len, rows)) <= 80
+    assert re.search(r"Gaussian, .*\n.* z = 23.6 ", shown)
+    assert re.search(r"local, .* sign bits, .*\n│ sign-bits .* e = 0.0123 ", shown)
+    assert re.search(r"PrivUnitG, .*\n.* e = 0.1234 ", shown)
+    assert "z: noise multiplier" in shown
+    assert "…" not in shown
+
+
+def test_a_cell_of_a_comparison_takes_one_line_where_there_is_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    show_comparison(comparison())
+    assert "│ local, sign-bits │ 0.25    │" in capsys.readouterr().out
+
+
+def test_cells_of_several_units_are_told_apart_and_the_caution_says_what_differs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = comparison()
+    show_comparison(document)
+    assert "unit client, adjacency" in capsys.readouterr().out
+    for cell, unit in zip(document["cells"], ("example", "client", "client"), strict=True):
+        cell["unit"] = unit
+    show_comparison(document)
+    shown = capsys.readouterr().out
+    assert re.search(r"central, .*\n│ example ", shown)
+    assert re.search(r"local, .*\n│ client, .*\n│ sign-bits ", shown)
+    assert "unit example or client, adjacency" in shown
+    assert "unit example protects one record, unit client all records of a client" in shown
+
+
+def test_a_run_says_what_the_records_of_a_median_client_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    spent = {"largest": 2.00001, "median": 1.25, "groups": [{"clients": 3}, {"clients": 1}]}
+    privacy = {
+        "guarantees": [],
+        "per_client": spent,
+        "delta": 1e-5,
+        "unit": "example",
+        "adjacency": "add-remove",
+    }
+    document = {
+        "name": "small", "path": "somewhere", "rounds": [], "final": {"accuracy": 0.5, "loss": 1.0},
+        "privacy": privacy, "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+    }  # fmt: skip
+    show_run(document)
+    assert (
+        "- A record of the median client costs epsilon = 1.25, of the dearest 2.001 (4 clients; delta = 1e-05, unit "
+        "example, add-remove, against the same observers)."
+    ) in capsys.readouterr().out
+    show_run({**document, "privacy": {**privacy, "per_client": None}})
+    assert "median" not in capsys.readouterr().out
+
+
+def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.CaptureFixture[str]) -> None:
+    path = "/a/folder/" + "with-a-long-name/" * 8 + "people.npz"
+    entry = {
+        "name": "mnist-people", "duration": "5 minutes", "clients": 60_000, "purpose": "Digits.",
+        "command": "fedprivacy run mnist-people", "data": path, "data_is_here": False, "problem": None,
+    }  # fmt: skip
+    show_scenarios({"scenarios": [entry]})
+    shown = capsys.readouterr().out
+    last = [line.split("│")[4].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert path in "".join(last)
+    assert "…" not in shown
+
+
+def sweep(told: float = 1.0) -> dict[str, Any]:
+    ran = [("none", None, None), ("local", 0.25, "k-ary-randomized-response"), ("central", 0.25, "noisy-max")]
+    error = {"mean": 0.01234, "low": 0.01023, "high": 0.01445}
+    return {
+        "cells": [
+            {
+                "trust": trust, "epsilon": epsilon, "clients": 1_000_000,
+                "queries": [{"name": "married-by-education", "mechanism": how, "error": error, "told": told}],
+            }
+            for trust, epsilon, how in ran
+        ],
+        "finding": "Found.", "path": "somewhere", "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+        "scenario": {"privacy": {"unit": "client", "adjacency": "replace-one"}},
+    }  # fmt: skip
+
+
+def column(shown: str, at: int) -> str:
+    """What a folded column says in all its lines."""
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert max(map(len, rows)) <= 80
+    return "".join(line.split("│")[1 + at].strip() for line in rows)
+
+
+def test_a_comparison_of_statistics_names_mechanisms_and_queries_whole(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_sweep(sweep())
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    names = ("exact", "local, k-ary-randomized-response", "central, noisy-max")
+    said = column(shown, 0).replace(" ", "")
+    assert all(name.replace(" ", "") in said for name in names)
+    assert column(shown, 1).count("married-by-education") == 3
+    assert "0.01023 to 0.01445" in shown
+    assert "told" not in shown
+
+
+def test_a_comparison_of_statistics_says_where_not_all_was_told(capsys: pytest.CaptureFixture[str]) -> None:
+    show_sweep(sweep(0.625))
+    assert capsys.readouterr().out.count("(62.5 % told)") == 3
