@@ -21,17 +21,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-from scipy.optimize import nnls
 
 from benchmarks.cohort import WORKS
+from benchmarks.cost_law import Law, Row
 from benchmarks.cost_model_plot import draw
 from benchmarks.workload import CORES, Timing, Workload
 
@@ -46,47 +45,6 @@ AXES: dict[str, tuple[int, ...]] = {
 }
 UNITS = {"clients": "client", "records": "record", "parameters": "parameter", "rounds": "round"}
 COHORT, USERS = 100, 200  # where they are not what changes
-
-
-@dataclass(frozen=True)
-class Row:
-    """One run.
-
-    Args:
-        axis: What is changed: a key of `AXES`.
-        work: "lr" or "mlp".
-        value: Clients of a round, records of a client, parameters or rounds.
-        seconds: Of a round, the median; of rounds, of the run.
-        peak: Bytes, the most that the process of the run held.
-        worker_peak: Bytes, the most that a worker held; None where the run had none of its own.
-    """
-
-    axis: str
-    work: str
-    value: int
-    seconds: float
-    peak: float
-    worker_peak: float | None
-
-
-@dataclass(frozen=True)
-class Law:
-    """A cost that is fixed, and one for each unit: y = fixed + each * x."""
-
-    fixed: float
-    each: float
-
-    @classmethod
-    def of(cls, x: Sequence[float], y: Sequence[float]) -> Law:
-        """The one of the least squared relative error, neither part below 0."""
-        own, costs = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
-        largest = own.max()  # so that both columns are of a size
-        (fixed, each), _ = nnls(np.stack([1 / costs, own / largest / costs], axis=1), np.ones(len(own)))
-        return cls(float(fixed), float(each / largest))
-
-    def at(self, x: float) -> float:
-        """The cost of x units."""
-        return self.fixed + self.each * x
 
 
 def points(axis: str, works: Sequence[str]) -> Iterator[tuple[str, int, Workload]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-if TYPE_CHECKING:
-    from benchmarks.cost_model import Law, Row
+from benchmarks.cost_law import Law, Row
 
 # Colours of Okabe and Ito, which colour-blind eyes tell apart; the marker says it again.
 LOOKS = {"lr": ("#0072B2", "o", "logistic regression 64-10"), "mlp": ("#D55E00", "s", "MLP 784-200-10")}

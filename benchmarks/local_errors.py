@@ -14,7 +14,7 @@ import csv
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +22,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.local_error_row import Row
 from benchmarks.local_errors_plot import draw
 from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -56,38 +57,6 @@ NOTES = {
     "sign-bits": f"bits composed by an accountant, delta = {DELTA:g}",
     PER_BIT: "not for use: what composing the bits saves",
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """The error of one mechanism.
-
-    Args:
-        dimension: d, the numbers of an update.
-        answers: How often a client answers.
-        epsilon: What all its answers cost together.
-        mechanism: The mechanism's name.
-        predicted: The error by formula.
-        measured: The mean error of drawn messages.
-        standard_error: Its standard error.
-        reference: The known error; None where there is none.
-        ratio: measured / reference.
-    """
-
-    dimension: int
-    answers: int
-    epsilon: float
-    mechanism: str
-    predicted: float
-    measured: float
-    standard_error: float
-    reference: float | None
-    ratio: float | None
-
-    def differs(self, other: Row) -> bool:
-        """Whether another row is of another budget or dimension."""
-        own, others = ((one.dimension, one.answers, one.epsilon) for one in (self, other))
-        return own != others
 
 
 def rows(dimensions: Sequence[int], epsilons: Sequence[float], messages: int) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-if TYPE_CHECKING:
-    from benchmarks.local_errors import Row
+from benchmarks.local_error_row import Row
 
 # Colours of Okabe and Ito, which colour-blind eyes tell apart; marker and line style say it again.
 LOOKS: dict[str, tuple[str, str, Any]] = {

@@ -1,0 +1,1 @@
+"""From DpEvents to epsilon; it knows no mechanism."""

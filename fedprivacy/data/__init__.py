@@ -1,0 +1,1 @@
+"""From files to arrays; it knows no scenario."""

@@ -16,18 +16,17 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from fedprivacy.data import storage
+from fedprivacy.data.source import Source, SourceError
 from fedprivacy.errors import Finding, InputError
-from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.install_hint import install
-from fedprivacy.io.toml_text import dotted, literal, suggestion
+from fedprivacy.io.toml_text import literal, suggestion
 
 if TYPE_CHECKING:
     import datasets
@@ -35,43 +34,6 @@ if TYPE_CHECKING:
 VERSION = 1  # of how files are made
 PATIENCE = 60.0  # seconds for which a failure stands: a scenario is checked several times over
 _failed: dict[tuple[Source, object], tuple[float, SourceError]] = {}
-
-
-@dataclass(frozen=True)
-class Source:
-    """What is loaded: the keys of the data section that say so."""
-
-    path: str
-    subset: str | None
-    revision: str | None
-    train: str
-    test: str
-    inputs: tuple[str, ...] | None
-    label: str
-    user: str | None
-
-    @classmethod
-    def of(cls, keys: Mapping[str, Any]) -> Self:
-        """The source that a data section names; what it lacks is None."""
-        found: dict[str, Any] = {field.name: keys.get(field.name) for field in fields(cls)}
-        inputs = found.pop("inputs")
-        return cls(**found, inputs=None if inputs is None else tuple(inputs))
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a folder here, not a data set of the Hub."""
-        return os.path.isdir(self.path)
-
-
-class SourceError(InputError):
-    """What keeps a data set from being used, each at its key of the data section."""
-
-    several = True
-
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        self.findings = tuple(findings)
-        lines = (f"{dotted(one.path)}: {one.what}. {one.remedy}".strip() for one in findings)
-        super().__init__("\n".join(map(on_one_line, lines)))
 
 
 def file(source: Source) -> str:

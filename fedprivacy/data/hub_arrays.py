@@ -13,7 +13,7 @@ from datasets.features import Array2D, Array3D, Array4D, Array5D, ClassLabel, Im
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from fedprivacy.data.hub import Source, SourceError
+from fedprivacy.data.source import Source, SourceError
 from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import literal, suggestion
 

@@ -1,0 +1,1 @@
+"""Mechanisms: each draws noise and states the DpEvent of what it releases."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -73,15 +72,6 @@ class AuditDocument(Document):
 
     audited: What
     observers: tuple[Observer, ...] = ()
-
-
-def read_audit(document: Mapping[str, Any]) -> AuditDocument:
-    """The document of an audit, checked (`reading.read`)."""
-    from fedprivacy.report.reading import read
-
-    result = read(document)
-    assert isinstance(result, AuditDocument)
-    return result
 
 
 def row(observer: Observer) -> tuple[str, ...]:

@@ -61,3 +61,17 @@ def read(document: Mapping[str, Any], source: str = "report") -> Document:
         return KINDS[kind].model_validate(redact(document, operator_only(document)))
     except ValidationError as error:
         raise damaged(error, source, "Restore the file, or run it again.", kind) from None
+
+
+def read_audit(document: Mapping[str, Any]) -> AuditDocument:
+    """The document of an audit, checked (`read`)."""
+    result = read(document)
+    assert isinstance(result, AuditDocument)
+    return result
+
+
+def read_tune(document: Mapping[str, Any]) -> TuneDocument:
+    """The document of a choice, checked (`read`)."""
+    result = read(document)
+    assert isinstance(result, TuneDocument)
+    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -86,15 +86,6 @@ class TuneDocument(Document):
             right = choice.score / choice.clients + 0.5
             text += f" By its noisy score it names {100 * right:.1f} % of the clients' records rightly."
         return text
-
-
-def read_tune(document: Mapping[str, Any]) -> TuneDocument:
-    """The document of a choice, checked (`reading.read`)."""
-    from fedprivacy.report.reading import read
-
-    result = read(document)
-    assert isinstance(result, TuneDocument)
-    return result
 
 
 def rows(document: TuneDocument) -> list[tuple[str, str, str]]:

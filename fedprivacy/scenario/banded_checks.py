@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
-
-if TYPE_CHECKING:
-    from fedprivacy.scenario.checks import Values
+from fedprivacy.scenario.values import Values
 
 # As `mechanisms.strategy` has it, which would import scipy here.
 MOST_WORK = 10**8

@@ -321,6 +321,7 @@ class FlwrDatasets(_File):
         Raises:
             SourceError: if it cannot be loaded, or not be made into one.
         """
-        from fedprivacy.data.hub import Source, file
+        from fedprivacy.data.hub import file
+        from fedprivacy.data.source import Source
 
         return file(Source.of(dict(self)))

@@ -7,18 +7,15 @@ NaN: so a mistake in the data is told with all others, before anything is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
+from fedprivacy.scenario.values import Values, used_columns
 from fedprivacy.scenario.words import missing
-
-if TYPE_CHECKING:
-    from fedprivacy.data.npz import Facts
-    from fedprivacy.scenario.checks import Values
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
 
@@ -37,33 +34,6 @@ def choices_have_their_keys(v: Values) -> Iterator[Finding]:
                 homes = " or ".join(f"{choice} = {literal(way)}" for way, keys in ways.items() if key in keys)
                 what = f"has no effect with {choice} = {literal(chosen)}"
                 yield Finding(("data", key), what, f"Remove it, or set {homes}.")
-
-
-def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
-    """The .npz file of a data set that flwr-datasets loads, or why there is none.
-
-    None where a key that says what to load is missing or wrong by itself.
-    """
-    from fedprivacy.data.hub import Source, SourceError, file
-
-    keys = {field.name: v[f"data.{field.name}"] for field in fields(Source)}
-    needed = (keys["path"], keys["train"], keys["test"], keys["label"])
-    if None in needed or any(f"data.{key}" in v.broken for key in keys):
-        return None
-    try:
-        return file(Source.of(keys))
-    except SourceError as error:
-        return error.findings
-
-
-def read_facts(file: str, path: str) -> Facts | tuple[Finding, ...]:
-    """What an .npz file says of itself, or what keeps it from being used; `path` is the scenario's."""
-    from fedprivacy.data.npz import NpzError, facts
-
-    try:
-        return facts(file)
-    except NpzError as error:
-        return tuple(Finding(("data", "path"), *wrong, literal(path)) for wrong in error.wrongs)
 
 
 def file_is_usable(v: Values) -> Iterator[Finding]:
@@ -90,14 +60,6 @@ def columns_are_there(v: Values) -> Iterator[Finding]:
             yield Finding(("data", key, position), what, remedy, literal(listed[position]))
     if len(facts.features) == 1 and not used_columns(v) and not v["data.columns"]:
         yield Finding(("data", "without"), "leaves no column", "Name fewer.")
-
-
-def used_columns(v: Values) -> tuple[int, ...]:
-    """The places of the columns that are used, of those that are there."""
-    from fedprivacy.data.columns import chosen
-
-    assert v.facts is not None
-    return chosen(v["data.columns"], v["data.without"], v.facts.feature_names, v.facts.features[0])
 
 
 def no_value_is_missing(v: Values) -> Iterator[Finding]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.on_nodes import ON_NODES
-
-if TYPE_CHECKING:
-    from fedprivacy.scenario.checks import Values
+from fedprivacy.scenario.values import Values
 
 _OF_NETWORK = {"adversarial_steps": 1, "adversarial_first": 0}
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
-
-if TYPE_CHECKING:
-    from fedprivacy.scenario.checks import Values
+from fedprivacy.scenario.values import Values
 
 OPTIONS = {"encoding_share": "top-k", "encoding_levels": "levels"}  # of which encoding each is
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.install_hint import install
 from fedprivacy.io.toml_text import literal
-
-if TYPE_CHECKING:
-    from fedprivacy.scenario.checks import Values
+from fedprivacy.scenario.values import Values
 
 # Keys of [training] that DP-SGD alone knows, and what they are without it.
 OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}

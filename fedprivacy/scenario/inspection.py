@@ -15,6 +15,7 @@ from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
+from fedprivacy.scenario.values import Values
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
 
@@ -63,7 +64,7 @@ def inspect(tables: Tables) -> Inspection:
             found += [] if section in misspelt else [missing_section(section, kind)]
         elif (part := take(section, kind, table)) is not None:
             parts[section] = part
-    found += checks.findings(checks.Values(valid, frozenset(broken)))
+    found += checks.findings(Values(valid, frozenset(broken)))
     return Inspection(parts, found)
 
 

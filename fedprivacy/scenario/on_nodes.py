@@ -5,18 +5,13 @@ It says what all parties agree on. No record is named here: each owner gives its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fedprivacy.errors import Finding
-from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.base import Section
-
-if TYPE_CHECKING:
-    from fedprivacy.scenario.checks import Values
 
 ON_NODES = "on-nodes"
 
@@ -106,24 +101,3 @@ class OnNodes(Section):
 def shape_of(features: int | Sequence[int]) -> tuple[int, ...]:
     """The shape of a record whose `features` are a number of columns or a shape."""
     return (features,) if isinstance(features, int) else tuple(features)
-
-
-def sizes_are_agreed(v: Values) -> Iterator[Finding]:
-    if v["data.name"] != ON_NODES:
-        return
-    sizes, clients = v["data.records_per_client"], v["data.clients"]
-    if isinstance(sizes, list | tuple) and clients is not None and len(sizes) != clients:
-        what = f"{len(sizes)} numbers for {clients} clients"
-        yield Finding(("data", "records_per_client"), what, "Give one number, or one for each client.")
-    if v["privacy.unit"] == "example" and not v.given("data.records_per_client"):
-        what = 'missing: privacy.unit = "example" reckons with the records that each client is agreed to have'
-        yield Finding(("data", "records_per_client"), what, "Add records_per_client = 1000.")
-
-
-def nothing_is_public(v: Values) -> Iterator[Finding]:
-    if v["data.name"] == ON_NODES and v["evaluation.on"] == "public":
-        what = "the records are on nodes, and none of them is public"
-        yield Finding(("evaluation", "on"), what, 'Set on = "test", with data.test.', literal("public"))
-
-
-NODE_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (sizes_are_agreed, nothing_is_public)

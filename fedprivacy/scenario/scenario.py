@@ -25,6 +25,7 @@ from fedprivacy.scenario.sections import (
     Server,
 )
 from fedprivacy.scenario.training import Training
+from fedprivacy.scenario.values import Values
 
 
 class Scenario(Head):
@@ -51,7 +52,7 @@ class Scenario(Head):
             for key, value in dict(getattr(self, section)).items()
             if value is not None
         }
-        _refuse([Places().problem(finding) for finding in checks.findings(checks.Values(valid))])
+        _refuse([Places().problem(finding) for finding in checks.findings(Values(valid))])
         return self
 
     @classmethod

@@ -9,12 +9,13 @@ from rich.table import Table
 
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import audit
+from fedprivacy.report.reading import read_audit
 
 
 def show_audit(document: Mapping[str, Any]) -> None:
     """The table of all observers, the verdict on each claim, and what was audited."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    result = audit.read_audit(document)
+    result = read_audit(document)
     table = Table(title=result.name, title_justify="left")
     for number, name in enumerate(audit.HEAD):
         table.add_column(name, no_wrap=True, justify="right" if number else "left")

@@ -9,12 +9,13 @@ from rich.table import Table
 
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import tune
+from fedprivacy.report.reading import read_tune
 
 
 def show_tune(document: Mapping[str, Any]) -> None:
     """The choice, its cost beside the naive one for each observer, and every guarantee in words."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    result = tune.read_tune(document)
+    result = read_tune(document)
     plain.print(f"{result.name}: {result.said}")
     table = Table(title=tune.caption(result), title_justify="left")
     for number, name in enumerate(tune.HEAD):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from scenarios.cli.output import Json, print_result
+from scenarios.federation.state import SEEDED_WARNING
 
 app = typer.Typer(
     help="Start and end a Flower federation on this machine: a SuperLink and SuperNodes, for trying.",
@@ -19,10 +20,6 @@ app = typer.Typer(
 Folder = Annotated[
     Path, typer.Option("--dir", metavar="FOLDER", help="The folder of its own that holds all its state.")
 ]
-SEEDED = (
-    "SEEDED NOISE, FOR TESTS ONLY: every node draws its noise from the scenario's seed. Who knows the seed "
-    "can take all noise away: no epsilon of a run here holds for anybody. Real data do not belong here."
-)
 PORT_SAYS = (
     "Its Control port has no login: every account of this machine can submit a run to it, and a run is code "
     "that executes here as you."
@@ -63,7 +60,7 @@ def up(
 
     pinned = None if scenario is None else with_absolute_paths(read_asked(scenario, None, None))
     if seeded_noise:
-        print(SEEDED, file=sys.stderr)
+        print(SEEDED_WARNING, file=sys.stderr)
     started = local.up(
         folder,
         nodes,
@@ -116,7 +113,7 @@ def _show(document: dict[str, Any]) -> None:
     for name, runs in document["processes"].items():
         print(f"- {name}: {'running' if runs else 'ended'}")
     if document["noise"] == "seeded":
-        print(SEEDED)
+        print(SEEDED_WARNING)
     print(PORT_SAYS)
     if document["problem"]:
         print(document["problem"])

@@ -14,7 +14,7 @@ from typing import Any
 from fedprivacy.errors import RunError
 from fedprivacy.io.escape import on_one_line, printable
 from fedprivacy.io.log_transfer import Arrivals, Result
-from scenarios.engines.control import Control
+from scenarios.federation.control import Control
 
 _SILENT = 20.0  # seconds without a line after which the run's status is asked for
 _PENDING = 180.0  # seconds that a run may wait to be begun

@@ -19,11 +19,10 @@ from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.bundled import Playable
 from fedprivacy.verification.verify import checked_document
-from scenarios.cli.federation import SEEDED
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
-from scenarios.engines.control import Control
 from scenarios.engines.following import Following
-from scenarios.federation.state import Target
+from scenarios.federation.control import Control
+from scenarios.federation.state import SEEDED_WARNING, Target
 from scenarios.jobs.interrupts import deferred, undisturbed
 
 OnEvent = Callable[[dict[str, Any]], None]
@@ -59,7 +58,7 @@ def run(
     if target.on_this_machine:
         scenario = with_absolute_paths(scenario)
     if target.noise == "seeded":
-        print(SEEDED, file=sys.stderr)
+        print(SEEDED_WARNING, file=sys.stderr)
     arriving = _Arriving(scenario, out, command, target)
     with tempfile.TemporaryDirectory(prefix="fedprivacy-") as name:
         folder = Path(name)

@@ -22,7 +22,7 @@ from typing import Any
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
-from scenarios.engines.control import Control, environment, program
+from scenarios.federation.control import Control, environment, program
 from scenarios.federation.folder import HOST, check_data, check_folder, check_port, claim, clear
 from scenarios.federation.keys import make_certificates, make_node_key
 from scenarios.federation.processes import MARK, end, start, tail

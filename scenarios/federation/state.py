@@ -14,8 +14,13 @@ from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.io.validation import Fields
-from scenarios.engines.control import Link
+from scenarios.federation.control import Link
 from scenarios.federation.processes import Started
+
+SEEDED_WARNING = (
+    "SEEDED NOISE, FOR TESTS ONLY: every node draws its noise from the scenario's seed. Who knows the seed "
+    "can take all noise away: no epsilon of a run here holds for anybody. Real data do not belong here."
+)
 
 FOLDER = Path("federation")
 _MAX_BYTES = 2**22

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.data import hub
-from fedprivacy.data.hub import Source, SourceError
+from fedprivacy.data.source import Source, SourceError
 from fedprivacy.errors import ScenarioError
 from fedprivacy.io.install_hint import install
 from fedprivacy.population.clients import population

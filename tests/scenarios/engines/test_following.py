@@ -11,8 +11,8 @@ import pytest
 import scenarios.engines.following as following
 from fedprivacy.errors import RunError
 from fedprivacy.io.log_transfer import Sender
-from scenarios.engines.control import Link
 from scenarios.engines.following import Following
+from scenarios.federation.control import Link
 
 TOKEN = "4" * 32
 # A shell, which starts at once on a busy machine too.

@@ -23,10 +23,10 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.log_transfer import Result, new_token
 from scenarios.engines import control
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
-from scenarios.engines.control import Control, Link, check_certificate
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.following import Following
 from scenarios.engines.superlink import _Arriving
+from scenarios.federation.control import Control, Link, check_certificate
 from scenarios.federation.keys import make_certificates
 from scenarios.federation.state import Target
 from scenarios.runner import run

@@ -29,9 +29,9 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.messages.protocol import TrainReply, TrainRequest
 from fedprivacy.plan.from_scenario import plan_of
 from scenarios.cli.federation import app
-from scenarios.engines.control import check_certificate
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.federation import local
+from scenarios.federation.control import check_certificate
 from scenarios.federation.keys import make_certificates, make_node_key
 from scenarios.federation.processes import MARK, Started, _began, end, living, start, tail
 from scenarios.federation.state import Federation, read, target_of
