@@ -12,7 +12,6 @@ from breaking import fuzz
 from flwr.app import Message, RecordDict
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.clients.test_silos import made as study_of_silos
 
 from clients.erm import Silos
 from clients.fleet import Fleet
@@ -26,6 +25,7 @@ from fedprivacy.messages.protocol import AskRequest, TrainReply, TrainRequest, c
 from scenarios.engines.flower_internals import join_run
 from server.messages import parts_of
 from server.reply_validation import Rejected, accepted
+from tests.clients.test_erm import made as study_of_silos
 
 MANY = 1_000_000
 ENDS = [-(2**63), -(2**62), -1, 0, 1, 2, 3, 2**31, 2**62, 2**63 - 1]

@@ -12,7 +12,6 @@ from breaking import ODD, Tally, bounded, broken_bytes, broken_npy, broken_tree,
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from hypothesis import assume, given
 from hypothesis import strategies as some
-from tests.clients.test_silos import made as study_of_silos
 
 from clients import messages as clients_messages
 from clients.erm import Silos
@@ -25,6 +24,7 @@ from fedprivacy.io import npy
 from fedprivacy.messages.protocol import AskReply, AskRequest, TrainReply, TrainRequest
 from scenarios.engines.flower_internals import join_run
 from server import messages as server_messages
+from tests.clients.test_erm import made as study_of_silos
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
-from tests.clients.test_silos import made
 
 from clients.app import app as client_app
 from clients.app import make_app
@@ -34,6 +33,7 @@ from scenarios.experiments.erm_study import fit
 from server.app import app as server_app
 from server.estimates import MESSAGE, SilosOnGrid, serve
 from server.messages import parts_of
+from tests.clients.test_erm import made
 
 Wrap = Callable[[EmbeddedGrid], Any]
 

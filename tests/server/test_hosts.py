@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
-from tests.clients.test_silos import made as study_of_silos
 
 from clients.app import make_app
 from clients.erm import Silos
@@ -31,6 +30,7 @@ from server.deployment_grid import PollingGrid
 from server.estimates import serve as serve_estimates
 from server.hosts import Dealing, deal_hosts
 from server.statistics import serve as serve_statistics
+from tests.clients.test_erm import made as study_of_silos
 
 NODES = [{"partition-id": at, "num-partitions": 3} for at in range(3)]
 Mod = Callable[..., Message]

@@ -19,7 +19,6 @@ import pytest
 import ray
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from tests.clients.test_silos import made as silos_of_study
 from warm import ENVIRONMENT, warm
 
 from benchmarks.faults import CLIENTS, TEXT, write_records
@@ -35,6 +34,7 @@ from scenarios.engines.ray_grid import RayGrid
 from scenarios.engines.ray_workers import LATE, Workers
 from scenarios.experiments.erm_study import fit
 from scenarios.runner import run
+from tests.clients.test_erm import made as silos_of_study
 from tests.scenarios.engines.hashes import KINDS, SCENARIO, final_hash
 
 RAY = Engine("ray", workers=2)
