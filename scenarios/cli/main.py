@@ -33,7 +33,7 @@ from scenarios.cli.tune import tune
 if TYPE_CHECKING:
     from fedprivacy.scenario.loading import AnyScenario
 
-# Each is written in the module of its family, `scenarios/*_cli.py`; here is their order in the help.
+# Each is written in the module of its family, in this room; here is their order in the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
     run, compare, tune, replay, risk, audit, scenarios, new, report, doctor,
 )  # fmt: skip

@@ -62,7 +62,7 @@ def test_each_says_its_guarantee_in_words_and_as_json(name: str) -> None:
 def test_what_is_wrong_ends_with_exit_code_2(name: str) -> None:
     done = RUNNER.invoke(app, ["budget", name, *COMMANDS[name], "--epsilon", "-1"])
     assert done.stdout == ""
-    assert isinstance(done.exception, InputError)  # which `main` prints, test_cli.py
+    assert isinstance(done.exception, InputError)  # which `main` prints, test_main.py
     assert done.exception.exit_code == 2
     assert "--epsilon -1.0: must be " in str(done.exception)
 
