@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each kind of run ends with on one worker, and adaptive clipping on two and four (test_crew.py: all kinds)."""
+    """What each kind of run ends with on one worker, and adaptive clipping on two and four (test_worker_pool.py: all kinds)."""
     from tests.conftest import scenario
 
     found = {}

@@ -21,11 +21,11 @@ import server.log_upload
 from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.log_transfer import Result, new_token
-from scenarios.engines import control
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.following import Following
 from scenarios.engines.superlink import _Arriving
+from scenarios.federation import control
 from scenarios.federation.control import Control, Link, check_certificate
 from scenarios.federation.keys import make_certificates
 from scenarios.federation.state import Target
