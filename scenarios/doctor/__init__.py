@@ -6,6 +6,6 @@ needs, in a process of its own where that may end the process.
 
 from __future__ import annotations
 
-from scenarios.doctor.examination import Asked, examine
+from scenarios.doctor.examination import Examination, examine
 
-__all__ = ["Asked", "examine"]
+__all__ = ["Examination", "examine"]

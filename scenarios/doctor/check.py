@@ -1,23 +1,31 @@
-"""One check: what is looked at, what is there, what to do."""
+"""One check of the machine, and Python code that is tried in a process of its own."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 OK, WARNING, FAILURE, ABSENT = "ok", "warning", "failure", "absent"
+PATIENCE = 90.0  # seconds
+_MARK = "fedprivacy-doctor:"
 
 
 @dataclass(frozen=True)
 class Check:
-    """What one check found.
+    """The result of a check.
 
     Args:
-        name: What was looked at.
+        name: The subject of the check.
         status: "ok"; "warning": something will not go, or go slowly; "failure": runs will not go;
             "absent": an extra that is not installed, which is fine.
-        found: What is there.
-        remedy: What to do; empty where nothing is.
+        found: The actual state.
+        remedy: An action for the user; empty where none is needed.
     """
 
     name: str
@@ -35,7 +43,7 @@ class Step:
     """Checks that are made together.
 
     Args:
-        name: What is looked at, where the step itself fails.
+        name: The subject, where the step itself fails.
         look: Makes them.
     """
 
@@ -43,11 +51,47 @@ class Step:
     look: Callable[[], Iterable[Check]]
 
     def checks(self) -> list[Check]:
-        """What was found; whatever goes wrong meanwhile is a failure of its own, and no traceback."""
-        found: list[Check] = []
+        """The results; an error meanwhile is a failed check, and no traceback."""
+        results: list[Check] = []
         try:
-            found.extend(self.look())
+            results.extend(self.look())
         except Exception as error:
             what = f"this check failed: {type(error).__name__}: {str(error)[:500]}"
-            found.append(Check(self.name, FAILURE, what, "Install fedprivacy again, or report this."))
-        return found
+            results.append(Check(self.name, FAILURE, what, "Install fedprivacy again, or report this."))
+        return results
+
+
+class ProbeFailed(Exception):
+    """The process ended otherwise than it should; the text describes how."""
+
+
+def probe(code: str, patience: float = PATIENCE) -> Any:
+    """Runs a piece of Python with this process's import path, and returns its `found`, as JSON.
+
+    Args:
+        code: Python, which sets `found`.
+        patience: Seconds that it may take.
+
+    Raises:
+        ProbeFailed: it raised an error, was ended, or took longer.
+    """
+    path = os.pathsep.join(os.path.abspath(part) for part in sys.path)
+    environment = {**os.environ, "PYTHONPATH": path, "FLWR_TELEMETRY_ENABLED": "0", "PYTHONSAFEPATH": "1"}
+    text = f"import json\n{code}\nprint({_MARK!r} + json.dumps(found), flush=True)\nimport os; os._exit(0)"
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", text],
+            env=environment, capture_output=True, text=True, errors="replace", timeout=patience,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ProbeFailed(f"no answer after {patience:.0f} s") from None
+    for line in reversed(ended.stdout.splitlines()):
+        if line.startswith(_MARK):
+            return json.loads(line.removeprefix(_MARK))
+    if ended.returncode < 0:
+        raise ProbeFailed(f"the process was ended by {signal.Signals(-ended.returncode).name}")
+    error_lines = ended.stderr.strip().splitlines()
+    raise ProbeFailed(
+        error_lines[-1][:300] if error_lines else f"the process ended with code {ended.returncode}"
+    )

@@ -1,16 +1,20 @@
-"""torch and Flower, which may be there and still not work; and Ray, if asked."""
+"""Checks that torch, Flower and Ray work, and that no other package has our names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib.machinery
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 
-from fedprivacy.io.install_hint import install
-from scenarios.doctor.check import FAILURE, OK, Check
-from scenarios.doctor.probe import ProbeFailed, probe
-from scenarios.doctor.python import again, version_check
-from scenarios.doctor.requirements import Requirement, requirements
+from fedprivacy.io.install_hint import ROOT, install
+from scenarios.doctor.check import FAILURE, OK, WARNING, Check, ProbeFailed, probe
+from scenarios.doctor.packages import Needed, again, requirements, version_check
 
+# `clients`, `server` and `scenarios` are words that others use for packages too.
+NAMES = ("fedprivacy", "clients", "server", "scenarios")
 _TORCH = """
 import torch
 numbers = torch.arange(6, dtype=torch.float32).reshape(2, 3)
@@ -36,12 +40,16 @@ with cluster(1):
 """
 
 
-def _required(name: str) -> Requirement:
-    return next(one for one in requirements() if one.name == name and one.extra is None)
+def _required(name: str) -> Needed:
+    return next(
+        requirement
+        for requirement in requirements()
+        if requirement.name == name and requirement.extra is None
+    )
 
 
 def _from(name: str) -> str:
-    """Where a module would be taken from, in words."""
+    """The place that a module would be imported from, in words."""
     spec = find_spec(name)
     return f", from {spec.origin}," if spec is not None else ""
 
@@ -53,7 +61,7 @@ def torch() -> Iterator[Check]:
         yield version_check(needed) or Check("torch", OK, "")
         return
     try:
-        found = probe(_TORCH)
+        result = probe(_TORCH)
     except ProbeFailed as error:
         yield Check(
             "torch", FAILURE, f"{needed.installed}{_from(needed.name)} does not work: {error}", again(needed)
@@ -62,14 +70,14 @@ def torch() -> Iterator[Check]:
     wrong = version_check(needed)
     if wrong is not None:
         yield wrong
-    elif found["product"] != [[5.0, 14.0], [14.0, 50.0]]:
+    elif result["product"] != [[5.0, 14.0], [14.0, 50.0]]:
         yield Check(
-            "torch", FAILURE, f"{found['version']} multiplies wrongly: {found['product']}", again(needed)
+            "torch", FAILURE, f"{result['version']} multiplies wrongly: {result['product']}", again(needed)
         )
     else:
-        yield Check("torch", OK, f"{found['version']}, a product is right")
-        built = f"built for CUDA {found['built']}" if found["built"] else "built for the CPU alone"
-        gpu = f"CUDA: {found['cuda']}" if found["cuda"] else f"no CUDA device ({built}): runs use the CPU"
+        yield Check("torch", OK, f"{result['version']}, a product is right")
+        built = f"built for CUDA {result['built']}" if result["built"] else "built for the CPU alone"
+        gpu = f"CUDA: {result['cuda']}" if result["cuda"] else f"no CUDA device ({built}): runs use the CPU"
         yield Check("gpu", OK, gpu)
 
 
@@ -101,13 +109,69 @@ def flower() -> Iterator[Check]:
 def ray() -> Iterator[Check]:
     """Whether Ray starts, which takes seconds."""
     try:
-        found = probe(_RAY, patience=120)
+        result = probe(_RAY, patience=120)
     except ProbeFailed as error:
         remedy = "Is the extra installed, and is there room in /dev/shm and the folder for temporary files?"
         yield Check("ray", FAILURE, f"does not start: {error}", remedy)
         return
-    yield Check("ray", OK, f"started, and answered {found['answer']}")
-    if found["broken"]:
-        what = "; ".join(f"{words}: {how}" for words, how in found["broken"])[:600]
+    yield Check("ray", OK, f"started, and answered {result['answer']}")
+    if result["broken"]:
+        what = "; ".join(f"{words}: {how}" for words, how in result["broken"])[:600]
         remedy = f"{install('ray')}, or adapt scenarios/engines/ray_cluster.py."
         yield Check("ray internals", FAILURE, f"not what they were: {what}", remedy)
+
+
+def clashes() -> Iterator[Check]:
+    """Other distributions, folders and files of our names, without importing any."""
+    owners = metadata.packages_distributions()
+    wrong = False
+    for name in NAMES:
+        for check in _of(name, owners):
+            wrong = True
+            yield check
+    if not wrong:
+        yield Check("names", OK, f"{', '.join(NAMES)} are ours alone")
+
+
+def _of(name: str, owners: Mapping[str, list[str]]) -> Iterator[Check]:
+    others = sorted(
+        {owner for owner in owners.get(name, []) if owner.lower().replace("_", "-") != "fedprivacy"}
+    )
+    if others:
+        what = f"the package {name} is also that of the distribution {', '.join(others)}"
+        remedy = f"pip uninstall {' '.join(others)}, or use an environment of its own for fedprivacy."
+        yield Check(f"name {name}", FAILURE, what, remedy)
+    ours = (ROOT / name).resolve()
+    spec = find_spec(name)
+    package_folder = Path(spec.origin).resolve().parent if spec is not None and spec.origin else None
+    if package_folder != ours:
+        where = spec.origin if spec is not None else "nowhere"
+        what = f"`import {name}` would take {where}, and not {ours}"
+        yield Check(f"name {name}", FAILURE, what, f"Rename or remove what stands there, or {_first()}.")
+        return
+    for folder in _folders():
+        other = importlib.machinery.PathFinder.find_spec(name, [str(folder)])
+        origin = Path(other.origin).resolve() if other is not None and other.origin else None
+        if origin is not None and origin.parent != ours:
+            yield _other(name, origin, folder)
+
+
+def _other(name: str, origin: Path, folder: Path) -> Check:
+    """Other modules of our names: in the current folder they are in the way, elsewhere they may be."""
+    remedy = "Rename it, or run elsewhere: `flwr run .` and --allow-code look there first."
+    if (folder / "fedprivacy" / "__init__.py").is_file():
+        return Check(f"name {name}", WARNING, f"{folder} is another copy of fedprivacy", remedy)
+    if folder == Path.cwd():
+        what = f"{origin}, in the current folder, has the name of our package"
+        return Check(f"name {name}", FAILURE, what, remedy)
+    what = f"{origin}, on the import path, has the name of our package, which comes first"
+    return Check(f"name {name}", WARNING, what, "Rename it, or see that it stays behind ours.")
+
+
+def _first() -> str:
+    return f"put {ROOT} first: export PYTHONPATH={ROOT}"
+
+
+def _folders() -> list[Path]:
+    """The current folder and the import path, each once."""
+    return list(dict.fromkeys(Path(part or ".").resolve() for part in ["", *sys.path]))

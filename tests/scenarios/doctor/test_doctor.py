@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.io.install_hint import install
-from scenarios.doctor import Asked, libraries, machine, places, probe, requirements
-from scenarios.doctor.check import Check, Step
+from scenarios.doctor import Examination, libraries, machine
+from scenarios.doctor import packages as doctor_packages
+from scenarios.doctor.check import Check, ProbeFailed, Step, probe
 from scenarios.doctor.examination import steps
-from scenarios.doctor.names import clashes
-from scenarios.doctor.python import installation, packages, version_check
-from scenarios.doctor.requirements import Requirement, in_range
+from scenarios.doctor.libraries import clashes
+from scenarios.doctor.packages import Needed, installation, packages, requirements, version_check
 
 ROOT = Path(__file__).parents[3]
 RUN = [sys.executable, "-c", "from scenarios.cli.main import main; main()", "doctor"]
@@ -143,7 +143,10 @@ def test_a_check_that_fails_is_a_failure_and_those_before_it_stay() -> None:
 
 
 def test_ray_is_started_only_where_asked() -> None:
-    assert [step.name for step in steps(Asked(ray=True))] == [*(step.name for step in steps(Asked())), "ray"]
+    assert [step.name for step in steps(Examination(ray=True))] == [
+        *(step.name for step in steps(Examination())),
+        "ray",
+    ]
 
 
 @pytest.mark.slow
@@ -170,38 +173,40 @@ def test_ray_starts_whatever_cluster_the_environment_names(monkeypatch: pytest.M
     ],
 )
 def test_ranges_of_versions(version: str, allowed: str, fits: bool) -> None:
-    assert in_range(version, allowed) is fits
+    assert Needed.of(f"x{allowed}").fits(version) is fits
 
 
 def test_requirements_are_those_of_the_project() -> None:
-    needed = {one.name: one for one in requirements.requirements() if one.extra is None}
+    needed = {one.name: one for one in requirements() if one.extra is None}
     assert needed["flwr"].range.replace(" ", "") in ("<1.43,>=1.38", ">=1.38,<1.43")
     line = 'flwr[simulation]<1.43,>=1.38; extra == "ray"'
-    assert Requirement.of(line) == Requirement("flwr", "<1.43,>=1.38", ("simulation",), "ray")
+    ray = Needed.of(line)
+    assert (ray.name, ray.range, ray.extra) == ("flwr", "<1.43,>=1.38", "ray")
+    assert ray.requirement.extras == {"simulation"}
 
 
 def test_without_an_installation_requirements_are_read_from_the_project(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def none(name: str) -> None:
-        raise requirements.metadata.PackageNotFoundError(name)
+        raise doctor_packages.metadata.PackageNotFoundError(name)
 
-    listed = {(one.name, one.extra) for one in requirements.requirements()}
-    monkeypatch.setattr(requirements.metadata, "requires", none)
-    assert {(one.name, one.extra) for one in requirements.requirements()} == listed
+    listed = {(one.name, one.extra) for one in requirements()}
+    monkeypatch.setattr(doctor_packages.metadata, "requires", none)
+    assert {(one.name, one.extra) for one in requirements()} == listed
 
 
 def test_a_package_out_of_range_is_a_failure_with_its_remedy() -> None:
-    check = version_check(Requirement("numpy", ">=99"))
+    check = version_check(Needed.of("numpy>=99"))
     assert check is not None
     assert (check.status, check.remedy) == ("failure", "pip install 'numpy>=99'")
-    gone = version_check(Requirement("no-such-distribution", ">=1"))
+    gone = version_check(Needed.of("no-such-distribution>=1"))
     assert gone is not None
     assert (gone.status, gone.found) == ("failure", "not installed")
 
 
 def test_a_stale_installation_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.doctor.python.__version__", "99.0")
+    monkeypatch.setattr("scenarios.doctor.packages.__version__", "99.0")
     [check] = installation()
     assert (check.status, install() in check.remedy) == ("failure", True)
     assert "stale" in check.found
@@ -209,7 +214,7 @@ def test_a_stale_installation_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_another_distribution_of_our_name_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     both = {"server": ["fedprivacy", "django-server"], "clients": ["fedprivacy"]}
-    monkeypatch.setattr("scenarios.doctor.names.metadata.packages_distributions", lambda: both)
+    monkeypatch.setattr("scenarios.doctor.libraries.metadata.packages_distributions", lambda: both)
     [check] = [check for check in clashes() if check.status == "failure"]
     assert (check.name, "django-server" in check.found) == ("name server", True)
     assert "pip uninstall django-server" in check.remedy
@@ -226,14 +231,14 @@ def test_what_comes_before_our_packages_is_a_failure(monkeypatch: pytest.MonkeyP
 
 def test_ports(taken_port: int) -> None:
     free = free_port()
-    failed, fine = places.ports([taken_port, free])
+    failed, fine = machine.ports([taken_port, free])
     assert (failed.status, failed.name, fine.status) == ("failure", f"port {taken_port}", "ok")
     assert str(free) in fine.found
 
 
 def test_a_folder_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    [check] = places.out(tmp_path / "file" / "runs")
+    [check] = machine.out(tmp_path / "file" / "runs")
     assert (check.status, "--out" in check.found) == ("failure", True)
     assert check.remedy
 
@@ -253,8 +258,8 @@ def test_little_memory_and_few_cores_are_warned_of(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_probe_that_never_answers_is_ended() -> None:
-    with pytest.raises(probe.ProbeFailed, match="no answer after"):
-        probe.probe("import time; time.sleep(60)", patience=0.5)
+    with pytest.raises(ProbeFailed, match="no answer after"):
+        probe("import time; time.sleep(60)", patience=0.5)
 
 
 def test_packages_that_end_the_process_are_told_apart(
@@ -262,6 +267,6 @@ def test_packages_that_end_the_process_are_told_apart(
 ) -> None:
     (tmp_path / "tomli_w.py").write_text("import os; os._exit(3)")
     monkeypatch.syspath_prepend(str(tmp_path))
-    few = [one for one in requirements.requirements() if one.name in ("rich", "tomli-w")]
-    monkeypatch.setattr("scenarios.doctor.python.requirements", lambda: few)
+    few = [one for one in requirements() if one.name in ("rich", "tomli-w")]
+    monkeypatch.setattr("scenarios.doctor.packages.requirements", lambda: few)
     assert {check.name: check.status for check in packages()} == {"rich": "ok", "tomli-w": "failure"}
