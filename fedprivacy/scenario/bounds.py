@@ -69,6 +69,4 @@ def wide_number(value: Any, path: tuple[str | int, ...] = ()) -> tuple[str | int
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return path
-    return next(
-        (found for key, item in items if (found := wide_number(item, (*path, key))) is not None), None
-    )
+    return next((wide for key, item in items if (wide := wide_number(item, (*path, key))) is not None), None)

@@ -1,4 +1,4 @@
-"""The cells of a comparison: one trust model with one unit of privacy, its overlays laid over the scenario.
+"""The cells of a comparison: one trust model and unit of privacy, with their overlays.
 
 Overlays are laid from the general to the special: those of the trust model, of the unit, of both where they
 meet, and of the local mechanism. Trust "none" is one cell, whose unit is the scenario's own.
@@ -15,10 +15,11 @@ from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import Inspection, inspect
+from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import OVERLAID, shared
 from fedprivacy.scenario.privacy import Unit
 from fedprivacy.scenario.sections import MEETINGS, NAME, TRUSTS, Compare, Trust
+from fedprivacy.scenario.validation import Inspection
 
 Place = tuple[str, ...]
 
@@ -44,11 +45,11 @@ class Corner:
     @property
     def places(self) -> list[Place]:
         """The overlays below [compare] that are laid for it, the most special one last."""
-        found: list[Place] = [(self.trust,)]
+        places: list[Place] = [(self.trust,)]
         if self.unit is not None:
-            found += [("unit", self.unit), ("unit", f"{self.trust}-{self.unit}")]
-        found += [("mechanism", self.mechanism)] if self.mechanism is not None else []
-        return found + ([("option", self.option)] if self.option is not None else [])
+            places += [("unit", self.unit), ("unit", f"{self.trust}-{self.unit}")]
+        places += [("mechanism", self.mechanism)] if self.mechanism is not None else []
+        return places + ([("option", self.option)] if self.option is not None else [])
 
     @property
     def words(self) -> str:
@@ -68,13 +69,13 @@ def corners(compare: Compare, own_unit: str) -> list[Corner]:
         compare: What is compared.
         own_unit: The scenario's own unit of privacy.
     """
-    found = []
+    results = []
     for trust in compare.trusts:
         for unit in (None,) if trust == "none" else (compare.units or (None,)):
             messages = trust == "local" and (unit or own_unit) == "client"
             named = compare.mechanisms if messages else ()
-            found += [Corner(trust, unit, mechanism) for mechanism in named or (None,)]
-    return found
+            results += [Corner(trust, unit, mechanism) for mechanism in named or (None,)]
+    return results
 
 
 def options(compare: Compare, own_trust: Trust) -> list[Corner]:
@@ -153,26 +154,26 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     if not isinstance(tables.get("compare"), dict):
         return []
     compare, privacy = whole.parts.get("compare"), tables.get("privacy")
-    own = privacy if isinstance(privacy, dict) else {}
-    listed = corners(compare, own.get("unit", "client")) if compare else []
+    settings = privacy if isinstance(privacy, dict) else {}
+    listed = corners(compare, settings.get("unit", "client")) if compare else []
     if compare and "local" in compare.trusts and compare.mechanisms and not any(c.mechanism for c in listed):
         what = 'has no effect without unit "client": they randomise the messages of clients'
         return [Finding(("compare", "mechanisms"), what, 'Remove it, or add "client" to compare.units.')]
-    found = list(_options_without(compare, own)) if compare else []
-    optional = options(compare, own.get("trust", "none")) if compare and not found else []
-    asked = dict.fromkeys([*listed, *optional, *_given(tables)])
-    found += _compared(tables, asked)
+    findings = list(_options_without(compare, settings)) if compare else []
+    optional = options(compare, settings.get("trust", "none")) if compare and not findings else []
+    requested = dict.fromkeys([*listed, *optional, *_given(tables)])
+    findings += _compared(tables, requested)
     known = {finding.path for finding in whole.findings}
-    told: dict[tuple[Place, Finding], list[Corner]] = {}
-    for corner in asked:
+    reported: dict[tuple[Place, Finding], list[Corner]] = {}
+    for corner in requested:
         for place, finding in _of_cell(tables, corner, known):
-            told.setdefault((place, finding), []).append(corner)
-    for (place, finding), where in told.items():
+            reported.setdefault((place, finding), []).append(corner)
+    for (place, finding), where in reported.items():
         # A key that one cell cannot have may be right in another, which has it from the same overlay.
-        everywhere = len(where) == sum(place in corner.places for corner in asked)
+        everywhere = len(where) == sum(place in corner.places for corner in requested)
         named = "" if everywhere else f" ({where[0].words})"
-        found.append(replace(finding, what=finding.what + named))
-    return found
+        findings.append(replace(finding, what=finding.what + named))
+    return findings
 
 
 def _options_without(compare: Compare, privacy: Tables) -> Iterator[Finding]:
@@ -209,9 +210,9 @@ def _given(tables: Tables) -> Iterator[Corner]:
             yield Corner(trust, unit)
 
 
-def _compared(tables: Tables, asked: Mapping[Corner, None]) -> Iterator[Finding]:
+def _compared(tables: Tables, corners: Mapping[Corner, None]) -> Iterator[Finding]:
     """The keys of overlays that a comparison sets itself."""
-    for place in dict.fromkeys(place for corner in asked for place in corner.places):
+    for place in dict.fromkeys(place for corner in corners for place in corner.places):
         for section, key in sorted({path[:2] for path in overlay(tables, place) if shared(*path[:2])}):
             by = "units" if key == "unit" else "epsilons"
             says = f"[privacy] and compare.{by} say" if section == "privacy" else "[data] says"

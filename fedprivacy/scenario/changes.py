@@ -17,10 +17,10 @@ from typing import Any
 from fedprivacy.errors import KeyPath, Problem
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
-from fedprivacy.scenario.encoding_checks import OPTIONS
-from fedprivacy.scenario.example_checks import OF_CLIENTS, OF_EXAMPLES
 from fedprivacy.scenario.findings import Override
 from fedprivacy.scenario.kinds import KINDS
+from fedprivacy.scenario.rules.encoding import OPTIONS
+from fedprivacy.scenario.rules.examples import OF_CLIENTS, OF_EXAMPLES
 
 Tables = dict[str, Any]
 # What has to do with the noise on updates of clients, and not on gradients of records.

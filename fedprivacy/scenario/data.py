@@ -30,8 +30,8 @@ KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 def foreign_keys(choice: str, chosen: object) -> set[str]:
     """The keys that have no effect where `choice` ("partition" or "scaling") is `chosen`."""
     ways = KEYS_OF[choice]
-    own = ways[chosen] if isinstance(chosen, str) and chosen in ways else ()
-    return {key for keys in ways.values() for key in keys}.difference(own)
+    chosen_keys = ways[chosen] if isinstance(chosen, str) and chosen in ways else ()
+    return {key for keys in ways.values() for key in keys}.difference(chosen_keys)
 
 
 def count_clients(
@@ -186,7 +186,7 @@ class Synthetic(_Data):
 
 
 class PurchaseLike(_Data):
-    """Random bits around prototypes, one for each class: easy to learn by heart, so that members stand out.
+    """Random bits around class prototypes: easy to memorise, so that members stand out.
 
     Like Purchase100 of the membership literature (600 bits, 100 classes), but made up.
     """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedprivacy.errors import Finding, KeyPath, Problem
+from fedprivacy.errors import Finding, KeyPath, Problem, ScenarioError
 from fedprivacy.io.toml_text import dotted, kind_of, literal
 
 # Keys that choose which other keys there are.
@@ -60,6 +60,28 @@ class Places:
         """The line of a key, else of the innermost table around it that has one."""
         lines = self.lines or {}
         return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
+
+
+def refuse(findings: Iterable[Finding], places: Places, problems: Iterable[Problem] = ()) -> None:
+    """Refuses a scenario that has mistakes.
+
+    Args:
+        findings: Its mistakes.
+        places: Where its keys come from.
+        problems: Mistakes outside its keys, such as those of options.
+
+    Raises:
+        ScenarioError: With all of them.
+    """
+    everything = [*problems, *map(places.problem, findings)]
+    if everything:
+        raise ScenarioError(everything)
+
+
+def no_section(section: KeyPath, value: Any, at: KeyPath | None = None) -> Finding:
+    """Returns the finding of a value in the place of a section, `at` its own path unless another is given."""
+    remedy = f"Write [{'.'.join(map(str, section))}] on a line of its own."
+    return wrong_type(section if at is None else at, value, "a section", remedy)
 
 
 def wrong_type(path: KeyPath, value: Any, wanted: str, remedy: str = "") -> Finding:

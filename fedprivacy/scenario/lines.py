@@ -48,7 +48,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.breaks = [found.start() for found in re.finditer("\n", text)]
+        self.breaks = [match.start() for match in re.finditer("\n", text)]
         self.lines: dict[Path, int] = {}
         self.elements: dict[Path, int] = {}  # array of tables -> how many it has so far
         table: Path = ()
@@ -60,8 +60,8 @@ class _Scanner:
 
     def skip(self) -> int:
         """Moves over blanks, line ends and comments."""
-        found = _BLANK.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = _BLANK.match(self.text, self.at)
+        self.at = match.end() if match else self.at
         return self.at
 
     def mark(self, path: Path, start: int) -> None:
@@ -71,11 +71,11 @@ class _Scanner:
             self.lines.setdefault(path[:length], line)
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.at)
-        if found is None or not found.group():
+        match = pattern.match(self.text, self.at)
+        if match is None or not match.group():
             raise ValueError("not the TOML that tomllib accepted")
-        self.at = found.end()
-        return found.group()
+        self.at = match.end()
+        return match.group()
 
     def header(self) -> Path:
         start = self.at

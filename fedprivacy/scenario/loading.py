@@ -1,4 +1,4 @@
-"""A scenario file of any kind: it trains a model, attacks that, asks for statistics, or fits estimates."""
+"""Loads a scenario file of any kind: training, attacks, statistics or private ERM."""
 
 from __future__ import annotations
 
@@ -64,23 +64,23 @@ def kind_of(text: str) -> type[AnyScenario]:
 
 def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
     """Where each section of a scenario stands -> what it may be, in the order of a file; the head is ()."""
-    found: dict[tuple[str, ...], Kind] = {(): HEAD}
+    sections: dict[tuple[str, ...], Kind] = {(): HEAD}
     if isinstance(scenario, Scenario):
-        found |= {(name,): kind for name, kind in kinds.KINDS.items()}
+        sections |= {(name,): kind for name, kind in kinds.KINDS.items()}
         if isinstance(scenario, AttackScenario):
-            del found[("compare",)]  # it is replayed, not compared
-            found[("game",)] = GAME
-            found |= {("attacks", name): ATTACK for name in scenario.attacks}
-            found |= {("arms", name): ARM for name in scenario.arms}
+            del sections[("compare",)]  # it is replayed, not compared
+            sections[("game",)] = GAME
+            sections |= {("attacks", name): ATTACK for name in scenario.attacks}
+            sections |= {("arms", name): ARM for name in scenario.arms}
         if isinstance(scenario, TuneScenario):
-            del found[("compare",)]  # it is tuned, not compared
-            found[("tune",)] = TUNE
-        return found
+            del sections[("compare",)]  # it is tuned, not compared
+            sections[("tune",)] = TUNE
+        return sections
     if isinstance(scenario, ErmScenario):
-        found |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}
-        found |= {("approaches", name): fitting.APPROACH for name in scenario.approaches}
-        return found | {(name,): fitting.KINDS[name] for name in ("privacy", "federation", "study")}
+        sections |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}
+        sections |= {("approaches", name): fitting.APPROACH for name in scenario.approaches}
+        return sections | {(name,): fitting.KINDS[name] for name in ("privacy", "federation", "study")}
     (data, kind), *others = asking.KINDS.items()
-    found[data,] = kind
-    found |= {("queries", name): QUERY for name in scenario.queries}
-    return found | {(name,): kind for name, kind in others}
+    sections[data,] = kind
+    sections |= {("queries", name): QUERY for name in scenario.queries}
+    return sections | {(name,): kind for name, kind in others}

@@ -23,7 +23,7 @@ def _is_whole(value: Any, least: int) -> bool:
 def _whole(what: str, most: int = 10**9) -> Any:
     def validated(value: Any) -> int | tuple[int, ...]:
         numbers = value if isinstance(value, list | tuple) else [value]
-        if not numbers or len(numbers) > most or not all(_is_whole(one, 1) for one in numbers):
+        if not numbers or len(numbers) > most or not all(_is_whole(number, 1) for number in numbers):
             raise PydanticCustomError("whole", what)
         return tuple(value) if isinstance(value, list | tuple) else value
 
@@ -32,7 +32,7 @@ def _whole(what: str, most: int = 10**9) -> Any:
 
 def _classes(value: Any) -> int | tuple[str, ...]:
     if isinstance(value, list | tuple):
-        named = all(isinstance(one, str) and one for one in value)
+        named = all(isinstance(label, str) and label for label in value)
         good = named and 2 <= len(set(value)) == len(value)
     else:
         good = _is_whole(value, 2) and value <= 10**6

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.scenario.base import Section
 
-LocalMechanism = Literal["gaussian", "privunit", "sqkr", "sign-bits", "auto"]
+if TYPE_CHECKING:
+    MechanismName = str
+else:
+    MechanismName = Literal[(*LOCAL, "auto")]
 
 Unit = Literal["client", "example"]
 LEAST_NORM = (
@@ -83,7 +87,7 @@ class LocalPrivacy(_Noisy):
     """Each client adds noise before anything leaves it."""
 
     trust: Literal["local"]
-    mechanism: LocalMechanism = Field(
+    mechanism: MechanismName = Field(
         "gaussian",
         description='What a client does to its update; "auto" takes what has the least error for the budget.',
     )

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, Self
 
-import tomli_w
 from pydantic import model_validator
 
-from fedprivacy.errors import Problem, ScenarioError
-from fedprivacy.scenario import cells, checks, inspection, reading, variations
-from fedprivacy.scenario.findings import Places
+from fedprivacy.scenario import cells, inspection, variations
+from fedprivacy.scenario.base_scenario import BaseScenario
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, KINDS
 from fedprivacy.scenario.model import Model
+from fedprivacy.scenario.rules import training
 from fedprivacy.scenario.sections import (
     Compare,
     Data,
     Evaluation,
     Federation,
-    Head,
     Privacy,
     Sampling,
     Server,
 )
 from fedprivacy.scenario.training import Training
+from fedprivacy.scenario.validation import Inspection
 from fedprivacy.scenario.values import Values
 
 
-class Scenario(Head):
-    """Everything that determines a run: frozen, complete, and valid as a whole.
-
-    Make one with `read` or `from_text`, which explain mistakes with their lines.
-    """
+class Scenario(BaseScenario):
+    """Everything that determines a run: frozen, complete, and valid as a whole."""
 
     data: Data
     model: Model
@@ -52,37 +48,15 @@ class Scenario(Head):
             for key, value in dict(getattr(self, section)).items()
             if value is not None
         }
-        _refuse([Places().problem(finding) for finding in checks.findings(Values(valid))])
+        refuse(training.findings(Values(valid)), Places())
         return self
 
     @classmethod
-    def read(cls, source: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-        """Reads a scenario file.
-
-        Args:
-            source: The path of a TOML file.
-            overrides: `a.b=value` settings, laid over the file; a value is TOML, or else plain text.
-                One that changes the kind of a section (`sampling.name=all`) takes along the keys
-                that only the file's kind had.
-
-        Raises:
-            ScenarioError: With every mistake of the file and the overrides.
-        """
-        return cls.from_text(reading.read_text(source), str(source), overrides)
-
-    @classmethod
-    def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> Scenario:
-        """Reads the text of a scenario file; `file` is its name in messages.
-
-        Raises:
-            ScenarioError: With every mistake of the text and the overrides.
-        """
-        tables, places, problems = reading.parse(text, file, overrides)
+    def inspect(cls, tables: Tables) -> Inspection:
+        """Returns the valid parts of the tables of a file, and every mistake in them."""
         whole = inspection.inspect(tables)
-        findings = whole.findings + cells.inspect_cells(tables, whole)
-        findings += variations.inspect_variations(tables, whole)
-        _refuse([*problems, *map(places.problem, findings)])
-        return cls(**whole.parts)
+        between = [*cells.inspect_cells(tables, whole), *variations.inspect_variations(tables, whole)]
+        return Inspection(whole.parts, whole.findings + between)
 
     @property
     def population(self) -> int:
@@ -97,10 +71,8 @@ class Scenario(Head):
         Args:
             compare: Write `[compare]` even if it is the one that a file without it gets.
         """
-        tables = self.tables()
-        if not compare and self.compare == Scenario.default_compare(self.seed):
-            del tables["compare"]
-        return tomli_w.dumps(tables)
+        default = self.compare == Scenario.default_compare(self.seed)
+        return super().to_toml(compare=compare or not default)
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, as `to_toml` writes them, `[compare]` included."""
@@ -151,25 +123,19 @@ class Scenario(Head):
             raise ValueError('trust "none" has no epsilon, the others need one')
         corner = cells.Corner(trust, unit, mechanism, clipped, option)
         whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
-        places = Places(corner.words)
-        _refuse([places.problem(finding) for finding in whole.findings])
+        refuse(whole.findings, Places(corner.words))
         return Scenario(**whole.parts)
 
-    def varied(self, one: variations.Variation, seed: int) -> Scenario:
+    def varied(self, variation: variations.Variation, seed: int) -> Scenario:
         """The scenario with one setting varied, with the default `[compare]`.
 
         Args:
-            one: What is varied.
+            variation: What is varied.
             seed: The seed of the run.
 
         Raises:
             ScenarioError: The scenario cannot have this value.
         """
-        whole = inspection.inspect(variations.varied(self.tables(), one, seed))
-        _refuse([Places(f"{one.name} = {one.value}").problem(finding) for finding in whole.findings])
+        whole = inspection.inspect(variations.varied(self.tables(), variation, seed))
+        refuse(whole.findings, Places(f"{variation.name} = {variation.value}"))
         return Scenario(**whole.parts)
-
-
-def _refuse(problems: Sequence[Problem]) -> None:
-    if problems:
-        raise ScenarioError(problems)

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.on_nodes import OnNodes
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalMechanism, LocalPrivacy, NoPrivacy, Unit
+from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, MechanismName, NoPrivacy, Unit
 
 Trust = Literal["none", "central", "local"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"  # of what gives a folder its name
@@ -169,7 +169,7 @@ class Evaluation(Section):
 
 
 def _settings(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    plain = all(isinstance(one, int | float | str) for one in values)
+    plain = all(isinstance(value, int | float | str) for value in values)
     if not plain or len(values) < 2 or len(set(map(repr, values))) < len(values):
         raise PydanticCustomError("settings", "needs at least two different values, such as [0.1, 1.0]")
     return values
@@ -203,7 +203,7 @@ class Compare(Section):
         min_length=1,
         description="The seeds, the same for every trust model, such as [1, 2, 3].",
     )
-    mechanisms: Annotated[tuple[LocalMechanism, ...], AfterValidator(no_repeats)] = Field(
+    mechanisms: Annotated[tuple[MechanismName, ...], AfterValidator(no_repeats)] = Field(
         (),
         strict=False,
         description='The local mechanisms to compare, such as ["auto", "gaussian"]; without any the '
@@ -222,7 +222,7 @@ class Compare(Section):
         description="Settings each of which is varied by itself, at the scenario's own trust model and "
         "epsilon, such as training.learning_rate = [0.1, 1.0].",
     )
-    mechanism: dict[LocalMechanism, Overlay] = Field(
+    mechanism: dict[MechanismName, Overlay] = Field(
         {}, description='Keys for one of several local mechanisms, over those for trust "local".'
     )
     option: dict[str, Overlay] = Field(

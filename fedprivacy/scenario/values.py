@@ -10,11 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
+from fedprivacy.mechanisms.combinations import Terms
 from fedprivacy.scenario.data import Digits, count_clients
 from fedprivacy.scenario.on_nodes import ON_NODES, shape_of
 
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
+
+# Term of the privacy plan -> the key that sets it.
+PLAN_KEYS = {
+    "trust": "privacy.trust",
+    "unit": "privacy.unit",
+    "adjacency": "privacy.adjacency",
+    "rounds": "server.rounds",
+    "sampling": "sampling.name",
+    "cohort": "sampling.cohort",
+    "separation": "sampling.separation",
+    "mechanism": "privacy.mechanism",
+    "noise_draw": "privacy.noise_draw",
+    "encoding": "privacy.encoding",
+    "clipping_quantile": "privacy.clipping_quantile",
+    "bands": "privacy.bands",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,12 @@ class Values:
 
     def given(self, key: str) -> bool:
         return key in self.broken or self.valid.get(key) is not None
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The terms of the privacy plan that the scenario asks for, as far as they are valid."""
+        terms = {term: self[key] for term, key in PLAN_KEYS.items()}
+        return Terms(**terms, population=self.population, names=PLAN_KEYS)
 
     @cached_property
     def facts(self) -> Facts | None:

@@ -10,9 +10,10 @@ from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import dotted, literal
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import Inspection, inspect
+from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import shared
 from fedprivacy.scenario.sections import Compare
+from fedprivacy.scenario.validation import Inspection
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,16 @@ def variations(compare: Compare) -> list[Variation]:
     ]
 
 
-def varied(tables: Mapping[str, Any], one: Variation, seed: int | None = None) -> Tables:
+def varied(tables: Mapping[str, Any], variation: Variation, seed: int | None = None) -> Tables:
     """The tables of a scenario with one setting varied, without `[compare]`.
 
     Args:
         tables: A whole scenario.
-        one: What is varied.
+        variation: What is varied.
         seed: The seed; None keeps the scenario's.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}
-    laid: dict[KeyPath, Any] = {(one.section, one.key): one.value}
+    laid: dict[KeyPath, Any] = {(variation.section, variation.key): variation.value}
     if seed is not None:
         laid[("seed",)] = seed
     return changes.lay(base, laid)
@@ -69,16 +70,19 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
         what = "settings are varied at the scenario's own trust model and epsilon, and it has none"
         yield Finding(("compare", "vary"), what, "Set privacy.trust and privacy.epsilon, or remove it.")
         return
-    told: set[tuple[KeyPath, str]] = set()
-    for one in variations(compare):
-        path: KeyPath = ("compare", "vary", one.section, one.key)
-        if shared(one.section, one.key):
-            found = [Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")]
+    reported: set[tuple[KeyPath, str]] = set()
+    for variation in variations(compare):
+        path: KeyPath = ("compare", "vary", variation.section, variation.key)
+        if shared(variation.section, variation.key):
+            findings = [Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")]
         else:
-            found = [_here(finding, path, one.value) for finding in inspect(varied(tables, one)).findings]
+            findings = [
+                _here(finding, path, variation.value)
+                for finding in inspect(varied(tables, variation)).findings
+            ]
         # An unknown key is unknown with every value.
-        yield from (finding for finding in found if (path, finding.what) not in told)
-        told |= {(path, finding.what) for finding in found}
+        yield from (finding for finding in findings if (path, finding.what) not in reported)
+        reported |= {(path, finding.what) for finding in findings}
 
 
 def _here(finding: Finding, path: KeyPath, value: Any) -> Finding:

@@ -1,4 +1,4 @@
-"""The arms of a game: the same game under other trust models, training or rounds, laid over the scenario."""
+"""The arms of a game: overlays of trust model, training or rounds on one scenario."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Played:
 def epsilons_of(run: Scenario, arm: Arm, game: GameSettings) -> tuple[float | None, ...]:
     """At which epsilons an arm is played; None for its own privacy, whatever that is."""
     trust = arm.privacy.get("trust", run.privacy.trust)
-    own = trust == "none" or {"epsilon", "noise_multiplier"} & set(arm.privacy)
-    return (None,) if own or not game.epsilons else game.epsilons
+    fixed = trust == "none" or {"epsilon", "noise_multiplier"} & set(arm.privacy)
+    return (None,) if fixed or not game.epsilons else game.epsilons
 
 
-def played(
+def game_in_arm(
     run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arm: Arm, epsilon: float | None
 ) -> Played | list[Finding]:
     """One arm at one epsilon, or why it cannot be played.
@@ -91,23 +91,25 @@ def played(
         whole = inspect(overlaid(run.tables(), laid))
     except KeyError as error:  # a key of a section is laid through something that is none
         return [Finding(error.args[0], "leads through a key that is not a section")]
-    own = GameSettings.model_fields["warm_up"]
+    default = GameSettings.model_fields["warm_up"]
     began = arm.game.get("warm_up", game.warm_up)
     if began is not None and (isinstance(began, bool) or not isinstance(began, int) or began < 0):
         what = "must be a whole number of at least 0"
-        return [Finding(("game", "warm_up"), what, str(own.description), literal(began))]
+        return [Finding(("game", "warm_up"), what, str(default.description), literal(began))]
     if whole.findings:
         return whole.findings
     trained = Scenario(**whole.parts)
     bare = {"warm_up": began, "epsilons": (), "clipped": False, "unprotected": False}
-    asked, left, refused = game.model_copy(update=bare), dict(attacks), dict[str, Finding]()
+    requested, left, refused = game.model_copy(update=bare), dict(attacks), dict[str, Finding]()
     while True:  # what one attack would have been answered is there for the others
-        found = list(between(trained, asked, left))
-        names = {str(one.path[1]): one for one in found if one.path[:1] == ("attacks",)}
+        conflicts = list(between(trained, requested, left))
+        names = {
+            str(conflict.path[1]): conflict for conflict in conflicts if conflict.path[:1] == ("attacks",)
+        }
         if not names:
-            return found or Played(trained, asked, left, refused)
+            return conflicts or Played(trained, requested, left, refused)
         refused |= names
-        left = {name: one for name, one in left.items() if name not in names}
+        left = {name: conflict for name, conflict in left.items() if name not in names}
 
 
 def inspect_arms(
@@ -118,9 +120,9 @@ def inspect_arms(
         if getattr(game, key):
             what = "has no effect beside [arms.NAME]"
             yield Finding(("game", key), what, 'Remove it, and add an arm with privacy.trust = "none".')
-    kept: set[str] = set()
+    used: set[str] = set()
     refused: dict[str, Finding] = {}
-    told: set[tuple[KeyPath, str]] = set()
+    reported: set[tuple[KeyPath, str]] = set()
     crossed = False
     for name, arm in arms.items():
         for key in arm.data:
@@ -130,20 +132,20 @@ def inspect_arms(
                 return
         for epsilon in epsilons_of(run, arm, game):
             crossed |= epsilon is not None
-            one = played(run, game, attacks, arm, epsilon)
-            if isinstance(one, Played):
-                kept |= set(one.attacks)
-                refused = {**one.refused, **refused}
+            outcome = game_in_arm(run, game, attacks, arm, epsilon)
+            if isinstance(outcome, Played):
+                used |= set(outcome.attacks)
+                refused = {**outcome.refused, **refused}
                 continue
-            for finding in (_here(wrong, name, arm) for wrong in one):
-                if (finding.path, finding.what) not in told:
+            for finding in (_here(wrong, name, arm) for wrong in outcome):
+                if (finding.path, finding.what) not in reported:
                     yield finding
-                told.add((finding.path, finding.what))
+                reported.add((finding.path, finding.what))
     if game.epsilons and not crossed:
         what = "has no effect: each arm has no privacy, or an epsilon of its own"
         yield Finding(("game", "epsilons"), what, "Remove it, or an arm's own epsilon.")
-    if not told:
-        yield from (finding for name, finding in refused.items() if name not in kept)
+    if not reported:
+        yield from (finding for name, finding in refused.items() if name not in used)
 
 
 def _here(finding: Finding, name: str, arm: Arm) -> Finding:

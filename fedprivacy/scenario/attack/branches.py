@@ -1,4 +1,4 @@
-"""What is played on from a trained run, once each: an active attack, or all that looks at the same things."""
+"""Branches of a trained run: one active attack, or all passive attacks on the same observations."""
 
 from __future__ import annotations
 
@@ -72,9 +72,11 @@ def _references(attack: Released) -> str:
 
 
 def _branch(attacks: Mapping[str, Attack], targets: int) -> Branch:
-    longest = max(attacks.values(), key=lambda attack: attack.played(targets))
-    rounds = longest.played(targets)
-    watched = {number for one in attacks.values() if isinstance(one, Passive) for number in one.watched}
+    longest = max(attacks.values(), key=lambda attack: attack.rounds_taken(targets))
+    rounds = longest.rounds_taken(targets)
+    watched = {
+        number for passive in attacks.values() if isinstance(passive, Passive) for number in passive.watched
+    }
     if isinstance(longest, Passive):
         key = f"{seat_of(longest)}/{rounds}"
     elif isinstance(longest, Released):

@@ -10,8 +10,8 @@ from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.sections import Ascent, Attack, GameSettings, Passive, Released
 from fedprivacy.scenario.data import FlwrDatasets, Npz
-from fedprivacy.scenario.defence_checks import too_patient
 from fedprivacy.scenario.on_nodes import OnNodes
+from fedprivacy.scenario.rules.defences import too_patient
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining
 
@@ -55,8 +55,8 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
             "Set chunk_size = 1.",
             str(run.federation.chunk_size),
         )
-    played = any(not isinstance(attack, Released) for attack in attacks.values())
-    if run.training.device != "cpu" and played:
+    trains = any(not isinstance(attack, Released) for attack in attacks.values())
+    if run.training.device != "cpu" and trains:
         what = "an attack is played on the CPU"
         yield Finding(("training", "device"), what, 'Set device = "cpu".', literal(run.training.device))
     if run.privacy.noise_draw == "sum":
@@ -99,13 +99,14 @@ def _enough_records(run: Scenario, game: GameSettings) -> Iterator[Finding]:
         return  # which is told above
     records = data.facts.records if isinstance(data, Npz | FlwrDatasets) else data.train_records
     public = round(records * data.public_fraction)
-    own = math.ceil((records - public) / run.population)
+    records_each = math.ceil((records - public) / run.population)
     for key, wanted in (("members", game.members), ("nonmembers", game.nonmembers)):
-        if public and 2 * wanted > own + public:
+        if public and 2 * wanted > records_each + public:
             yield Finding(
                 ("game", key),
-                f"the victim's {own} records and the {public} public ones are {own + public}, and a fair "
-                f"coin for each makes about {(own + public) // 2} {key} of them",
+                f"the victim's {records_each} records and the {public} public ones are "
+                f"{records_each + public}, and a fair "
+                f"coin for each makes about {(records_each + public) // 2} {key} of them",
                 "Ask for fewer, or deal more records to a client or to the public part.",
                 str(wanted),
             )
@@ -117,7 +118,7 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: Mapping[str, Atta
     What one attack has been answered is spent for the next.
     """
     rounds, privacy = run.server.rounds, run.privacy
-    branches = [one for one in branches_of(attacks, game.members + game.nonmembers) if not one.silent]
+    branches = [each for each in branches_of(attacks, game.members + game.nonmembers) if not each.silent]
     began = rounds if game.warm_up is None else game.warm_up
     if began > rounds:
         yield Finding(("game", "warm_up"), f"must be at most server.rounds = {rounds}", "", str(began))
@@ -151,14 +152,15 @@ def _enough_rounds(run: Scenario, game: GameSettings, attacks: Mapping[str, Atta
                     )
             began += branch.rounds
     elif privacy.trust == "central":
-        asked = [branch for branch in branches if not branch.attack.isolating]
-        played = sum(branch.rounds for branch in asked)
-        if began + played > rounds:
+        training = [branch for branch in branches if not branch.attack.isolating]
+        training_rounds = sum(branch.rounds for branch in training)
+        if began + training_rounds > rounds:
             yield Finding(
-                ("attacks", asked[-1].names[0]),
-                f"with this one the attacks take {played} rounds after a warm-up of {began}, and the noise "
+                ("attacks", training[-1].names[0]),
+                f"with this one the attacks take {training_rounds} rounds after a warm-up of {began}, "
+                "and the noise "
                 f"of the global models is made for server.rounds = {rounds}",
-                f"Set game.warm_up, and server.rounds to at least {played} more.",
+                f"Set game.warm_up, and server.rounds to at least {training_rounds} more.",
             )
 
 

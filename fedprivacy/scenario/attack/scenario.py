@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, Self
 
 from pydantic import Field
 
-from fedprivacy.errors import Finding, Problem, ScenarioError
+from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
-from fedprivacy.scenario import reading
-from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, inspect_arms, played
+from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, game_in_arm, inspect_arms
 from fedprivacy.scenario.attack.checks import between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
-from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import Corner, cell, inspect_cells
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Places, wrong_type
-from fedprivacy.scenario.inspection import inspect, validate
-from fedprivacy.scenario.kinds import KINDS, Kind
+from fedprivacy.scenario.findings import Places, refuse
+from fedprivacy.scenario.inspection import inspect
+from fedprivacy.scenario.kinds import KINDS
 from fedprivacy.scenario.scenario import Scenario
-from fedprivacy.scenario.sections import NAME
+from fedprivacy.scenario.validation import Inspection, SectionReader
 
 _SECTIONS = {**KINDS, "game": GAME, "attacks": ATTACK, "arms": ARM}
 _OWN = ("game", "attacks", "arms")
-_NAME = re.compile(NAME)
 
 
 class AttackScenario(Scenario):
@@ -41,26 +37,23 @@ class AttackScenario(Scenario):
     skipped: dict[str, str] = Field(default_factory=dict)
 
     @classmethod
-    def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> AttackScenario:
-        """Reads the text of an attack scenario; `file` is its name in messages.
-
-        Raises:
-            ScenarioError: With every mistake of the text and the overrides.
-        """
-        tables, places, problems = reading.parse(text, file, overrides)
+    def inspect(cls, tables: Tables) -> Inspection:
+        """Returns the valid parts of the tables of a file, and every mistake in them."""
         training = {key: value for key, value in tables.items() if key not in _OWN}
         whole = inspect(training)
-        found = whole.findings + inspect_cells(training, whole)
-        parts, wrong = _own(tables)
-        found += wrong
-        if not found:
-            run, game, attacks = Scenario(**whole.parts), parts["game"], parts["attacks"]
-            if parts["arms"]:
-                found += inspect_arms(run, game, attacks, parts["arms"])
+        reader = SectionReader(_SECTIONS)
+        reader.read_sections(tables, {"game": GAME})
+        absent = Finding(("attacks",), "no attack", 'Add [attacks.NAME] with kind = "passive", say.')
+        reader.read_named(tables, "attacks", ATTACK, absent)
+        reader.read_named(tables, "arms", ARM, None)
+        findings = [*whole.findings, *inspect_cells(training, whole), *reader.findings]
+        if not findings:
+            run, (game, attacks, arms) = Scenario(**whole.parts), (reader.parts[name] for name in _OWN)
+            if arms:
+                findings += inspect_arms(run, game, attacks, arms)
             else:
-                found += [*_variants(training, run, game), *between(run, game, attacks)]
-        _refuse([*problems, *map(places.problem, found)])
-        return cls(**whole.parts, **parts)
+                findings += [*_variants(training, run, game), *between(run, game, attacks)]
+        return Inspection(whole.parts | reader.parts, findings)
 
     @property
     def variants(self) -> list[Self]:
@@ -69,45 +62,45 @@ class AttackScenario(Scenario):
         Without arms the scenario's own at every epsilon, with clipping alone, and with none.
         """
         if self.arms:
-            return [self._in_arm(*one) for one in self._played()]
+            return [self._in_arm(*outcome) for outcome in self._games()]
         game = self.game.model_copy(update={"epsilons": (), "clipped": False, "unprotected": False})
-        found = []
+        results = []
         plain = self._plain
         for trust, epsilon, clipped in _levels(self, self.game):
             run = plain.cell(trust, epsilon, self.seed, clipped=clipped)
             parts = {key: getattr(run, key) for key in Scenario.model_fields if key != "compare"}
-            found.append(self.model_copy(update={**parts, "game": game}))
-        own = [] if self.game.epsilons else [self.model_copy(update={"game": game})]
-        return own + found
+            results.append(self.model_copy(update={**parts, "game": game}))
+        single = [] if self.game.epsilons else [self.model_copy(update={"game": game})]
+        return single + results
 
     @property
     def _plain(self) -> Scenario:
         return Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
 
-    def _played(self) -> Iterator[tuple[str, Played]]:
+    def _games(self) -> Iterator[tuple[str, Played]]:
         """Every arm at every epsilon, with the arm's name."""
         run = self._plain
         for name, arm in self.arms.items():
             for epsilon in epsilons_of(run, arm, self.game):
-                one = played(run, self.game, self.attacks, arm, epsilon)
-                if not isinstance(one, Played):
-                    _refuse([Places(f"arms.{name}").problem(finding) for finding in one])
+                outcome = game_in_arm(run, self.game, self.attacks, arm, epsilon)
+                if not isinstance(outcome, Played):
+                    refuse(outcome, Places(f"arms.{name}"))
                 else:
-                    yield name, one
+                    yield name, outcome
 
-    def _in_arm(self, name: str, one: Played) -> Self:
-        parts = {key: getattr(one.run, key) for key in Scenario.model_fields if key != "compare"}
-        own = {"game": one.game, "attacks": dict(one.attacks), "arms": {}, "arm": name}
-        reasons = {attack: finding.what for attack, finding in one.refused.items()}
-        return self.model_copy(update={**parts, **own, "skipped": reasons})
+    def _in_arm(self, name: str, outcome: Played) -> Self:
+        parts = {key: getattr(outcome.run, key) for key in Scenario.model_fields if key != "compare"}
+        settings = {"game": outcome.game, "attacks": dict(outcome.attacks), "arms": {}, "arm": name}
+        reasons = {attack: finding.what for attack, finding in outcome.refused.items()}
+        return self.model_copy(update={**parts, **settings, "skipped": reasons})
 
     @property
     def label(self) -> str:
         """What tells a variant from others, in a few words: its arm, if it is of one, and its privacy."""
-        return f"{self.arm}, {self.kept}" if self.arm else self.kept
+        return f"{self.arm}, {self.privacy_label}" if self.arm else self.privacy_label
 
     @property
-    def kept(self) -> str:
+    def privacy_label(self) -> str:
         """The privacy of a variant in a few words; that of clipping alone names no epsilon."""
         privacy = self.privacy
         if privacy.epsilon is not None:
@@ -133,47 +126,6 @@ class AttackScenario(Scenario):
         return {**plain, "game": game, "attacks": named, **arms}
 
 
-def _own(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
-    """The game, the attacks and the arms, as far as they are valid, and what is wrong with them."""
-    found: list[Finding] = []
-    parts: dict[str, Any] = {}
-    game = tables.get("game", {})
-    if not isinstance(game, dict):
-        found.append(wrong_type(("game",), game, "a section", "Write [game] on a line of its own."))
-    else:
-        parts["game"], _, wrong = validate(("game",), GAME, game, _SECTIONS)
-        found += wrong
-    attacks = tables.get("attacks")
-    if not isinstance(attacks, dict) or not attacks:
-        found.append(Finding(("attacks",), "no attack", 'Add [attacks.NAME] with kind = "passive", say.'))
-        attacks = {}
-    arms = tables.get("arms", {})
-    if not isinstance(arms, dict):
-        found.append(wrong_type(("arms",), arms, "a section", "Write [arms.NAME] on a line of its own."))
-        arms = {}
-    for section, kind, named in (("attacks", ATTACK, attacks), ("arms", ARM, arms)):
-        parts[section], wrong = _named(section, kind, named)
-        found += wrong
-    return parts, found
-
-
-def _named(section: str, kind: Kind, tables: Mapping[str, Any]) -> tuple[dict[str, Section], list[Finding]]:
-    """The valid parts of a section that has one table for each name, and what is wrong with the others."""
-    parts, found = dict[str, Section](), list[Finding]()
-    for name, table in tables.items():
-        if not _NAME.fullmatch(name):
-            found.append(Finding((section, name), "must be letters, digits and hyphens, at most 64"))
-        elif not isinstance(table, dict):
-            remedy = f"Write [{section}.{name}] on a line of its own."
-            found.append(wrong_type((section, name), table, "a section", remedy))
-        else:
-            part, _, wrong = validate((section, name), kind, table, _SECTIONS)
-            found += wrong
-            if part is not None:
-                parts[name] = part
-    return parts, found
-
-
 def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | None, bool]]:
     """Of the runs that the game asks for beside the scenario's own: trust, epsilon, whether it only clips."""
     yield from ((run.privacy.trust, epsilon, False) for epsilon in game.epsilons)
@@ -195,8 +147,3 @@ def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[F
         for finding in inspect(cell(training, Corner(trust, clipped=clipped), epsilon)).findings:
             what = f"cannot be played at {epsilon or 'no'} epsilon: {dotted(finding.path)}: {finding.what}"
             yield Finding(("game", key), what, finding.remedy)
-
-
-def _refuse(problems: Sequence[Problem]) -> None:
-    if problems:
-        raise ScenarioError(problems)

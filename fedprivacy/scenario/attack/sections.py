@@ -90,7 +90,7 @@ class Passive(_Attack):
         """The rounds that are observed; 0 is the first after the warm-up."""
         return range(self.skip, self.skip + self.rounds * self.every, self.every)
 
-    def played(self, targets: int) -> int:
+    def rounds_taken(self, targets: int) -> int:
         """How many rounds it takes; from a participant's seat one more shows what the last has made."""
         return self.watched[-1] + 1 + (self.seat == "participant")
 
@@ -123,7 +123,7 @@ class Ascent(_Attack):
         examples=[4.0],
     )
 
-    def played(self, targets: int) -> int:
+    def rounds_taken(self, targets: int) -> int:
         """How many rounds it takes; a participant ascends in one and watches in the next."""
         turns = math.ceil(targets / self.targets_per_round)
         return 2 * turns + 1 if self.seat == "participant" else turns
@@ -167,7 +167,7 @@ class Released(Section):
         """It sends nothing to anybody."""
         return False
 
-    def played(self, targets: int) -> int:
+    def rounds_taken(self, targets: int) -> int:
         """It takes no rounds."""
         return 0
 

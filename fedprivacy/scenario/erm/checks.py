@@ -8,7 +8,7 @@ from typing import Any
 from fedprivacy.data import npz
 from fedprivacy.data.columns import unknown
 from fedprivacy.errors import Finding
-from fedprivacy.scenario.delta import LEAST_DELTA, too_small
+from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
 from fedprivacy.scenario.erm.sections import NpzRecords
 
 
@@ -104,8 +104,8 @@ def _of_study(parts: Mapping[str, Any]) -> Iterator[Finding]:
             ("study", "records"), f"asks for {max(study.records)} of {count} records", "Take fewer."
         )
     most = max([*study.records, *([count] if count else [])], default=0)
-    if privacy is not None and 0 < privacy.delta < LEAST_DELTA:
-        yield too_small(privacy.delta)
+    if privacy is not None:
+        yield from DELTA_IS_RESOLVED.findings({"privacy.delta": privacy.delta})
     if privacy is not None and privacy.delta * most >= 1:
         yield Finding(("privacy", "delta"), f"must be below 1/(number of records) = {1 / most:.2g}",
                       "1e-6 is usual.")  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal, suggestion
-from fedprivacy.scenario.delta import LEAST_DELTA, too_small
+from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 
 Parts = Mapping[str, Any]
@@ -63,12 +63,14 @@ def _data(data: Any) -> Iterator[Finding]:
         elif data.shares is not None and not sum(data.shares) > 0:
             yield Finding(("data", "shares"), "all shares are 0", "At least one must be above 0.")
     if data.name == "numbers":
-        own, other = ("median", "spread"), ("low", "high")
+        given, other = ("median", "spread"), ("low", "high")
         if data.law == "uniform":
-            own, other = other, own
-        for key in own:
+            given, other = other, given
+        for key in given:
             if getattr(data, key) is None:
-                yield Finding(("data", key), "missing", f'law = "{data.law}" needs {own[0]} and {own[1]}.')
+                yield Finding(
+                    ("data", key), "missing", f'law = "{data.law}" needs {given[0]} and {given[1]}.'
+                )
         for key in other:
             if getattr(data, key) is not None:
                 yield Finding(("data", key), f'has no effect with law = "{data.law}"', "Remove it.")
@@ -89,8 +91,7 @@ def _privacy(privacy: Any, clients: int | None) -> Iterator[Finding]:
     if privacy.shuffled and not privacy.delta:
         remedy = "A shuffler helps at a delta above 0 only: 1e-6, say."
         yield Finding(("privacy", "delta"), "must be above 0 with shuffled = true", remedy, "0.0")
-    if 0 < privacy.delta < LEAST_DELTA:
-        yield too_small(privacy.delta)
+    yield from DELTA_IS_RESOLVED.findings({"privacy.delta": privacy.delta})
     if privacy.delta and clients is not None and privacy.delta >= 1 / clients:
         yield Finding(
             ("privacy", "delta"),

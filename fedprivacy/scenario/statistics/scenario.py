@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any, Self
 
-import tomli_w
 from pydantic import model_validator
 
-from fedprivacy.errors import Finding, Problem, ScenarioError
+from fedprivacy.errors import Finding, ScenarioError
 from fedprivacy.io.toml_text import literal
-from fedprivacy.scenario import reading
+from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables, lay
-from fedprivacy.scenario.findings import Places, wrong_type
-from fedprivacy.scenario.inspection import missing_section, validate
+from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, Kind
-from fedprivacy.scenario.sections import NAME, Head, Trust
+from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import checks
 from fedprivacy.scenario.statistics.data import Data
 from fedprivacy.scenario.statistics.facts import columns_of, number_of_clients
 from fedprivacy.scenario.statistics.queries import QUERIES, Query
 from fedprivacy.scenario.statistics.sections import KINDS, Compare, Federation, Privacy
+from fedprivacy.scenario.validation import Inspection, SectionReader
 
 QUERY = Kind(QUERIES, "kind", "kind of query")
 _SECTIONS = {**KINDS, "queries": QUERY}
 NOT_LOCAL = ("add-remove", "zero-out")  # the server sees who answers
-_NAME = re.compile(NAME)
 
 
-class Statistics(Head):
-    """What is asked of whom, under which privacy: frozen, complete, and valid as a whole.
-
-    Make one with `from_text`, which explains mistakes with their lines.
-    """
+class Statistics(BaseScenario):
+    """What is asked of whom, under which privacy: frozen, complete, and valid as a whole."""
 
     data: Data
     queries: dict[str, Query]
@@ -44,21 +37,29 @@ class Statistics(Head):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         parts = {name: getattr(self, name) for name in ("data", "queries", "privacy", "compare")}
-        found = checks.findings(parts, columns_of(self.data), number_of_clients(self.data))
-        _refuse([Places().problem(finding) for finding in found])
+        refuse(checks.findings(parts, columns_of(self.data), number_of_clients(self.data)), Places())
         return self
 
     @classmethod
-    def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> Statistics:
-        """Reads the text of a statistics scenario; `file` is its name in messages.
-
-        Raises:
-            ScenarioError: With every mistake of the text and the overrides.
-        """
-        tables, places, problems = reading.parse(text, file, overrides)
-        parts, found = _inspect(tables)
-        _refuse([*problems, *map(places.problem, found)])
-        return cls(**parts)
+    def inspect(cls, tables: Tables) -> Inspection:
+        """Returns the valid parts of the tables of a file, and every mistake in them."""
+        reader = SectionReader(_SECTIONS)
+        reader.read_head(tables)
+        reader.read_sections(_with_defaults(tables), KINDS)
+        kinds = ", ".join(map(literal, QUERIES))
+        absent = Finding(("queries",), "no query", f"Add [queries.NAME] with kind = one of {kinds}.")
+        reader.read_named(tables, "queries", QUERY, absent)
+        columns, clients, wrong = None, None, []
+        if "data" in reader.parts:
+            data = reader.parts["data"]
+            try:
+                columns, clients = columns_of(data), number_of_clients(data)
+            except ScenarioError as error:
+                wrong = [
+                    Finding(("data", "path"), problem.what, problem.remedy) for problem in error.problems
+                ]
+        between = checks.findings(reader.parts, columns, clients)
+        return Inspection(reader.parts, [*reader.findings, *wrong, *between])
 
     @property
     def population(self) -> int:
@@ -78,17 +79,6 @@ class Statistics(Head):
         }
         tables["compare"] = {key: value for key, value in tables["compare"].items() if value != []}
         return {key: tables[key] for key in [*HEAD.keys(), "data", "queries", *list(KINDS)[1:]]}
-
-    def to_toml(self, *, compare: bool = True) -> str:
-        """The complete scenario as TOML; reading it gives an equal scenario.
-
-        Args:
-            compare: Whether with what it is compared with.
-        """
-        tables = self.tables()
-        if not compare:
-            del tables["compare"]
-        return tomli_w.dumps(tables)
 
     def cell(
         self,
@@ -112,9 +102,9 @@ class Statistics(Head):
             ValueError: An epsilon for trust "none", or none for another.
         """
         tables = self.cell_tables(trust, epsilon, seed, clients, mechanism)
-        parts, found = _inspect(tables)
-        _refuse([Places(f'trust "{trust}"').problem(finding) for finding in found])
-        return Statistics(**parts)
+        whole = self.inspect(tables)
+        refuse(whole.findings, Places(f'trust "{trust}"'))
+        return Statistics(**whole.parts)
 
     def cell_tables(
         self, trust: Trust, epsilon: float | None, seed: int, clients: int | None, mechanism: str | None
@@ -136,55 +126,9 @@ class Statistics(Head):
         return lay(tables, changes)
 
 
-def _inspect(tables: Tables) -> tuple[dict[str, Any], list[Finding]]:
-    """The valid sections, and all mistakes."""
-    above = {key: value for key, value in tables.items() if key not in _SECTIONS}
-    head, _, found = validate((), HEAD, above, _SECTIONS)
-    parts: dict[str, Any] = {} if head is None else dict(head)
-    privacy = tables.get("privacy")
-    compare = tables.get("compare", {})
+def _with_defaults(tables: Tables) -> Tables:
+    """The tables with those defaults that depend on another key: local trust goes with one adjacency only."""
+    privacy, compare = tables.get("privacy"), tables.get("compare", {})
     if isinstance(compare, dict) and isinstance(privacy, dict) and privacy.get("adjacency") in NOT_LOCAL:
-        tables = {**tables, "compare": {"trusts": ["none", "central"], **compare}}
-    for section, kind in KINDS.items():
-        table = tables.get(section, {})
-        if not isinstance(table, dict):
-            found.append(_no_section((section,), table))
-        elif section not in tables and kind.required:
-            found.append(missing_section(section, kind))
-        else:
-            part, _, wrong = validate((section,), kind, table, _SECTIONS)
-            found += wrong
-            if part is not None:
-                parts[section] = part
-    queries = tables.get("queries")
-    parts["queries"] = {}
-    if not isinstance(queries, dict) or not queries:
-        kinds = ", ".join(map(literal, QUERIES))
-        found.append(Finding(("queries",), "no query", f"Add [queries.NAME] with kind = one of {kinds}."))
-        queries = {}
-    for name, table in queries.items():
-        if not _NAME.fullmatch(name):
-            found.append(Finding(("queries", name), "must be letters, digits and hyphens, at most 64"))
-        elif not isinstance(table, dict):
-            found.append(_no_section(("queries", name), table))
-        else:
-            part, _, wrong = validate(("queries", name), QUERY, table, _SECTIONS)
-            found += wrong
-            if part is not None:
-                parts["queries"][name] = part
-    columns, clients, wrong = None, None, []
-    if "data" in parts:
-        try:
-            columns, clients = columns_of(parts["data"]), number_of_clients(parts["data"])
-        except ScenarioError as error:
-            wrong = [Finding(("data", "path"), one.what, one.remedy) for one in error.problems]
-    return parts, [*found, *wrong, *checks.findings(parts, columns, clients)]
-
-
-def _no_section(path: tuple[str, ...], value: Any) -> Finding:
-    return wrong_type(path, value, "a section", f"Write [{'.'.join(path)}] on a line of its own.")
-
-
-def _refuse(problems: Sequence[Problem]) -> None:
-    if problems:
-        raise ScenarioError(problems)
+        return {**tables, "compare": {"trusts": ["none", "central"], **compare}}
+    return tables

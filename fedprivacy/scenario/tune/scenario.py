@@ -8,16 +8,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fedprivacy.errors import Finding, KeyPath, Problem, ScenarioError
+from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import dotted, literal
-from fedprivacy.scenario import changes, reading
+from fedprivacy.scenario import changes
 from fedprivacy.scenario.cells import inspect_cells
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Places, wrong_type
-from fedprivacy.scenario.inspection import inspect, validate
+from fedprivacy.scenario.findings import Places, refuse
+from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import KINDS, shared
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.tune.sections import TUNE, StoppingTune, Tune
+from fedprivacy.scenario.validation import Inspection, SectionReader
 
 MOST = 1000  # candidates
 _SECTIONS = {**KINDS, "tune": TUNE}
@@ -30,23 +31,27 @@ class TuneScenario(Scenario):
     tune: Annotated[Tune, Field(discriminator="method")]
 
     @classmethod
-    def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> TuneScenario:
-        """Reads the text of a tuning scenario; `file` is its name in messages.
-
-        Raises:
-            ScenarioError: With every mistake of the text and the overrides.
-        """
-        tables, places, problems = reading.parse(text, file, overrides)
-        tables = _without_stale(tables, overrides)
+    def inspect(cls, tables: Tables) -> Inspection:
+        """Returns the valid parts of the tables of a file, and every mistake in them."""
         training = {key: value for key, value in tables.items() if key != "tune"}
         whole = inspect(training)
-        found = whole.findings + inspect_cells(training, whole)
-        tune, wrong = _tune(tables.get("tune", {}))
-        found += wrong
-        if not found and tune is not None:
-            found += _between(training, Scenario(**whole.parts), tune)
-        _refuse([*problems, *map(places.problem, found)])
-        return cls(**whole.parts, tune=tune)
+        reader = SectionReader(_SECTIONS)
+        reader.read_sections({"tune": {}, **tables}, {"tune": TUNE})
+        findings = [*whole.findings, *inspect_cells(training, whole), *reader.findings]
+        if not findings:
+            findings += _between(training, Scenario(**whole.parts), reader.parts["tune"])
+        return Inspection(whole.parts | reader.parts, findings)
+
+    @classmethod
+    def without_stale_keys(cls, tables: Tables, overrides: Sequence[str]) -> Tables:
+        """Returns the tables without what only another method had, where an override changes the method."""
+        laid = {change.path for change in changes.parse_overrides(overrides)[0]}
+        table = tables.get("tune")
+        if ("tune", "method") not in laid or not isinstance(table, dict):
+            return tables
+        known = TUNE.keys(TUNE.variant(table))
+        current = {key: change for key, change in table.items() if key in known or ("tune", key) in laid}
+        return {**tables, "tune": current}
 
     @property
     def settings(self) -> list[Settings]:
@@ -69,7 +74,7 @@ class TuneScenario(Scenario):
             ScenarioError: The scenario cannot have them.
         """
         whole = inspect(self.candidate_tables(number, seed))
-        _refuse([Places(words_of(self.settings[number])).problem(finding) for finding in whole.findings])
+        refuse(whole.findings, Places(words_of(self.settings[number])))
         return Scenario(**whole.parts)
 
     def candidate_tables(self, number: int, seed: int | None = None) -> dict[str, Any]:
@@ -96,31 +101,16 @@ def words_of(settings: Mapping[str, Any]) -> str:
 def _candidates(tune: Tune) -> list[Settings]:
     keys = [(f"{section}.{key}", values) for section, of in tune.grid.items() for key, values in of.items()]
     names = [name for name, _ in keys]
-    return [dict(zip(names, one, strict=True)) for one in itertools.product(*(values for _, values in keys))]
+    return [
+        dict(zip(names, values_chosen, strict=True))
+        for values_chosen in itertools.product(*(values for _, values in keys))
+    ]
 
 
 def _laid(tables: Tables, settings: Settings, seed: int) -> Tables:
     base = {key: value for key, value in tables.items() if key not in ("compare", "tune")}
     laid: dict[KeyPath, Any] = {tuple(key.split(".", 1)): value for key, value in settings.items()}
     return changes.lay(base, {**laid, ("seed",): seed})
-
-
-def _without_stale(tables: Tables, overrides: Sequence[str]) -> Tables:
-    """The tables without what only another method had, where an override changes the method."""
-    laid = {one.path for one in changes.parse_overrides(overrides)[0]}
-    table = tables.get("tune")
-    if ("tune", "method") not in laid or not isinstance(table, dict):
-        return tables
-    known = TUNE.keys(TUNE.variant(table))
-    kept = {key: one for key, one in table.items() if key in known or ("tune", key) in laid}
-    return {**tables, "tune": kept}
-
-
-def _tune(table: Any) -> tuple[Any, list[Finding]]:
-    if not isinstance(table, dict):
-        return None, [wrong_type(("tune",), table, "a section", "Write [tune] on a line of its own.")]
-    part, _, wrong = validate(("tune",), TUNE, table, _SECTIONS)
-    return part, wrong
 
 
 def _between(training: Tables, run: Scenario, tune: Tune) -> Iterator[Finding]:
@@ -150,15 +140,10 @@ def _between(training: Tables, run: Scenario, tune: Tune) -> Iterator[Finding]:
     if len(settings) > MOST:
         yield Finding(("tune", "grid"), f"{len(settings)} candidates, at most {MOST}", "Take fewer values.")
         return
-    told = set[str]()
-    for one in settings:
-        for finding in inspect(_laid(training, one, run.seed)).findings:
-            what = f"{words_of(one)}: {dotted(finding.path)}: {finding.what}"
-            if finding.what not in told:
-                told.add(finding.what)
+    reported = set[str]()
+    for candidate in settings:
+        for finding in inspect(_laid(training, candidate, run.seed)).findings:
+            what = f"{words_of(candidate)}: {dotted(finding.path)}: {finding.what}"
+            if finding.what not in reported:
+                reported.add(finding.what)
                 yield Finding(("tune", "grid"), what, finding.remedy)
-
-
-def _refuse(problems: Sequence[Problem]) -> None:
-    if problems:
-        raise ScenarioError(problems)

@@ -78,13 +78,13 @@ def test_how_many_rounds_an_attack_takes() -> None:
         GOOD,
         overrides=["attacks.climb.targets_per_round=40", "attacks.inside.kind=active-gradient-ascent"],
     ).attacks
-    assert attacks["look"].played(90) == 20
-    assert attacks["climb"].played(90) == 3
-    assert attacks["inside"].played(90) == 2 * 90 + 1
-    assert loads(GOOD).attacks["inside"].played(90) == 21
+    assert attacks["look"].rounds_taken(90) == 20
+    assert attacks["climb"].rounds_taken(90) == 3
+    assert attacks["inside"].rounds_taken(90) == 2 * 90 + 1
+    assert loads(GOOD).attacks["inside"].rounds_taken(90) == 21
     late = loads(GOOD, overrides=["attacks.look.skip=4", "attacks.look.every=5", "attacks.look.rounds=5"])
     assert list(late.attacks["look"].watched) == [4, 9, 14, 19, 24]
-    assert late.attacks["look"].played(90) == 25
+    assert late.attacks["look"].rounds_taken(90) == 25
 
 
 # One mistake each: what is replaced in the good file, by what, and all that is said.
@@ -382,7 +382,10 @@ def test_overrides_reach_the_game_and_the_attacks_and_are_named_when_wrong() -> 
 def test_central_noise_bears_an_attack_within_the_rounds_that_it_is_made_for() -> None:
     asked = ["attacks.climb.isolating=true", "game.warm_up=1", "server.rounds=42"]
     scenario = loads(change(('trust = "none"', CENTRAL)), overrides=asked)  # isolated, nothing is released
-    assert 1 + sum(scenario.attacks[name].played(90) for name in ("look", "inside")) == scenario.server.rounds
+    assert (
+        1 + sum(scenario.attacks[name].rounds_taken(90) for name in ("look", "inside"))
+        == scenario.server.rounds
+    )
 
 
 def test_games_on_single_records_may_have_batches_that_a_record_in_or_out_leaves_alone() -> None:
@@ -411,7 +414,7 @@ def test_clipping_alone_keeps_the_norm_and_nothing_else_and_is_never_called_an_e
     )
     assert clipped.game == bare.game == own.game
     assert not clipped.game.clipped
-    assert [one.kept for one in (own, clipped, bare)] == [
+    assert [one.privacy_label for one in (own, clipped, bare)] == [
         "noise multiplier 2",
         "clipping alone",
         "no privacy",

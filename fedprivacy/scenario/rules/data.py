@@ -1,17 +1,18 @@
-"""What must hold between the keys of the data section, and between them and the data file.
+"""Rules between the keys of the data section, and between them and the data file.
 
 Of a file only headers, labels, users and names are read here, and its records where these may be
-NaN: so a mistake in the data is told with all others, before anything is written.
+NaN: so a mistake in the data is reported with all others, before anything is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.rules import Check, Entry, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
 from fedprivacy.scenario.values import Values, used_columns
@@ -27,18 +28,13 @@ def choices_have_their_keys(v: Values) -> Iterator[Finding]:
             continue
         for key in ways[chosen]:
             if not v.given(f"data.{key}"):
-                found = missing(("data", key), Npz.model_fields[key])
-                yield replace(found, what=f'missing: {choice} "{chosen}" needs it')
+                lacking = missing(("data", key), Npz.model_fields[key])
+                yield replace(lacking, what=f'missing: {choice} "{chosen}" needs it')
         for key in sorted(foreign_keys(choice, chosen)):
             if v.given(f"data.{key}"):
                 homes = " or ".join(f"{choice} = {literal(way)}" for way, keys in ways.items() if key in keys)
                 what = f"has no effect with {choice} = {literal(chosen)}"
                 yield Finding(("data", key), what, f"Remove it, or set {homes}.")
-
-
-def file_is_usable(v: Values) -> Iterator[Finding]:
-    if isinstance(v.read, tuple):
-        yield from v.read
 
 
 def columns_are_there(v: Values) -> Iterator[Finding]:
@@ -117,16 +113,12 @@ def labels_fit_classes(v: Values) -> Iterator[Finding]:
             yield Finding(("data", key), what, remedy)
 
 
-def scaling_can_be_done(v: Values) -> Iterator[Finding]:
-    if v["data.scaling"] == "public" and v.private is not None and v.private == v.owners:
-        what = 'scaling "public" needs records that no client owns, to take mean and deviation from'
-        yield Finding(("data", "public_fraction"), what, "Set public_fraction = 0.1.")
-    images = v["data.name"] not in ("synthetic", "purchase-like") and (
-        v.features is None or square_image(v.features)
-    )
-    if v["data.scaling"] == "per-image" and not images:
-        what = f"needs square images, and the records of data set {literal(v['data.name'])} are none"
-        yield Finding(("data", "scaling"), what, 'Use "per-record".', literal("per-image"))
+def _may_be_images(v: Values) -> bool:
+    made_up = v["data.name"] in ("synthetic", "purchase-like")
+    return not made_up and (v.features is None or square_image(v.features) is not None)
+
+
+def bounds_fit_columns(v: Values) -> Iterator[Finding]:
     if v["data.scaling"] != "bounds":
         return
     lows, highs = _numbers(v["data.low"]), _numbers(v["data.high"])
@@ -149,66 +141,98 @@ def _numbers(bound: Any) -> tuple[float, ...]:
     return tuple(bound) if isinstance(bound, list | tuple) else (bound,)
 
 
-def _alike(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _alike(first: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Both as long as the longer: a single number holds for all columns."""
-    return (one * len(other) if len(one) == 1 else one), (other * len(one) if len(other) == 1 else other)
+    return (first * len(other) if len(first) == 1 else first), (
+        other * len(first) if len(other) == 1 else other
+    )
 
 
-def users_are_there(v: Values) -> Iterator[Finding]:
+def _user_column_missing(v: Values) -> bool:
+    return (v["data.name"], v["data.partition"]) == ("flwr-datasets", "by-user") and not v.given("data.user")
+
+
+def _has_no_users(v: Values) -> bool:
     name = v["data.name"]
-    if v["data.partition"] != "by-user" or name is None:
-        return
-    if name == "flwr-datasets":
-        if not v.given("data.user"):
-            what = "no column says whose a record is"
-            yield Finding(("data", "partition"), what, "Name it: user = ...", literal("by-user"))
-        return
-    if name == "npz" and v.facts is None:
-        return
-    if v.facts is None or v.facts.users is None:
-        what = "the file has no array user_train" if v.facts else f'the data set "{name}" has no users'
-        yield Finding(("data", "partition"), what, 'Use "iid" or "one-per-example".', literal("by-user"))
+    known = name is not None and name != "flwr-datasets" and not (name == "npz" and v.facts is None)
+    return known and v["data.partition"] == "by-user" and (v.facts is None or v.facts.users is None)
 
 
-def enough_records(v: Values) -> Iterator[Finding]:
-    clients, each, private = v["data.clients"], v["data.records_per_client"], v.private
-    if private == 0:
-        noun = "users" if v["data.partition"] == "by-user" else "training records"
-        yield Finding(
-            ("data", "public_fraction"),
-            f"leaves none of {v.owners} {noun} to clients",
-            "Make it smaller.",
-            literal(v["data.public_fraction"]),
-        )
-    elif private is None:
-        return
-    elif v["data.partition"] in ("iid", "dirichlet") and clients is not None and clients > private:
-        what = f"more clients than the {private} records that they can own"
-        yield Finding(("data", "clients"), what, f"At most {private}.", literal(clients))
-    elif v["data.partition"] == "fixed-records" and each is not None and each > private:
-        what = f"more than the {private} records that clients can own"
-        yield Finding(("data", "records_per_client"), what, f"At most {private}.", literal(each))
-
-
-def data_fits_memory(v: Values) -> Iterator[Finding]:
+def _record_numbers(v: Values) -> int:
+    """The numbers in all records; 0 where a size is not known."""
     features, records, test = v["data.features"], v["data.records"], v["data.test_records"]
-    if features and records and test and (records + test) * features > MAX_NUMBERS:
-        yield Finding(
-            ("data", "records"),
-            f"with {features} features these are more than {MAX_NUMBERS:,} numbers",
-            "Take fewer records or features.",
-            literal(records),
-        )
+    return (records + test) * features if features and records and test else 0
 
 
-DATA_CHECKS: tuple[Callable[[Values], Iterator[Finding]], ...] = (
-    choices_have_their_keys,
-    file_is_usable,
-    columns_are_there,
-    no_value_is_missing,
-    labels_fit_classes,
-    scaling_can_be_done,
-    users_are_there,
-    enough_records,
-    data_fits_memory,
+RECORDS_FIT_MEMORY = Rule[Values](
+    "data.records",
+    lambda v: _record_numbers(v) > MAX_NUMBERS,
+    lambda v: f"with {v['data.features']} features these are more than {MAX_NUMBERS:,} numbers",
+    "Take fewer records or features.",
+)
+
+DATA_RULES: tuple[Entry[Values], ...] = (
+    Check(choices_have_their_keys),
+    Check(lambda v: iter(v.read if isinstance(v.read, tuple) else ())),  # why the file cannot be used
+    Check(columns_are_there),
+    Check(no_value_is_missing),
+    Check(labels_fit_classes),
+    Rule(
+        "data.public_fraction",
+        lambda v: v["data.scaling"] == "public" and v.private is not None and v.private == v.owners,
+        'scaling "public" needs records that no client owns, to take mean and deviation from',
+        "Set public_fraction = 0.1.",
+        shown=False,
+    ),
+    Rule(
+        "data.scaling",
+        lambda v: v["data.scaling"] == "per-image" and not _may_be_images(v),
+        lambda v: f"needs square images, and the records of data set {literal(v['data.name'])} are none",
+        'Use "per-record".',
+    ),
+    Check(bounds_fit_columns),
+    Rule(
+        "data.partition",
+        _user_column_missing,
+        "no column says whose a record is",
+        "Name it: user = ...",
+    ),
+    Rule(
+        "data.partition",
+        _has_no_users,
+        lambda v: (
+            "the file has no array user_train" if v.facts else f'the data set "{v["data.name"]}" has no users'
+        ),
+        'Use "iid" or "one-per-example".',
+    ),
+    Rule(
+        "data.public_fraction",
+        lambda v: v.private == 0,
+        lambda v: (
+            f"leaves none of {v.owners} "
+            f"{'users' if v['data.partition'] == 'by-user' else 'training records'} to clients"
+        ),
+        "Make it smaller.",
+    ),
+    Rule(
+        "data.clients",
+        lambda v: (
+            v["data.partition"] in ("iid", "dirichlet")
+            and v.private != 0
+            and exceeds(v["data.clients"], v.private)
+        ),
+        lambda v: f"more clients than the {v.private} records that they can own",
+        lambda v: f"At most {v.private}.",
+    ),
+    Rule(
+        "data.records_per_client",
+        lambda v: (
+            v["data.partition"] == "fixed-records"
+            and v.private != 0
+            and exceeds(v["data.records_per_client"], v.private)
+        ),
+        lambda v: f"more than the {v.private} records that clients can own",
+        lambda v: f"At most {v.private}.",
+    ),
+    RECORDS_FIT_MEMORY,
 )

@@ -1,0 +1,136 @@
+"""Rules for the model: it fits the records, and what a run holds of it fits into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fedprivacy.data.images import square_image
+from fedprivacy.io.rules import Entry, First, Rule, exceeds
+from fedprivacy.io.toml_text import literal
+from fedprivacy.scenario.model import cnn_size, dense_parameters
+from fedprivacy.scenario.rules.data import RECORDS_FIT_MEMORY
+from fedprivacy.scenario.values import Values
+
+MAX_PARAMETERS = 10**9
+MAX_CHUNK_NUMBERS = 25 * 10**7  # of one client: 7.5 GB, at some 30 bytes each
+MAX_MESSAGE_NUMBERS = 10**8  # of a message's answers
+MAX_NOISE_NUMBERS = 10**9  # of the noise of past rounds: 8 GB
+
+
+def _has_no_images(v: Values) -> bool:
+    made_up = v["data.name"] in ("synthetic", "purchase-like")
+    return v.features is not None and (made_up or square_image(v.features) is None)
+
+
+def _side(v: Values) -> int | None:
+    """The width of an image in pixels, which is its height too; None where records are no images."""
+    image = None if v.features is None else square_image(v.features)
+    return image[1] if image else None
+
+
+def _halved_to_nothing(v: Values) -> bool:
+    channels, side = v["model.channels"], _side(v)
+    return bool(channels) and side is not None and side >> len(channels) == 0
+
+
+CNN_FITS_IMAGES = First(
+    Rule[Values](
+        "model.name",
+        lambda v: v["model.name"] == "cnn" and _has_no_images(v),
+        lambda v: f"needs square images, and the records of data set {literal(v['data.name'])} are none",
+        'Use name = "logistic" or name = "mlp", or data.name = "digits".',
+    ),
+    Rule[Values](
+        "model.channels",
+        lambda v: v["model.name"] == "cnn" and _halved_to_nothing(v),
+        lambda v: f"nothing is left of images of {_side(v)} x {_side(v)} pixels that are halved so often",
+        lambda v: f"At most {(_side(v) or 0).bit_length() - 1} entries.",
+    ),
+)
+
+
+def _size(v: Values) -> tuple[int, int]:
+    """The parameters of a model by name, and what its convolutions make of a record; 0 where unknown."""
+    classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
+    if v["model.name"] == "cnn":
+        image = None if v.features is None else square_image(v.features)
+        channels, kernel_size = v["model.channels"], v["model.kernel_size"]
+        known = image is not None and channels and kernel_size and not any(CNN_FITS_IMAGES.findings(v))
+        return cnn_size(channels, kernel_size, hidden, image, classes) if image and known else (0, 0)
+    return (0, 0) if v["model.name"] == "code" else (dense_parameters((inputs, *hidden, classes)), 0)
+
+
+def _parameters(v: Values) -> int:
+    return _size(v)[0]
+
+
+def _held_by_client(v: Values) -> int:
+    """The numbers that one client holds between the layers of its model."""
+    return _size(v)[1] * v.batch
+
+
+def _held_by_message(v: Values) -> int:
+    """The clients whose answers one message holds singly; otherwise a node adds answers up as it goes."""
+    if v["federation.observe"] != "each":
+        return 1
+    cohort = v["sampling.cohort"] or MAX_CHUNK_NUMBERS
+    return min(v["federation.chunk_size"] or 1, v.population or 1, cohort)
+
+
+def _fits_with_records(broken: Callable[[Values], bool]) -> Callable[[Values], bool]:
+    """The rule, silent where the records alone do not fit into memory."""
+    return lambda v: broken(v) and not RECORDS_FIT_MEMORY.is_broken(v)
+
+
+def _too_many_parameters(key: str, names: tuple[str, ...]) -> Rule[Values]:
+    return Rule(
+        key,
+        lambda v: v["model.name"] in names and _parameters(v) > MAX_PARAMETERS,
+        f"makes more than {MAX_PARAMETERS:,} parameters",
+        "Take smaller layers.",
+    )
+
+
+def _noise_of_past_rounds(v: Values) -> int:
+    bands, rounds = v["privacy.bands"] or 1, v["server.rounds"] or 1
+    return (min(bands, rounds) - 1) * _parameters(v)
+
+
+MODEL_RULES: tuple[Entry[Values], ...] = (
+    CNN_FITS_IMAGES,
+    First(
+        _too_many_parameters("model.channels", ("cnn",)),
+        _too_many_parameters("model.hidden", ("mlp",)),
+        Rule(
+            "training.batch_size",
+            _fits_with_records(lambda v: _held_by_client(v) > MAX_CHUNK_NUMBERS),
+            lambda v: (
+                f"one client holds {_held_by_client(v):,} numbers between the layers of its model, about "
+                f"{30e-9 * _held_by_client(v):.0f} GB"
+            ),
+            "Take smaller batches or layers.",
+        ),
+        Rule(
+            "federation.chunk_size",
+            _fits_with_records(
+                lambda v: (
+                    _held_by_message(v) > 1 and _parameters(v) * _held_by_message(v) > MAX_MESSAGE_NUMBERS
+                )
+            ),
+            lambda v: (
+                f"a message with the answers of {_held_by_message(v)} clients, of {_parameters(v):,} "
+                f"parameters each, takes about {30e-9 * _held_by_message(v) * _parameters(v):.0f} GB"
+            ),
+            lambda v: f"At most {max(1, MAX_MESSAGE_NUMBERS // _parameters(v))}.",
+        ),
+    ),
+    Rule(
+        "privacy.bands",
+        lambda v: _parameters(v) <= MAX_PARAMETERS and exceeds(_noise_of_past_rounds(v), MAX_NOISE_NUMBERS),
+        lambda v: (
+            f"the server keeps the noise of {v['privacy.bands'] - 1} rounds, of {_parameters(v):,} "
+            f"parameters each: {8e-9 * _noise_of_past_rounds(v):.0f} GB"
+        ),
+        lambda v: f"At most {1 + MAX_NOISE_NUMBERS // _parameters(v)}.",
+    ),
+)

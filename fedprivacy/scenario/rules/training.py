@@ -1,0 +1,39 @@
+"""The rules between the keys of a training scenario, in the order in which they are reported."""
+
+from __future__ import annotations
+
+from fedprivacy.errors import Finding
+from fedprivacy.io.rules import Entry, broken_rules
+from fedprivacy.scenario.rules.budget import BUDGET_RULES
+from fedprivacy.scenario.rules.clipping import CLIPPING_RULES
+from fedprivacy.scenario.rules.correlated import CORRELATED_RULES
+from fedprivacy.scenario.rules.data import DATA_RULES
+from fedprivacy.scenario.rules.defences import DEFENCE_RULES
+from fedprivacy.scenario.rules.denoising import DENOISING_RULES
+from fedprivacy.scenario.rules.encoding import ENCODING_RULES
+from fedprivacy.scenario.rules.examples import EXAMPLE_RULES
+from fedprivacy.scenario.rules.messages import MESSAGE_RULES
+from fedprivacy.scenario.rules.model import MODEL_RULES
+from fedprivacy.scenario.rules.on_nodes import NODE_RULES
+from fedprivacy.scenario.rules.rounds import ROUND_RULES
+from fedprivacy.scenario.values import Values
+
+TRAINING_RULES: tuple[Entry[Values], ...] = (
+    *DATA_RULES,
+    *NODE_RULES,
+    *MODEL_RULES,
+    *BUDGET_RULES,
+    *ROUND_RULES,
+    *MESSAGE_RULES,
+    *EXAMPLE_RULES,
+    *DEFENCE_RULES,
+    *DENOISING_RULES,
+    *CLIPPING_RULES,
+    *CORRELATED_RULES,
+    *ENCODING_RULES,
+)
+
+
+def findings(values: Values) -> list[Finding]:
+    """Returns a finding for each rule that the values break."""
+    return list(broken_rules(TRAINING_RULES, values))
