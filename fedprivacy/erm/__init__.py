@@ -1,4 +1,4 @@
-"""Private empirical risk minimisation on (n, d) arrays: linear predictors, five approaches, one result.
+"""Private empirical risk minimisation of linear predictors: five approaches, one result.
 
 >>> import numpy as np
 >>> from fedprivacy.erm import Logistic, Objective, OutputPerturbation

@@ -1,4 +1,4 @@
-"""What the private approaches to empirical risk minimisation have in common: their terms and their result."""
+"""The interface and the result that all approaches to private ERM share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.epsilon import Spent, epsilon
-from fedprivacy.erm.conditions import CLIPPED, DRAWN, size_is_public
+from fedprivacy.erm.assumptions import ErmAssumption
+from fedprivacy.erm.conditions import size_is_public
 from fedprivacy.erm.objective import Objective
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import Guarantee
@@ -24,7 +25,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A private estimate, and what is promised of it.
+    """A private estimate and its guarantee.
 
     Args:
         theta: The estimate, float64, shape (d,).
@@ -50,11 +51,11 @@ class Approach(ABC):
     """A private approach to an objective, by a curator who holds all records.
 
     Args:
-        objective: What is minimised; see `Objective`.
+        objective: The function to minimise; see `Objective`.
         epsilon: The budget of the estimate, from 1e-6 to 1e4.
         delta: In [0, 1); 0 for what is epsilon-DP.
         adjacency: "replace-one", "add-remove" or "zero-out", of one record.
-        clip: Scales rows longer than 1 to norm 1 instead of refusing them; the result says so.
+        clip: Scales rows longer than 1 to norm 1 instead of refusing them; the guarantee states it.
 
     Raises:
         InputError: A value is out of range, or a condition of the theorem does not hold.
@@ -86,11 +87,11 @@ class Approach(ABC):
 
         Args:
             x: Features, shape (n, d), of norm at most 1 each.
-            y: Targets, shape (n,): -1 or 1, or numbers in [-1, 1], as the loss says.
+            y: Targets, shape (n,): -1 or 1, or numbers in [-1, 1], as the loss requires.
             stream: The random stream of this release, and of no other.
 
         Raises:
-            InputError: A condition does not hold for the records; tells of them, so for their owner alone.
+            InputError: A condition does not hold. The message reveals data: for their owner only.
             RunError: The minimum was not found to within the tolerance that the noise is made for.
         """
 
@@ -101,23 +102,23 @@ class Approach(ABC):
 
     @abstractmethod
     def event(self) -> dp_accounting.DpEvent | None:
-        """What one estimate costs, as the accountant reads it; None where it reads none."""
+        """The event of one estimate; None where no accountant has one."""
 
     def spent(self) -> Spent:
-        """What one estimate costs at `delta`, and who computed it."""
+        """The epsilon of one estimate at `delta`, and the accountant that computed it."""
         event = self.event()
         assert event is not None  # else overridden
         return epsilon(event, self.delta, self.adjacency)
 
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, beside the noise."""
-        found = [
+        """The assumptions of the guarantee, apart from those about the noise."""
+        assumptions = [
             size_is_public(self.adjacency, self.objective.records),
             f"every record has ||x|| <= 1 and a loss of slope at most {self.objective.loss.lipschitz:g}",
         ]
         if self.clip:
-            found.append(CLIPPED)
-        return (*found, "regularisation and other settings were not chosen on these records")
+            assumptions.append(ErmAssumption.CLIPPED)
+        return (*assumptions, ErmAssumption.SETTINGS_PUBLIC)
 
     @property
     def sampling(self) -> str:
@@ -131,7 +132,7 @@ class Approach(ABC):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What is promised against whoever sees the estimate, if the noise is `DRAWN`."""
+        """The guarantee against an observer of the estimate, if the noise is `ErmAssumption.DRAWN`."""
         spent = self.spent()
         return Guarantee(
             observer="outsider",
@@ -153,7 +154,7 @@ class Approach(ABC):
         """The standard deviation of the noise; see `Estimate`."""
 
     def _estimate(self, theta: Vector) -> Estimate:
-        promised = replace(self.guarantee, assumptions=(*self.guarantee.assumptions, DRAWN))
+        promised = replace(self.guarantee, assumptions=(*self.guarantee.assumptions, ErmAssumption.DRAWN))
         return Estimate(theta, self.name, promised, self.noise, self.words, self.event())
 
 

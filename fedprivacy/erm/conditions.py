@@ -1,22 +1,16 @@
-"""What the theorems ask of the records: checked and named where it does not hold, never silently forced."""
+"""Checks the conditions that the theorems place on records; never enforces them silently."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedprivacy.erm.assumptions import CROWD
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.ranges import check_adjacency
 
 Matrix = NDArray[np.float64]
 ROUNDING = 1e-12  # of a norm: rows that are longer by this part are not meant to be
-CROWD = 4  # how many times the public guess of their number there may be, where a minimum is sought
-CROWDED = f"there are at most {CROWD} times as many records as the public guess of their number says"
-CLIPPED = "rows longer than 1 were scaled to norm 1, and targets cut to [-1, 1], each by itself"
-DRAWN = (
-    "noise, and which records a step takes, come from random streams of which the observer knows no more "
-    "than it drew itself, and floating-point numbers count as real ones"
-)
 
 
 def checked_rows(
@@ -31,13 +25,13 @@ def checked_rows(
         signs: Whether targets must be -1 or 1.
         clip: Scales longer rows to norm 1 and cuts targets that are numbers to [-1, 1] instead of refusing.
             Each record is changed by itself, so that a guarantee holds as before; the estimate is that of
-            other records, and results say `CLIPPED`.
+            other records, and guarantees state `ErmAssumption.CLIPPED`.
 
     Returns:
         The features (n, d) and the targets (n,).
 
     Raises:
-        InputError: A condition does not hold. The message tells of the data: for their owner alone.
+        InputError: A condition does not hold. The message reveals data: for their owner only.
     """
     features, targets = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if features.ndim != 2 or features.shape[1] != dimension:
@@ -108,7 +102,7 @@ def check_crowd(count: int, records: int) -> None:
 
     Raises:
         InputError: There are more than `CROWD` times as many, which the guarantee assumes there are not
-            (`CROWDED`). The message tells of the data: for their owner alone.
+            (`ErmAssumption.CROWDED`). The message reveals data: for their owner only.
     """
     if count > CROWD * records:
         raise InputError(
@@ -118,7 +112,7 @@ def check_crowd(count: int, records: int) -> None:
 
 
 def size_is_public(adjacency: str, records: int) -> str:
-    """What a guarantee assumes of the number of records, in words."""
+    """The assumption of a guarantee about the number of records, in words."""
     if adjacency == "add-remove":
         return f"the {records:,} by which sums are divided is a public guess, not a count of these records"
     return f"the number of records, {records:,}, is public"

@@ -1,11 +1,11 @@
-"""Estimates that silos make together: what a silo tells, what the server makes of it, what each is promised.
+"""Federated estimates: messages of silos, aggregation by the server, and guarantees.
 
-Both sides are here, whoever carries what they say: one process (`Federated.fit`), or Flower's apps
+Both sides are here, whatever transports their messages: one process (`Federated.fit`), or Flower's apps
 (`clients.erm` and `server.estimates`), which end with the same bits.
 
 The unit is one record, and each record is in one silo alone: what all silos release together costs what one
 releases (parallel composition). A silo that does not answer counts as zero, and nothing is divided by how
-many did: sizes and denominators are public, so that no sensitivity depends on who is there.
+many did: sizes and denominators are public, so that no sensitivity depends on who is present.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import dp_accounting
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.erm.conditions import DRAWN
+from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.randomness.streams import Streams
 
@@ -29,23 +29,21 @@ Vector = NDArray[np.float64]
 Records = tuple[ArrayLike, ArrayLike]  # features (n, d) and targets (n,)
 Held = tuple[Vector, Vector]  # the same, checked
 Trust = Literal["local", "central"]
-# Yields the point at which silos are asked, shape (d,), is sent what they told, shape (silos, d), and so on;
+# Yields the point at which silos are asked, shape (d,), is sent their answers, shape (silos, d), and so on;
 # what it yields after the last step is the estimate.
 Leading = Generator[Vector, Vector, None]
 Asking = Callable[[int, Vector], Vector]
 
-ONE_SILO = "each record is in one silo alone"
-
 
 @dataclass(frozen=True)
 class FederatedEstimate:
-    """What the silos found together, and what is promised against whom.
+    """The joint estimate of the silos, with a guarantee for each observer.
 
     Args:
         theta: The estimate, float64, shape (d,).
         approach: The name of the approach.
         trust: "local" or "central".
-        guarantees: Against the server, another participant and an outsider; there is no bare epsilon.
+        guarantees: Against the server, another participant and an outsider.
         noise: The standard deviation of the noise in each coordinate, as `Estimate` has it, of what the
             silos' messages average to.
     """
@@ -59,7 +57,7 @@ class FederatedEstimate:
 
 @dataclass(frozen=True)
 class Federated(ABC):
-    """What silos and a server do together."""
+    """A federated procedure: the part of each silo and the part of the server."""
 
     @property
     @abstractmethod
@@ -74,7 +72,7 @@ class Federated(ABC):
     @property
     @abstractmethod
     def steps(self) -> int:
-        """How often silos are asked."""
+        """The number of requests to each silo."""
 
     @abstractmethod
     def held(self, records: Sequence[Records]) -> list[Held]:
@@ -86,28 +84,28 @@ class Federated(ABC):
 
     @abstractmethod
     def check_point(self, theta: Vector) -> None:
-        """Whether a silo may be asked at a point, which comes from the server: it looks at no record.
+        """Checks a point that comes from the server, without looking at any record.
 
         Args:
             theta: Shape (d,), finite.
 
         Raises:
-            InputError: No honest server asks there.
+            InputError: No honest server would request this point.
         """
 
     @abstractmethod
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
-        """What leaves a silo, shape (d,): under local trust with its noise, under central trust exact.
+        """The message of a silo, shape (d,): under local trust with its noise, under central trust exact.
 
         Args:
             silo: Its number, from 0.
             silos: How many there are.
             records: Its own, as `held` gives them.
-            theta: The point at which it is asked, shape (d,).
+            theta: The requested point, shape (d,).
             step: The step, from 0.
-            streams: Of the release; asked twice in a step a silo would draw the same noise, and must refuse.
+            streams: Of the release. A second request in a step would get the same noise: a silo refuses it.
 
         Raises:
             InputError: As `check_point` has it, or the records break a condition.
@@ -115,7 +113,7 @@ class Federated(ABC):
 
     @abstractmethod
     def lead(self, silos: int, streams: Streams) -> Leading:
-        """What the server does: see `Leading`.
+        """The server's part: see `Leading`.
 
         Args:
             silos: How many there are.
@@ -128,7 +126,7 @@ class Federated(ABC):
 
     @abstractmethod
     def guarantees(self, silos: int) -> tuple[Guarantee, ...]:
-        """What is promised against the server, another participant and an outsider, if the noise is `DRAWN`.
+        """The guarantees against server, another participant and outsider, under `ErmAssumption.DRAWN`.
 
         Args:
             silos: How many there are; where some did not answer, the fewest that did so in any step.
@@ -136,7 +134,7 @@ class Federated(ABC):
 
     @abstractmethod
     def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent | None:
-        """What an observer is shown, as the accountant reads it; None where it reads none."""
+        """The event of an observer's view; None where no accountant has one."""
 
     @abstractmethod
     def words(self, silos: int) -> str:
@@ -158,7 +156,7 @@ class Federated(ABC):
         """
         held = self.held(silos)
 
-        def told(step: int, thetas: Vector) -> Vector:
+        def answer_at(step: int, thetas: Vector) -> Vector:
             rows = [
                 self.tell(silo, len(held), records, thetas[0], step, streams)
                 for silo, records in enumerate(held)
@@ -168,26 +166,28 @@ class Federated(ABC):
                 transcript.append(received)
             return received[None]
 
-        [theta] = together([self.lead(len(held), streams)], self.steps, told)
+        [theta] = together([self.lead(len(held), streams)], self.steps, answer_at)
         promised = tuple(
-            one if one.epsilon is None else replace(one, assumptions=(*one.assumptions, DRAWN))
-            for one in self.guarantees(len(held))
+            guarantee
+            if guarantee.epsilon is None
+            else replace(guarantee, assumptions=(*guarantee.assumptions, ErmAssumption.DRAWN))
+            for guarantee in self.guarantees(len(held))
         )
         return FederatedEstimate(theta, self.name, self.trust, promised, self.noise(len(held)))
 
 
-def together(leads: Sequence[Leading], steps: int, told: Asking) -> Vector:
+def together(leads: Sequence[Leading], steps: int, answer: Asking) -> Vector:
     """Several estimates side by side, each with noise of its own, shape (estimates, d).
 
     Args:
-        leads: What the server does for each.
-        steps: How often silos are asked.
-        told: What silos tell, shape (estimates, silos, d), when they are asked at a step, at points of shape
+        leads: The server's part for each.
+        steps: The number of requests to each silo.
+        answer: Returns the silos' messages, shape (estimates, silos, d), at a step and at points of shape
             (estimates, d).
     """
     thetas = np.array([next(lead) for lead in leads])
     for step in range(steps):
-        received = told(step, thetas)
+        received = answer(step, thetas)
         # Copies: how a sum rounds is not to depend on where in memory it begins.
         thetas = np.array([lead.send(rows.copy()) for lead, rows in zip(leads, received, strict=True)])
     return thetas

@@ -73,7 +73,7 @@ class GradientPerturbation(Approach):
 
     @cached_property
     def mechanism(self) -> Gaussian:
-        """What draws the noise of one step, on the sum of the gradients."""
+        """The mechanism that draws the noise of one step, on the sum of the gradients."""
         noise = calibration.noise_multiplier(self._event_of, self.epsilon, self.delta, self.adjacency)
         return Gaussian(self.objective.loss.lipschitz, noise)
 
@@ -92,7 +92,7 @@ class GradientPerturbation(Approach):
         return self.event_of(1)
 
     def event_of(self, shares: int) -> dp.DpEvent:
-        """What the steps cost whoever sees sums to which `shares` silos have added such noise each."""
+        """The event of the steps for an observer of sums to which `shares` silos each added such noise."""
         return self._event_of(min(self.mechanism.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
     @property

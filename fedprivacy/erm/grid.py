@@ -88,7 +88,7 @@ class GridExponential(Approach):
 
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
-        """What chooses."""
+        """The mechanism that chooses."""
         loss, reach = self.objective.loss, float(np.linalg.norm(self.grid, axis=1).max())
         span = max(loss.span(reach), _LEAST)  # 0 where all candidates are 0
         return ExponentialMechanism(self.epsilon, span, monotone=self.adjacency != "replace-one")

@@ -149,7 +149,7 @@ class HuberSVM(Loss):
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """(p - y)^2/2 for y in [-1, 1], and a straight line where |p - y| exceeds `limit`: L = limit, beta = 1.
+    """Huber loss: (p - y)^2/2, linear where |p - y| exceeds `limit`; L = limit, beta = 1, y in [-1, 1].
 
     The square alone is Lipschitz on no more than a ball. With limit = R + 1 this loss is the square for every
     theta of norm up to R (`within`), and Lipschitz outside too; so no minimum needs a constraint to be
@@ -196,8 +196,8 @@ class Squared(Loss):
     def value(self, prediction: Vector, target: Vector) -> Vector:
         """As `Loss` has it."""
         residual = np.abs(prediction - target)
-        kept = np.minimum(residual, self.limit)
-        return np.asarray(kept * (residual - kept / 2))
+        clipped = np.minimum(residual, self.limit)
+        return np.asarray(clipped * (residual - clipped / 2))
 
     def slope(self, prediction: Vector, target: Vector) -> Vector:
         """As `Loss` has it."""

@@ -20,7 +20,7 @@ LEAST_REGULARISATION, MOST_REGULARISATION = 1e-12, 1e6  # or 0
 
 @dataclass(frozen=True)
 class Objective:
-    """J(theta) = (1/m) sum_i phi(x_i.theta, y_i) + (lambda/2) ||theta||^2, without an intercept of its own.
+    """J(theta) = (1/m) sum_i phi(x_i.theta, y_i) + (lambda/2) ||theta||^2, without an intercept.
 
     (One lecture writes the regulariser without its 1/2: its lambda is half of this one.) m is a *public*
     number: that of the records under replace-one and zero-out, a public guess under add-remove, where the

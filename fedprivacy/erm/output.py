@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
-from fedprivacy.erm.conditions import CROWDED, check_crowd
+from fedprivacy.erm.assumptions import ErmAssumption
+from fedprivacy.erm.conditions import check_crowd
 from fedprivacy.erm.solver import check_reachable, minimise
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -68,7 +69,7 @@ class OutputPerturbation(Approach):
 
     @cached_property
     def mechanism(self) -> NormMechanism | Gaussian:
-        """What draws the noise."""
+        """The mechanism that draws the noise."""
         if self.delta == 0:
             return NormMechanism(self.epsilon, self.sensitivity, self.objective.dimension)
         return gaussian_for(self.sensitivity, self.epsilon, self.delta, self.adjacency)
@@ -91,7 +92,7 @@ class OutputPerturbation(Approach):
 
     def assumptions(self) -> tuple[str, ...]:
         """As `Approach` has it."""
-        crowded = (CROWDED,) if self.adjacency == "add-remove" else ()
+        crowded = (ErmAssumption.CROWDED,) if self.adjacency == "add-remove" else ()
         return (*super().assumptions(), *crowded)
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from fedprivacy.accounting.epsilon import Spent
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
-from fedprivacy.erm.conditions import CROWDED, check_crowd
+from fedprivacy.erm.assumptions import ErmAssumption
+from fedprivacy.erm.conditions import check_crowd
 from fedprivacy.erm.objective import MOST_REGULARISATION, Objective
 from fedprivacy.erm.output import check_tolerance
 from fedprivacy.erm.solver import check_reachable, minimise
@@ -31,7 +32,6 @@ from fedprivacy.mechanisms.norm import NormMechanism
 
 Vector = NDArray[np.float64]
 LEAST = 1e-6  # of epsilon, that b needs
-RANK = "the loss of a record depends on theta through x.theta alone, so that its Hessian has rank one"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ObjectivePerturbation(Approach):
         radius: Projects the estimate onto the ball of this radius, which costs nothing; None does not.
 
     Raises:
-        InputError: The Hessian costs all of epsilon; the message says which lambda is enough.
+        InputError: The Hessian costs all of epsilon; the message names a sufficient lambda.
     """
 
     tolerance: float = 1e-6
@@ -91,7 +91,7 @@ class ObjectivePerturbation(Approach):
 
     @cached_property
     def solved(self) -> Objective:
-        """The objective whose minimum is sought: with more regularisation, where asked for and needed."""
+        """The objective whose minimum is sought: with more regularisation, where allowed and needed."""
         most = self.epsilon * (1 - self.solver_share) / 2
         if self.raise_regularisation and self.hessian_cost(self.objective) > most:
             needed = self._regularisation_for(most)
@@ -116,7 +116,7 @@ class ObjectivePerturbation(Approach):
 
     @cached_property
     def linear(self) -> NormMechanism | Gaussian:
-        """What draws b, of the sum's gradient."""
+        """The mechanism that draws b, of the sum's gradient."""
         sensitivity = self.solved.gradient_sensitivity(self.adjacency)
         if self.delta == 0:
             return NormMechanism(self.left, sensitivity, self.objective.dimension)
@@ -126,7 +126,7 @@ class ObjectivePerturbation(Approach):
 
     @cached_property
     def output(self) -> NormMechanism | Gaussian:
-        """What hides where the solver stopped: two solutions are at most twice the distance off."""
+        """Hides where the solver stopped: two solutions are at most twice the distance off."""
         share = self.epsilon * self.solver_share
         if self.delta == 0:
             return NormMechanism(share, 2 * self.distance, self.objective.dimension)
@@ -155,8 +155,8 @@ class ObjectivePerturbation(Approach):
             if self.solved is not self.objective
             else ()
         )
-        crowded = (CROWDED,) if self.adjacency == "add-remove" else ()
-        return (*super().assumptions(), RANK, *crowded, *raised)
+        crowded = (ErmAssumption.CROWDED,) if self.adjacency == "add-remove" else ()
+        return (*super().assumptions(), ErmAssumption.RANK_ONE, *crowded, *raised)
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""

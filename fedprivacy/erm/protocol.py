@@ -1,4 +1,4 @@
-"""What server and silos say to each other, as plain values; see `fedprivacy.messages.protocol`."""
+"""The messages between server and silos, as plain values; see `fedprivacy.messages.protocol`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io import bounded_json
-from fedprivacy.messages.protocol import DAMAGE, Arrays, Values, said, sorted_once, whole
+from fedprivacy.messages.protocol import DAMAGE, Arrays, Values, describe_error, sorted_once, whole
 
 Vector = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -27,7 +27,7 @@ class SiloRequest:
         host: The logical host of all these silos.
         silos: Their numbers, sorted, int64, shape (silos,).
         thetas: The point at which each estimate of the lot is, float64, shape (estimates, d).
-        plan: The plan of the lot that the server asks for, as JSON data. A silo compares it with its own.
+        plan: The requested plan of the lot, as JSON data. A silo compares it with its own.
     """
 
     lot: int
@@ -54,7 +54,7 @@ class SiloRequest:
             lot, step, host = (whole(values[name]) for name in ("lot", "step", "host"))
             request = cls(lot, step, host, arrays["silos"], arrays["thetas"], plan)
         except DAMAGE as error:
-            raise InputError(f"not a request to silos: {said(error)}") from error
+            raise InputError(f"not a request to silos: {describe_error(error)}") from error
         for name, array, dtype, ndim in (
             ("silos", request.silos, np.int64, 1),
             ("thetas", request.thetas, np.float64, 2),
@@ -66,7 +66,7 @@ class SiloRequest:
 
 @dataclass(frozen=True)
 class SiloReply:
-    """What the silos of a node tell.
+    """The answers of a node's silos.
 
     Args:
         rows: float64, shape (silos that answered, estimates, d).
@@ -82,26 +82,26 @@ class SiloReply:
         return {"rows": self.rows, "silos": self.silos}, {}
 
     @classmethod
-    def of(cls, arrays: Arrays, values: Values, *, asked: Ids, shape: tuple[int, int]) -> SiloReply:
-        """The reply that `parts` took apart, checked against what the server asked for.
+    def of(cls, arrays: Arrays, values: Values, *, requested: Ids, shape: tuple[int, int]) -> SiloReply:
+        """Rebuilds the reply that `parts` took apart, and checks it against the request.
 
         Args:
             arrays: The arrays.
             values: The scalars, of which there are none.
-            asked: The silos that were asked, sorted.
+            requested: The requested silos, sorted.
             shape: Estimates and d.
 
         Raises:
-            FedPrivacyError: if the node's answer does not have the shape that was asked for.
+            FedPrivacyError: if the node's answer does not have the requested shape.
         """
         try:
             reply = cls(arrays["rows"], arrays["silos"])
         except DAMAGE as error:
-            raise FedPrivacyError(f"not an answer of silos: {said(error)}") from error
+            raise FedPrivacyError(f"not an answer of silos: {describe_error(error)}") from error
         rows, silos = reply.rows, reply.silos
         # A node names as many as it likes: their number is looked at before they are.
-        named = silos.dtype == np.int64 and silos.ndim == 1 and len(silos) <= len(asked)
-        if not named or not sorted_once(silos) or not np.isin(silos, asked).all():
+        named = silos.dtype == np.int64 and silos.ndim == 1 and len(silos) <= len(requested)
+        if not named or not sorted_once(silos) or not np.isin(silos, requested).all():
             raise FedPrivacyError("not an answer of silos: it names others than were asked, or one twice")
         expected = (len(silos), *shape)
         if rows.shape != expected or rows.dtype != np.float64 or not np.isfinite(rows).all():

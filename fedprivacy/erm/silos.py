@@ -1,7 +1,7 @@
 """Empirical risk minimisation across silos, each with records of its own: who adds the noise.
 
 Under local trust each silo adds its noise before anything leaves it, under central trust the server adds it
-once to the sum. How silos are asked, and what becomes of one that does not answer: `federated`.
+once to the sum. For the requests, and for silos that do not answer, see `federated`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.erm.approach import Approach
-from fedprivacy.erm.conditions import CROWDED, check_records, checked_rows
+from fedprivacy.erm.assumptions import ErmAssumption
+from fedprivacy.erm.conditions import check_records, checked_rows
 from fedprivacy.erm.federated import (
-    ONE_SILO,
     Federated,
     Held,
     Leading,
@@ -33,8 +33,6 @@ from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]
-HONEST = "every silo adds its noise, and tells nobody which"
-TRUSTED = "the server is trusted: it sees each silo's exact sums of gradients, and adds the noise"
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class OneShotAverage(Federated):
     not of all. The estimate of a silo that does not answer counts as 0, with its weight.
 
     Args:
-        approach: What each silo does, of whose objective `records` is replaced.
+        approach: That of each silo, in whose objective `records` is replaced.
         sizes: The public number of records of each silo.
 
     Raises:
@@ -101,7 +99,7 @@ class OneShotAverage(Federated):
 
     @cached_property
     def purpose(self) -> str:
-        """What tells its streams from those of other releases."""
+        """Keeps its random streams apart from those of other releases."""
         return purpose_of(self)
 
     def held(self, records: Sequence[Records]) -> list[Held]:
@@ -137,32 +135,38 @@ class OneShotAverage(Federated):
         )
 
     def guarantees(self, silos: int) -> tuple[Guarantee, ...]:
-        """As `Federated` has it: each silo's estimate is promised the same, whoever else answers."""
+        """As `Federated` has it: each silo's estimate has the same guarantee, whichever others answer."""
         worst = max((approach.guarantee for approach in self.approaches), key=lambda g: g.epsilon or 0.0)
         sizes = f"the numbers of records of the {len(self.sizes)} silos are public, {self.records:,} in all"
         if self.approach.adjacency == "add-remove":
             sizes = f"the sizes of the {len(self.sizes)} silos that are reckoned with are public guesses"
-        assumptions = (sizes, ONE_SILO, *self._assumptions())
+        assumptions = (sizes, ErmAssumption.ONE_SILO, *self._assumptions())
         return tuple(
             replace(worst, observer=observer, trust="local", assumptions=assumptions)
             for observer in ("server", "participant", "outsider")
         )
 
     def _assumptions(self) -> list[str]:
-        """What the silos' own guarantees rest on beside their sizes: what all share, and what is of some."""
-        own = {approach.objective.records: approach.guarantee.assumptions[1:] for approach in self.approaches}
-        found: dict[str, None] = {}
-        for size, said in own.items():
-            for one in said:
-                shared = all(one in other for other in own.values())
+        """The other assumptions of the silos' guarantees: those that all share, and those of some."""
+        by_size = {
+            approach.objective.records: approach.guarantee.assumptions[1:] for approach in self.approaches
+        }
+        assumptions: dict[str, None] = {}
+        for size, stated in by_size.items():
+            for assumption in stated:
+                shared = all(assumption in other for other in by_size.values())
                 where = (
-                    "in each silo " if one == CROWDED else "" if shared else f"in silos of {size:,} records "
+                    "in each silo "
+                    if ErmAssumption.of(assumption) is ErmAssumption.CROWDED
+                    else ""
+                    if shared
+                    else f"in silos of {size:,} records "
                 )
-                found[where + one] = None
-        return [*found]
+                assumptions[where + assumption] = None
+        return [*assumptions]
 
     def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent | None:
-        """As `Federated` has it: everybody is reckoned to see each silo's estimate."""
+        """As `Federated` has it: every observer is assumed to see each silo's estimate."""
         return self.approach.event()
 
     def words(self, silos: int) -> str:
@@ -178,9 +182,9 @@ class OneShotAverage(Federated):
 class SiloGradients(Federated):
     """Noisy projected gradient descent whose sums of gradients come from silos, all of them at every step.
 
-    At the same epsilon against whoever is promised one, the noise on the sum of K silos is sqrt(K) times as
-    large under local trust as under central trust, behind which the server sees everything. The sum of a silo
-    that does not answer counts as 0, and what is divided by stays.
+    At the same epsilon, the noise on the sum of K silos is sqrt(K) times as large under local trust as under
+    central trust, which protects nobody from the server. The sum of a silo that does not answer counts as 0,
+    and the denominator stays.
 
     Args:
         gradient: The descent, of whose objective `records` is the public number of all silos' records.
@@ -214,12 +218,12 @@ class SiloGradients(Federated):
     def held(self, records: Sequence[Records]) -> list[Held]:
         """As `Federated` has it."""
         gradient, objective = self.gradient, self.gradient.objective
-        found = [
+        silos_with_records = [
             checked_rows(x, y, objective.dimension, signs=objective.loss.signs, clip=gradient.clip)
             for x, y in records
         ]
-        check_records(sum(len(y) for _, y in found), objective.records, gradient.adjacency)
-        return found
+        check_records(sum(len(y) for _, y in silos_with_records), objective.records, gradient.adjacency)
+        return silos_with_records
 
     def check_point(self, theta: Vector) -> None:
         """As `Federated` has it: only within the radius, where all iterates are."""
@@ -231,10 +235,10 @@ class SiloGradients(Federated):
         """As `Federated` has it: the sum of the gradients of the silo's batch."""
         self.check_point(theta)
         stream = streams.noise(f"{self._purpose(silos)}/silo", round=step, member=silo)
-        told = self.gradient.noiseless(theta, *records, stream)
+        release = self.gradient.noiseless(theta, *records, stream)
         if self.trust == "local":
-            told = told + self.gradient.mechanism.draw(len(theta), stream)
-        return told
+            release = release + self.gradient.mechanism.draw(len(theta), stream)
+        return release
 
     def lead(self, silos: int, streams: Streams) -> Leading:
         """As `Federated` has it: under central trust the noise is drawn here, once a step."""
@@ -259,16 +263,21 @@ class SiloGradients(Federated):
         own).
         """
         base = self.gradient.guarantee
-        shared = (*base.assumptions, ONE_SILO)
+        shared = (*base.assumptions, ErmAssumption.ONE_SILO)
         if self.trust == "central":
             nobody = replace(
-                base, observer="server", epsilon=None, delta=None, accountant=None, assumptions=(TRUSTED,)
+                base,
+                observer="server",
+                epsilon=None,
+                delta=None,
+                accountant=None,
+                assumptions=(ErmAssumption.SERVER_TRUSTED,),
             )
-            told = (
-                replace(base, observer=who, assumptions=(*shared, TRUSTED))
+            observers = (
+                replace(base, observer=who, assumptions=(*shared, ErmAssumption.SERVER_TRUSTED))
                 for who in ("participant", "outsider")
             )
-            return (nobody, *told)
+            return (nobody, *observers)
         local = replace(base, trust="local", observer="server", assumptions=shared)
         return (local, *(self._summed(local, who, silos) for who in ("participant", "outsider")))
 
@@ -289,7 +298,7 @@ class SiloGradients(Federated):
 
     @cached_property
     def _purpose(self) -> Callable[[int], str]:
-        """What tells the streams of so many silos from those of other releases."""
+        """Keeps the random streams of so many silos apart from those of other releases."""
         return lru_cache(lambda silos: purpose_of((self, silos)))
 
     def _summed(self, local: Guarantee, observer: str, silos: int) -> Guarantee:
@@ -301,5 +310,5 @@ class SiloGradients(Federated):
             observer=observer,
             epsilon=spent.epsilon,
             accountant=spent.accountant,
-            assumptions=(*local.assumptions, HONEST),
+            assumptions=(*local.assumptions, ErmAssumption.NOISE_SECRET),
         )

@@ -1,4 +1,4 @@
-"""The minimum of a regularised empirical risk, with a certificate of how far it can be from the exact one.
+"""Minimises a regularised empirical risk, and certifies the distance to the exact minimum.
 
 J is lambda-strongly convex, so that ||theta - theta*|| <= ||gradient J(theta)||/lambda, whatever found theta.
 A solver that stops at a gradient of norm tau lambda is within tau of the minimum on *every* data set, which
@@ -6,7 +6,7 @@ is what a sensitivity needs. The gradient of the certificate is summed exactly, 
 (`rounding`) is added. That it is found must not depend on the records: where Newton's method does not come
 so far, accelerated gradient descent (Nesterov 2004, 2.2.11) does, in a number of steps that smoothness and
 strong convexity bound, if the tolerance is above what rounding allows (`check_reachable`, by public numbers
-alone) and there are at most `conditions.CROWD` times the public number of records. How long it takes does
+alone) and there are at most `assumptions.CROWD` times the public number of records. How long it takes does
 depend on them.
 """
 
@@ -45,7 +45,7 @@ def minimise(
         x: Features, checked, shape (n, d).
         y: Targets, shape (n,).
         tolerance: In L2, above 0.
-        linear: What is added to the gradient, shape (d,); None for nothing.
+        linear: A vector added to the gradient, shape (d,), or None.
 
     Raises:
         InputError: The objective is not strongly convex.
@@ -99,9 +99,9 @@ class _Tilted:
 
     def mean_curvature(self, theta: Vector, there: Vector) -> Vector:
         """The same in the mean over all between two thetas: how far the slope rises, by how far it goes."""
-        loss, one, other = self.objective.loss, self.x @ theta, self.x @ there
+        loss, here, other = self.objective.loss, self.x @ theta, self.x @ there
         with np.errstate(all="ignore"):
-            mean = (loss.slope(other, self.y) - loss.slope(one, self.y)) / (other - one)
+            mean = (loss.slope(other, self.y) - loss.slope(here, self.y)) / (other - here)
         return np.where(np.isfinite(mean), np.clip(mean, 0.0, loss.smoothness), self.curvature(theta))
 
     def step(self, gradient: Vector, curvature: Vector) -> Vector:
@@ -223,7 +223,7 @@ def rounding(objective: Objective, norm: float, tilt: float, records: int | None
 
 
 def check_reachable(objective: Objective, tolerance: float, linear: float = 0.0) -> None:
-    """That a tolerance can be certified whatever the records are: else a refusal would tell of them.
+    """Checks that a tolerance can be certified whatever the records are: else a refusal would reveal data.
 
     Args:
         objective: J, with a regularisation above 0.
@@ -246,7 +246,7 @@ def check_reachable(objective: Objective, tolerance: float, linear: float = 0.0)
 
 
 def minimise_within(objective: Objective, x: Vector, y: Vector, radius: float) -> Vector:
-    """The minimum of J over ||theta|| <= radius, to compare with: not private, and no sensitivity is claimed.
+    """Minimises J over ||theta|| <= radius, for comparison: not private, without a sensitivity.
 
     By its Lagrangian: J plus just as much more regularisation as brings the norm down to the radius. With a
     regularisation below 1e-6 J is found to within 1e-6 R^2.

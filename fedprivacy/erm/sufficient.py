@@ -94,7 +94,7 @@ class SufficientStatistics(Approach):
 
     @cached_property
     def mechanism(self) -> Gaussian | Laplace:
-        """What draws the noise."""
+        """The mechanism that draws the noise."""
         if self.delta == 0:
             return Laplace(self.epsilon, l1_sensitivity(self.adjacency, self.objective.dimension))
         return gaussian_for(
@@ -137,15 +137,15 @@ class SufficientStatistics(Approach):
         # The Frobenius norm counts what is off the diagonal twice: a weight of sqrt(2) makes it the L2 norm.
         gaussian = isinstance(self.mechanism, Gaussian)
         weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2) if gaussian else 1.0)
-        told = np.concatenate([(features.T @ features)[upper] * weights, features.T @ targets])
+        released = np.concatenate([(features.T @ features)[upper] * weights, features.T @ targets])
         if isinstance(self.mechanism, Gaussian):
-            told = told + self.mechanism.draw(len(told), stream)
+            released = released + self.mechanism.draw(len(released), stream)
         else:
-            told = self.mechanism.draw(told, stream)
+            released = self.mechanism.draw(released, stream)
         products = np.zeros((d, d))
-        products[upper] = told[: len(weights)] / weights
+        products[upper] = released[: len(weights)] / weights
         products.T[upper] = products[upper]
-        return products, told[len(weights) :]
+        return products, released[len(weights) :]
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""
@@ -154,7 +154,7 @@ class SufficientStatistics(Approach):
         return self._estimate(theta)
 
     def solve(self, products: Vector, sums: Vector) -> Vector:
-        """The least squares in the ball that statistics say, noisy or not, shape (d,): post-processing."""
+        """Solves least squares in the ball from statistics, noisy or not, shape (d,): post-processing."""
         m = self.objective.records
         curved = products / m + self.objective.regularisation * np.eye(len(sums))
         return least_in_ball(curved, sums / m, self.radius)

@@ -1,4 +1,4 @@
-"""Privacy of a minimum whose objective has a random linear term: the loss of its density, in closed form.
+"""Accounts for objective perturbation: the privacy loss of its density in closed form.
 
 In sums: theta(b) minimises sum_i phi(x_i.theta, y_i) + (Lambda/2)||theta||^2 + b.theta with Lambda = m
 lambda. At the *exact* minimum b(theta; D) = -(sum_i phi'_i x_i + Lambda theta) is one-to-one and Lipschitz
@@ -65,8 +65,8 @@ def tilted_mu(epsilon: float, delta: float, directions: int) -> float:
     """
 
     def excess(log_mu: float) -> float:
-        found = tilted_delta(epsilon, math.exp(log_mu), directions)
-        return (math.log(found) if found > 0 else -1e3) - math.log(delta)
+        estimate = tilted_delta(epsilon, math.exp(log_mu), directions)
+        return (math.log(estimate) if estimate > 0 else -1e3) - math.log(delta)
 
     if excess(_LEAST_LOG) > 0:
         raise InputError(

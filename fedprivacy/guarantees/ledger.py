@@ -12,76 +12,29 @@ from pydantic import Field
 
 from fedprivacy.accounting.events import to_json
 from fedprivacy.errors import RunError
-from fedprivacy.guarantees.deployment import (
-    FILE_READ,
-    NODES_ANSWER,
-    PINNED,
-    SERVER_READS,
-    SIMULATION,
-    STEPS_PINNED,
-    Stated,
-)
+from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
+from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.per_client import client_events, spread
 from fedprivacy.io.tensor_file import stored_array
 from fedprivacy.io.validation import Fields, check
-from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.plan.privacy_plan import Plan
 
 OBSERVERS = ("server", "participant", "outsider")
-
-PUBLIC_SHAPE = (
-    "the number of clients, the columns, and the classes with their names are public knowledge, even where "
-    "they were read off the data"
-)
-TESTED_CLIENTS = (
-    "accuracy and loss are not shown to the observer: held-out records belong to clients, or may, and no "
-    "noise hides what the model does on them"
-)
-SECRET_COHORT = "the cohort of each round stays secret"
-SEPARATED = (
-    "the server asks nobody again sooner than it says; who is asked when may be known, and depends on "
-    "nobody's records"
-)
-NOISE_KEPT = "the server keeps the noise of past rounds to itself, with which the exact sums could be found"
-SERVER_TRUSTED = "the server is honest: it sees every update, adds the noise and releases nothing else"
-NOT_SHOWN = (
-    "the fields marked operator-only (who failed and why, counts of zeroed updates) "
-    "are not shown to the observer"
-)
-HIDDEN = "the fields marked operator-only, which whoever runs this sees, are not shown to the observer"
-HANDED = (
-    "whoever submits the run is honest about the plan: each client clips, draws its own noise and counts its "
-    "own answers, but by the plan that came with the run"
-)
-BROKEN_OFF = (
-    "the observer is not told that the run broke off, nor in which round: a fault may depend on the data"
-)
-CLIPPED_ALONE = "clipping alone is a heuristic: nobody adds noise"
-ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
-STEPS_ENFORCED = (
-    "each client clips the gradient of each record, draws its own batches and noise and counts its own "
-    "answers, whatever the server asks"
-)
-STEPS_HANDED = (
-    "whoever submits the run is honest about the plan: each client clips the gradient of each record, draws "
-    "its own batches and noise and counts its own answers, but by the plan that came with the run"
-)
-SIZES_PUBLIC = (
-    "how many records each client has is public, and what is reckoned with it (rates, denominators "
-    "of means) stays the same if a record comes or goes"
-)
-RECORDS_TRAIN = (
-    "no record makes its client's training fail (raise an error, hang, kill its process): what a failure "
-    "takes out of an answer is more than one record's part"
-)
-OTHERS_HONEST = (
-    "neither the server nor another client colludes with the observer: it sees only the final model"
+BROKEN_OFF = Assume.BROKEN_OFF
+# The assumptions that `Ledger._common` lists after it.
+_AFTER_BROKEN_OFF = (
+    Assume.NODES_ANSWER,
+    Assume.FILE_READ,
+    Assume.SIZES_PUBLIC,
+    Assume.RECORDS_TRAIN,
+    Assume.PUBLIC_SHAPE,
 )
 
 
 class Facts(Fields):
-    """What a checkpoint holds of a ledger beside arrays."""
+    """The part of a ledger in a checkpoint that is no array."""
 
     rounds: Annotated[int, Field(ge=0)]
     least_shares: int | None
@@ -94,12 +47,12 @@ class Ledger:
         plan: The plan that the run follows; its objects state the events.
         held: Whether the clients hold a plan of their own, and not the one that came with the run.
         tested: Whether held-out records belong to clients (`Population.tests_clients`).
-        sizes: The records of each client, shape (population,): with unit "example" what each of them has cost
-            can then be told, and not the most alone.
-        stated: What whoever submitted the run states of nodes that are not our own.
+        sizes: The records of each client, shape (population,): with unit "example" the cost of each client is
+            then known, and not only the largest.
+        stated: The submitter's statements about remote nodes.
         counts: Of a stored ledger under local trust, how many clients have answered how often; who did is
             not known then, and nothing can be charged.
-        broken_off: Whether a fault has ended the run once, which the observer must not be told; to resume the
+        broken_off: Whether a fault has ended the run once, which the observer must not learn; to resume the
             run takes none of it back.
     """
 
@@ -126,12 +79,12 @@ class Ledger:
         if plan.trust == "local" and counts is None:
             self.participations = np.zeros(plan.population, dtype=np.int32)
         # The round in which each was asked last, where that decides when it may be asked again.
-        self._asked: NDArray[np.int32] | None = None
+        self._last_rounds: NDArray[np.int32] | None = None
         if plan.separation > 1 and counts is None:
-            self._asked = np.full(plan.population, -plan.separation, dtype=np.int32)
+            self._last_rounds = np.full(plan.population, -plan.separation, dtype=np.int32)
 
     def in_advance(self, *, broken_off: bool = False) -> Ledger:
-        """The ledger of the whole plan: what a run costs that may end at any time, for whatever reason.
+        """The ledger of the whole plan: the cost of a run that may end at any time, for any reason.
 
         Args:
             broken_off: Whether a fault has ended the run now.
@@ -175,25 +128,26 @@ class Ledger:
         return {str(count): int(number) for count, number in zip(counts, numbers, strict=True)}
 
     def ask(self, cohort: NDArray[np.int64]) -> None:
-        """Charges a round's messages, before the first is asked for.
+        """Charges a round's messages, before the first is requested.
 
-        Under local trust the server sees each message as it arrives, so who was asked is charged,
-        answer or not, and also if the round is broken off.
+        Under local trust the server sees each message as it arrives, so every requested client is charged,
+        whether it answers or not, and also if the round is interrupted.
 
         Args:
-            cohort: The ids that are asked, shape (cohort,).
+            cohort: The requested ids, shape (cohort,).
 
         Raises:
             RunError: one of them would come back sooner than the plan allows; nobody is charged.
         """
-        if self._asked is not None:
-            early = cohort[self.rounds - self._asked[cohort] < self.plan.separation]
+        if self._last_rounds is not None:
+            early = cohort[self.rounds - self._last_rounds[cohort] < self.plan.separation]
             if len(early):
                 raise RunError(
-                    f"round {self.rounds}: client {early[0]} was asked in round {self._asked[early[0]]}, and "
+                    f"round {self.rounds}: client {early[0]} was asked in round "
+                    f"{self._last_rounds[early[0]]}, and "
                     f"the plan asks each at most once in {self.plan.separation} rounds."
                 )
-            self._asked[cohort] = self.rounds
+            self._last_rounds[cohort] = self.rounds
         if self.participations is not None:
             self.participations[cohort] += 1
 
@@ -201,35 +155,36 @@ class Ledger:
         """Charges a round's new model, before it goes anywhere.
 
         Args:
-            cohort: The ids that were asked, shape (cohort,).
+            cohort: The requested ids, shape (cohort,).
             answered: How many of them answered.
         """
         self.rounds += 1
         if self.participations is not None and len(cohort):
+            # Who fails may depend on the data, so a sum with missing shares claims no summed noise at all.
             shares = answered if answered == len(cohort) else 0
             self.least_shares = shares if self.least_shares is None else min(self.least_shares, shares)
 
     def eligible(self) -> NDArray[np.int64] | None:
-        """The clients with participations left, asked last long enough ago; None where nobody is limited."""
+        """The clients that may be requested now: cap and separation respected; None without limits."""
         cap = self.plan.max_participations
         capped = self.participations is not None and cap is not None and cap < self.plan.rounds
-        if self._asked is None and not capped:
+        if self._last_rounds is None and not capped:
             return None
         allowed = np.ones(self.plan.population, dtype=np.bool_)
-        if self._asked is not None:
-            allowed &= self.rounds - self._asked >= self.plan.separation
+        if self._last_rounds is not None:
+            allowed &= self.rounds - self._last_rounds >= self.plan.separation
         if self.participations is not None and cap is not None and capped:
             allowed &= self.participations < cap
         return np.flatnonzero(allowed)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a checkpoint must hold: arrays, and small facts."""
-        held = {"ledger/participations": self.participations, "ledger/asked": self._asked}
+        """The state for a checkpoint: arrays, and small facts."""
+        held = {"ledger/participations": self.participations, "ledger/asked": self._last_rounds}
         arrays: dict[str, NDArray[Any]] = {key: value for key, value in held.items() if value is not None}
         return arrays, {"rounds": self.rounds, "least_shares": self.least_shares}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave.
+        """Restores what `state` returned.
 
         Raises:
             InputError: it is not that, or of another plan.
@@ -237,8 +192,8 @@ class Ledger:
         check(facts, Facts, "the checkpoint", "Remove it, or start a new run.")
         if self.participations is not None:
             self.participations = stored_array(arrays, "ledger/participations", self.participations)
-        if self._asked is not None:
-            self._asked = stored_array(arrays, "ledger/asked", self._asked)
+        if self._last_rounds is not None:
+            self._last_rounds = stored_array(arrays, "ledger/asked", self._last_rounds)
         self.rounds, self.least_shares = facts["rounds"], facts["least_shares"]
 
     def to_json(self) -> dict[str, Any]:
@@ -281,74 +236,83 @@ class Ledger:
     def _claims(self, observer: str) -> list[dict[str, Any]]:
         plan = self.plan
         if plan.randomiser is None and plan.step_noise is None and plan.central_noise is None:
-            reason = "nobody adds noise" if plan.mechanism is None else CLIPPED_ALONE
+            reason = Assume.NO_NOISE if plan.mechanism is None else Assume.CLIPPED_ALONE
             return [_claim(observer, None, [reason])]
         if plan.trust == "central":
             if observer == "server":
-                return [_claim(observer, None, ["the server is trusted: it sees the updates without noise"])]
+                return [_claim(observer, None, [Assume.SERVER_SEES_UPDATES])]
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), plan.charged(self.rounds))
             # Of records it is the batch that amplifies, and not the cohort.
             open_to_all = plan.sampler.name in ("all", "separated")
-            secret = [] if open_to_all or plan.batches else [SECRET_COHORT]
+            secret = [] if open_to_all or plan.batches else [Assume.SECRET_COHORT]
             shared = plan.banded is not None and plan.banded.bands > 1
-            secret += [SEPARATED] * (plan.sampler.name == "separated") + [NOISE_KEPT] * shared
-            return [_claim(observer, event, [SERVER_TRUSTED, *secret, NOT_SHOWN, *self._common])]
+            secret += [Assume.SEPARATED] * (plan.sampler.name == "separated")
+            secret += [Assume.NOISE_SECRET] * shared
+            assumptions = [Assume.SERVER_TRUSTED, *secret, Assume.NOT_SHOWN, *self._common]
+            return [_claim(observer, event, assumptions)]
+        # No mechanism protects records from a process that has read them before any noise.
         if observer == "server" and self.stated.reads:
-            return [_claim(observer, None, [SERVER_READS])]
+            return [_claim(observer, None, [Assume.SERVER_READS])]
         if plan.step_noise is not None:
             # Whoever looks sees no more than the models that clients answer with: each step is noisy.
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
-            enforced = self._by_whom(STEPS_ENFORCED, STEPS_PINNED, STEPS_HANDED)
-            return [_claim(observer, event, [enforced, HIDDEN, *self._common])]
+            enforced = self._by_whom(Assume.STEPS_ENFORCED, Assume.STEPS_PINNED, Assume.STEPS_HANDED)
+            return [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
         assert plan.randomiser is not None
         return self._local_claims(observer, plan.randomiser)
 
-    def _local_claims(self, observer: str, mechanism: Local) -> list[dict[str, Any]]:
-        most, enforced = self._most, self._by_whom(ENFORCED, PINNED, HANDED)
+    def _local_claims(self, observer: str, mechanism: LocalMechanism) -> list[dict[str, Any]]:
+        # The claim is for the client that answered most often; others have spent less.
+        most, enforced = self._most, self._by_whom(Assume.ENFORCED, Assume.PINNED, Assume.HANDED)
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
-        claims = [_claim(observer, event, [enforced, HIDDEN, *self._common])]
+        claims = [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
         # An outsider sees only what became of the sums, with the noise of all who answered in them, of
         # which the distribution is known for Gaussian noise. A participant may share a node with others,
         # and know their noise: it gets no more than the server.
         shares = self.least_shares or 0
         if observer == "outsider" and shares > 1 and isinstance(mechanism, Gaussian):
             summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
-            assumptions = [enforced, OTHERS_HONEST, HIDDEN, *self._common]
+            assumptions = [enforced, Assume.OTHERS_HONEST, Assume.HIDDEN, *self._common]
             claims.append(_claim(observer, summed, assumptions))
         return claims
 
     def _by_whom(self, held: str, pinned: str, handed: str) -> str:
-        """Who keeps the clients to the plan: they themselves, as is known or stated, or whoever hands it."""
+        """Who enforces the plan: the clients, as is known or stated, or the run's submitter."""
         return held if self.held else pinned if self.stated.pinned else handed
 
     @property
     def _common(self) -> list[str]:
-        """What every claim rests on."""
+        """The assumptions of every claim."""
         of_records, local = self.plan.unit == "example", self.plan.trust == "local"
-        sometimes = [TESTED_CLIENTS] * self.tested + [BROKEN_OFF] * self.broken_off
-        sometimes += [NODES_ANSWER] * (local and not self.held) + [FILE_READ] * self.stated.reads
+        sometimes = [Assume.TESTED_CLIENTS] * self.tested + [Assume.BROKEN_OFF] * self.broken_off
+        sometimes += [Assume.NODES_ANSWER] * (local and not self.held)
+        sometimes += [Assume.FILE_READ] * self.stated.reads
+        records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
         # Of records the batches, which clients draw, amplify under central trust too.
         randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
-        return [*sometimes, *[SIZES_PUBLIC, RECORDS_TRAIN] * of_records, PUBLIC_SHAPE, randomness]
+        return [*sometimes, *records, Assume.PUBLIC_SHAPE, randomness]
 
 
 def broke_off(assumptions: Sequence[str]) -> list[str]:
     """The assumptions of a claim, with `BROKEN_OFF` in the place where `Ledger` has it."""
-    if BROKEN_OFF in assumptions:  # a run that was resumed
+    if BROKEN_OFF.among(assumptions):  # a run that was resumed
         return list(assumptions)
-    later = (NODES_ANSWER, FILE_READ, SIZES_PUBLIC, RECORDS_TRAIN, PUBLIC_SHAPE)
-    at = next((at for at, one in enumerate(assumptions) if one in later), len(assumptions))
-    return [*assumptions[:at], BROKEN_OFF, *assumptions[at:]]
+    # Verification rebuilds the ledger and compares it with the stored one, so the place matters.
+    at = next(
+        (at for at, text in enumerate(assumptions) if Assume.of(text) in _AFTER_BROKEN_OFF),
+        len(assumptions),
+    )
+    return [*assumptions[:at], str(BROKEN_OFF), *assumptions[at:]]
 
 
 def has_broken_off(ledger: Mapping[str, Any]) -> bool:
     """Whether a stored ledger (`Ledger.to_json`) is of a run that a fault has ended once."""
-    return any(BROKEN_OFF in claim["assumptions"] for claim in ledger["claims"])
+    return any(BROKEN_OFF.among(claim["assumptions"]) for claim in ledger["claims"])
 
 
 def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:
     return {
         "observer": observer,
         "event": None if event is None else to_json(event),
-        "assumptions": assumptions,
+        "assumptions": [str(assumption) for assumption in assumptions],
     }

@@ -1,4 +1,4 @@
-"""What each client's records have cost: with unit "example" clients differ in steps, and so in epsilon."""
+"""Costs of single clients: with unit "example" clients differ in steps, and so in epsilon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client_events(
 
     Args:
         batches: Draws the batches of each client.
-        step: What a step releases about a batch.
+        step: The event of a step for a batch.
         sizes: The records of each client, shape (population,).
         answers: In how many rounds each has answered, shape (population,).
 
@@ -36,10 +36,10 @@ def client_events(
     """
     counted = _binned(answers.astype(np.int64), upward=True)
     reckoned = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)
-    found, clients = np.unique(np.stack([counted, reckoned]), axis=1, return_counts=True)
+    groups, clients = np.unique(np.stack([counted, reckoned]), axis=1, return_counts=True)
     return [
         group_of(batches, step, clients=number, answers=often, records=records or None)
-        for (often, records), number in zip(found.T.tolist(), clients.tolist(), strict=True)
+        for (often, records), number in zip(groups.T.tolist(), clients.tolist(), strict=True)
     ]
 
 
@@ -50,7 +50,7 @@ def group_of(
 
     Args:
         batches: Draws the batches of each client.
-        step: What a step releases about a batch.
+        step: The event of a step for a batch.
         clients: How many clients are in the group.
         answers: In how many rounds each has answered, at most.
         records: The records of each, at least; None where all sizes cost the same.
@@ -69,10 +69,10 @@ def binned(counts: Mapping[int, int]) -> dict[int, int]:
     {1: 7, 2: 5}
     """
     known = sorted(counts)
-    found = Counter[int]()
+    by_participations = Counter[int]()
     for answers, end in zip(known, _binned(np.array(known), upward=True).tolist(), strict=True):
-        found[end] += counts[answers]
-    return dict(found)
+        by_participations[end] += counts[answers]
+    return dict(by_participations)
 
 
 def _binned(values: NDArray[np.int64], *, upward: bool) -> NDArray[np.int64]:
@@ -81,13 +81,14 @@ def _binned(values: NDArray[np.int64], *, upward: bool) -> NDArray[np.int64]:
     if len(known) <= MOST_BINS:
         return values
     bins = np.array_split(known, MOST_BINS)
+    # The end that costs most: a group never states less than what any of its clients spent.
     ends = np.array([part[-1 if upward else 0] for part in bins])
     place = np.searchsorted(np.array([part[0] for part in bins]), values, side="right") - 1
     return ends[place]
 
 
 def per_client(ledger: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The epsilons of a ledger's clients: the largest, the median, and each group's; None where it has none.
+    """Returns the largest, median and group epsilons of a ledger's clients, or None without groups.
 
     Args:
         ledger: The JSON object that `Ledger.to_json` wrote.
@@ -115,7 +116,7 @@ def _median(groups: Sequence[Mapping[str, Any]]) -> float:
 
 
 def spread(sizes: NDArray[np.int64] | None) -> dict[str, int] | None:
-    """How many records clients have, which is public where a record is protected; None where it is not known.
+    """Returns clients' record counts, public where a record is the unit; None if unknown.
 
     Returns:
         `smallest`, `median` (the upper one of two) and `largest`.

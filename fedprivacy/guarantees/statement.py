@@ -1,4 +1,4 @@
-"""From a ledger to guarantees: who is protected from whom, in numbers and in words."""
+"""Computes guarantees from a ledger: who is protected from whom, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.charge import COMPLETED
 
 SEES = {
@@ -61,11 +62,11 @@ def printed(epsilon: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one observer can learn at most. There is no bare epsilon.
+    """A bound on what one observer can learn, with everything that an epsilon needs to be meaningful.
 
-    `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then say why. `of` is
-    what was released: the models of a "training", "statistics", whose rounds are queries, or an "estimate"
-    (`fedprivacy.erm`), whose rounds are noisy releases.
+    `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then give the reason.
+    `of` names the release: the models of a "training", "statistics", whose rounds are queries, or an
+    "estimate" (`fedprivacy.erm`), whose rounds are noisy releases.
     """
 
     observer: str
@@ -99,7 +100,7 @@ class Guarantee:
 
     def to_json(self) -> dict[str, Any]:
         """The guarantee as a JSON object, with its words."""
-        return {**asdict(self), "assumptions": list(self.assumptions), "words": self.words}
+        return {**asdict(self), "assumptions": [str(each) for each in self.assumptions], "words": self.words}
 
 
 def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
@@ -117,6 +118,7 @@ def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
         for claim in ledger["claims"]:
             guarantee = _account(ledger, claim)
             known = best.get(guarantee.observer)
+            # Several claims against one observer are all true, so the least epsilon is too.
             if known is None or _far(guarantee.epsilon) < _far(known.epsilon):
                 best[guarantee.observer] = guarantee
     except (KeyError, TypeError) as error:
@@ -125,10 +127,10 @@ def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
 
 
 def completed(ledger: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands beside the guarantees of a run that stopped early: those of the rounds that completed.
+    """The additional guarantees of a run that stopped early: those of the rounds that completed.
 
     Args:
-        ledger: As of `guarantees`, of which `accounting.charge` says when it has a second ledger.
+        ledger: As for `guarantees`; `guarantees.charge` decides whether it has a second ledger.
 
     Returns:
         Empty, or under `completed` how many `rounds` (or queries) were charged, and their `guarantees`.
@@ -144,26 +146,26 @@ def both_figures(privacy: Mapping[str, Any]) -> list[str]:
     """Both epsilons of a run that stopped early in a sentence, once for all observers with the same ones.
 
     Args:
-        privacy: What the run states (`privacy` of its document); nothing comes of one that states one figure.
+        privacy: The run's statement (`privacy` of its document); empty if it states one figure only.
     """
     if COMPLETED not in privacy:
         return []
-    planned = {one["observer"]: one for one in privacy["guarantees"]}
+    planned = {guarantee["observer"]: guarantee for guarantee in privacy["guarantees"]}
     against: dict[str, list[str]] = {}
-    for one in privacy[COMPLETED]["guarantees"]:
-        claim = planned[one["observer"]]
-        if claim["epsilon"] is None or one["epsilon"] is None:
+    for guarantee in privacy[COMPLETED]["guarantees"]:
+        claim = planned[guarantee["observer"]]
+        if claim["epsilon"] is None or guarantee["epsilon"] is None:
             continue
-        many, noun = NOUNS[one["of"]][1], NOUNS[one["of"]][one["rounds"] != 1]
-        said = (
+        many, noun = NOUNS[guarantee["of"]][1], NOUNS[guarantee["of"]][guarantee["rounds"] != 1]
+        sentence = (
             f"epsilon = {printed(claim['epsilon'])} is the claim: all {claim['rounds']:,} planned {many} "
-            f"stay charged. The {one['rounds']:,} {noun} released by then cost "
-            f"epsilon = {printed(one['epsilon'])} alone, which holds only provided that "
-            f"{one['assumptions'][0]}. (delta = {claim['delta']:g}, unit {claim['unit']}, "
+            f"stay charged. The {guarantee['rounds']:,} {noun} released by then cost "
+            f"epsilon = {printed(guarantee['epsilon'])} alone, which holds only provided that "
+            f"{guarantee['assumptions'][0]}. (delta = {claim['delta']:g}, unit {claim['unit']}, "
             f"{claim['adjacency']})"
         )
-        against.setdefault(said, []).append(f"the {one['observer']}")
-    return [f"Against {' and '.join(observers)}: {said}" for said, observers in against.items()]
+        against.setdefault(sentence, []).append(f"the {guarantee['observer']}")
+    return [f"Against {' and '.join(observers)}: {sentence}" for sentence, observers in against.items()]
 
 
 def _far(epsilon: float | None) -> float:
@@ -178,7 +180,7 @@ def _account(ledger: Mapping[str, Any], claim: Mapping[str, Any]) -> Guarantee:
             spent = None
     assumptions = tuple(claim["assumptions"])
     if claim["event"] is not None and spent is None:
-        assumptions = ("the noise is zero", *assumptions)
+        assumptions = (str(TrainingAssumption.NOISE_IS_ZERO), *assumptions)
     return Guarantee(
         observer=claim["observer"],
         trust=ledger["trust"],

@@ -57,6 +57,8 @@ class AdaptiveGaussian(Gaussian):
         """
         if self.noise_multiplier == 0:
             return 0.0
+        # Theorem 1 of Andrew et al.: inverse squares of multipliers add up over the parts of one Gaussian
+        # release. The 2 is that of the centred bit, which moves the sum by 1/2 and not by 1.
         left = self.noise_multiplier**-2 - (2 * self.count_noise) ** -2
         # As good as all of the budget for the bits would leave the update with any noise whatever.
         if not left * self.noise_multiplier**2 > 1e-6:
@@ -104,6 +106,8 @@ class AdaptiveGaussian(Gaussian):
             bits: The noisy sum of the bits.
             expected: How many answer on average, which no record decides: a fixed denominator.
         """
+        # Too many updates within C means that C is too large: it falls. (Flower's feedback has the opposite
+        # sign, so that its norm runs away from the quantile.)
         within = bits / expected + 0.5
         step = -self.learning_rate * (within - self.quantile)
         norm = self.clipping_norm * math.exp(min(50.0, max(-50.0, step)))

@@ -1,4 +1,4 @@
-"""What Laplace noise on numbers and on integers have in common: scale, intervals, bounds."""
+"""The common part of Laplace noise on numbers and on integers: scale, intervals, bounds."""
 
 from __future__ import annotations
 

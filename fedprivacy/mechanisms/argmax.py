@@ -36,8 +36,8 @@ def exponential(below: Vector) -> Vector:
     edges = np.concatenate([[0.0], 2.0 ** -np.arange(int(np.log2(len(below))) + 4, -1, -1)])
 
     def integrand(v: Vector) -> Vector:
-        kept = np.log1p(-chances * v[:, None])
-        return np.asarray(np.exp(below + kept.sum(axis=1, keepdims=True) - kept))
+        remaining = np.log1p(-chances * v[:, None])
+        return np.asarray(np.exp(below + remaining.sum(axis=1, keepdims=True) - remaining))
 
     return _integral(integrand, edges, len(below))
 

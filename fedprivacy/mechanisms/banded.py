@@ -24,9 +24,9 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BandedGaussian(Gaussian):
-    """Adds clipping_norm * noise_multiplier * C^-1 Z to the sums x of all rounds, Z independent and normal.
+    """Adds clipping_norm * noise_multiplier * C^-1 Z to the sums of all rounds, Z standard normal.
 
-    C is a strategy matrix of so many bands. What is released tells as much as C x + Z. A client whose
+    C is a strategy matrix of so many bands. The release reveals as much as C x + Z. A client whose
     answers lie `bands` rounds or more apart moves C x by columns that share no row, each of norm 1. So an
     answer costs one Gaussian release of multiplier z, over all rounds that its column reaches into. Answers
     compose, also where they depend on what was released before (Denisov et al. 2022).
@@ -87,11 +87,11 @@ class BandedGaussian(Gaussian):
 class CorrelatedNoise:
     """The noise of one run, round by round; it holds that of the last bands - 1 rounds, which is secret.
 
-    Whoever knows past noise and what was released knows the exact sums. So it is kept in memory alone: a run
-    that goes on after a break draws the past again from its streams, and comes to the same bits.
+    Past noise together with the releases reveals the exact sums. So it is kept in memory alone: a resumed run
+    draws the past again from its streams, with the same bits.
 
     Args:
-        mechanism: What is drawn.
+        mechanism: The noise to draw.
         dimension: The numbers of a release.
     """
 
@@ -112,6 +112,7 @@ class CorrelatedNoise:
         """
         if not 0 <= round < self._strategy.rounds:
             raise InputError(f"round {round}: this noise is for rounds 0 to {self._strategy.rounds - 1}.")
+        # Fresh noise in place of the past would not cancel, and is not the mechanism that the event states.
         if round != self._next and not streams.repeats:
             raise InputError(
                 f"round {round}: its noise depends on that of earlier rounds, which came from the operating "
@@ -128,12 +129,12 @@ class CorrelatedNoise:
     def _step(self, stream: np.random.Generator) -> Vector:
         """The next row of the inverse of the Toeplitz matrix of c, times Z: banded forward substitution."""
         row = stream.standard_normal(self._dimension)
-        coefficients, kept = self._strategy.coefficients, len(self._past)
+        coefficients, past = self._strategy.coefficients, len(self._past)
         # One after another, each number by itself: no library that may add in another order on more threads.
-        for back in range(1, min(kept, self._next) + 1):
-            row -= coefficients[back] * self._past[(self._next - back) % kept]
+        for back in range(1, min(past, self._next) + 1):
+            row -= coefficients[back] * self._past[(self._next - back) % past]
         row /= coefficients[0]
-        if kept:
-            self._past[self._next % kept] = row
+        if past:
+            self._past[self._next % past] = row
         self._next += 1
         return row

@@ -1,4 +1,4 @@
-"""Randomised response: how a client tells one bit, or one number in [0, 1], without giving it away."""
+"""Randomised response: a private report of one bit, or of one number in [0, 1]."""
 
 from __future__ import annotations
 
@@ -66,13 +66,14 @@ class RandomizedResponse:
     @property
     def flip(self) -> float:
         """The probability 1/2 - gamma of the other answer, rounded up to what coins can show."""
+        # Rounded to the private side: a grid of 2^-53 would otherwise make rare flips rarer than claimed.
         return rounded_up(float(expit(-self.epsilon)))
 
     def draw(self, bits: ArrayLike, stream: np.random.Generator) -> Answers:
         """The answers, uint8 of 0 and 1, in the shape of the bits.
 
         Args:
-            bits: True answers, 0 or 1 (bool or integers), any shape; each is told on its own.
+            bits: True answers, 0 or 1 (bool or integers), any shape; each is randomised separately.
             stream: The random stream of these answers, and of no others.
 
         Raises:
@@ -86,7 +87,7 @@ class RandomizedResponse:
         return array.astype(np.uint8) ^ coins(array.shape, self.flip, stream).view(np.uint8)
 
     def draw_numbers(self, values: ArrayLike, stream: np.random.Generator) -> Answers:
-        """Answers that tell numbers: each is rounded at random to a bit of that mean, which is told.
+        """Reports numbers: each is rounded at random to a bit of that mean, which is randomised.
 
         Both steps are one coin, of probability 1/2 + 2 gamma (x - 1/2). For 0 and 1 that is `draw`.
 
@@ -151,11 +152,11 @@ class RandomizedResponse:
         return 1 / (4 * math.sinh(self.epsilon / 2) ** 2) / clients
 
     def estimated_variance(self, ones: int, clients: int) -> float:
-        """The variance of the estimate as the answers tell it, for confidence intervals.
+        """Estimates the variance of the estimate from the answers, for confidence intervals.
 
         ybar (1 - ybar) / (4 gamma^2 clients). Since y (1 - y) is concave, it is conservative for numbers
         and for given clients alike; half an answer is added to either side, so that it is never 0.
-        A normal interval of this variance alone does not cover the mean as often as it says where clients
+        A normal interval of this variance alone does not have its nominal coverage where clients
         are few, or where nearly all answers are the same: the answers are then far from normal.
 
         Args:

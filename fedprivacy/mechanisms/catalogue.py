@@ -1,4 +1,4 @@
-"""The mechanisms of updates by name. A new one is a class with these methods and its place here."""
+"""The mechanisms of updates by name: those of clients (`local.LOCAL`) and of the server, and clipping."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.privunit import PrivUnitG
-from fedprivacy.mechanisms.signs import SignBits
-from fedprivacy.mechanisms.sqkr import SQKR
+from fedprivacy.mechanisms.local import LOCAL, LocalMechanism, local_class
 
 
 @dataclass(frozen=True)
@@ -29,14 +27,13 @@ class ClipOnly:
         return dp_accounting.NonPrivateDpEvent()
 
 
-# What a client may do to its own message; the server adds Gaussian noise, or on encoded updates Student t.
-Local = Gaussian | PrivUnitG | SignBits | SQKR
+# The server adds Gaussian noise, or on encoded updates Student t.
 Central = Gaussian | EncodedStudent
-Mechanism = Local | EncodedStudent | ClipOnly
+Mechanism = LocalMechanism | EncodedStudent | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind
-    for kind in (
-        *(Gaussian, PrivUnitG, SignBits, SQKR, ClipOnly, AdaptiveGaussian, BandedGaussian),
-        *(EncodedGaussian, EncodedStudent),
-    )
+    **{name: local_class(name) for name in LOCAL},
+    **{
+        kind.name: kind
+        for kind in (ClipOnly, AdaptiveGaussian, BandedGaussian, EncodedGaussian, EncodedStudent)
+    },
 }

@@ -1,4 +1,4 @@
-"""The mechanisms for categories, and which of them tells most.
+"""The mechanisms for categories, and the choice of the most accurate one.
 
 At a share near 0, with E = e^epsilon, the variance of a count per client is
 

@@ -68,12 +68,15 @@ def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
         The clipped updates, float64, shape (clients, parameters), and the mask of the rows that
         were zeroed because they held NaN or infinite numbers, shape (clients,).
     """
+    # A norm of NaN is not above C: it would pass a comparison unclipped and spoil the whole sum.
     broken = ~torch.isfinite(updates).all(dim=1)
     bounded = updates.to(torch.float64)
     if broken.any():
         bounded = torch.where(broken[:, None], torch.zeros((), dtype=torch.float64), bounded)
     if clipping_norm is not None:
         # A finite float32 row cannot overflow a float64 norm; clamp_min keeps zero updates zero.
+        # The computed norm may be below the true one by the rounding of its additions; the factor makes it an
+        # upper bound, so that no row is longer than C afterwards.
         norms = torch.linalg.vector_norm(bounded, dim=1) * (1.0 + (updates.shape[1] + 8) * ROUNDING)
         scales = clipping_norm / norms.clamp_min(clipping_norm)
         bounded = bounded * scales[:, None]
@@ -83,7 +86,7 @@ def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
 def shares_of_norms(
     norms: Tensor, clipping_norm: float | None, errors: Tensor | None = None, most: float = math.inf
 ) -> tuple[Tensor, Tensor]:
-    """What each update is multiplied by, so that its L2 norm is C at most: min(1, C/norm).
+    """The factor that bounds each update's L2 norm by C: min(1, C/norm).
 
     Args:
         norms: The norms, float64, shape (clients,).
@@ -98,6 +101,7 @@ def shares_of_norms(
     bound = torch.inf if clipping_norm is None else clipping_norm
     shares = torch.where(norms > bound, bound / norms, 1.0)
     if errors is not None:
+        # Clipping harder costs accuracy for one client; leaving its rounding unbounded would cost privacy.
         broken |= ~torch.isfinite(errors)
         shares = torch.where(shares * errors > most, most / errors, shares)
     return shares.masked_fill(broken, 0.0), broken

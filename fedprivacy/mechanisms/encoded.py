@@ -1,4 +1,4 @@
-"""Noise on encoded updates: Gaussian, as ever, or Student t, for which the code book makes the account."""
+"""Noise on encoded updates: Gaussian, or Student t, accounted for over the code book."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EncodedGaussian(Gaussian):
 
     @cached_property
     def encoder(self) -> Encoder:
-        """What a client makes of its clipped update before the noise."""
+        """Encodes a clipped update before the noise is added."""
         return Encoder(self.encoding, self.clipping_norm, self.coordinates, self.dimension, self.levels)
 
     @property
@@ -66,7 +66,7 @@ class EncodedStudent:
 
     Args:
         clipping_norm: C.
-        noise_multiplier: z, the noise's standard deviation / C, like that of Gaussian noise; 0 stands for
+        noise_multiplier: z, the noise's standard deviation / C, like that of Gaussian noise; 0 means
             noise that is still to be found.
         degrees: nu, of freedom, from 3.
         encoding: "signs" or "top-k"; as `Encoder` has it, with what follows.
@@ -100,7 +100,7 @@ class EncodedStudent:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """What a client makes of its clipped update before the noise."""
+        """Encodes a clipped update before the noise is added."""
         return Encoder(self.encoding, self.clipping_norm, self.coordinates, self.dimension)
 
     @property
@@ -110,7 +110,7 @@ class EncodedStudent:
 
     @property
     def scale(self) -> float:
-        """What a Student t variable is multiplied by."""
+        """The scale of the Student t noise."""
         return self.standard_deviation * math.sqrt((self.degrees - 2) / self.degrees)
 
     def draw(self, dimension: int, stream: np.random.Generator) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Code books for clipped updates: few enough vectors that noise of any law can be accounted for exactly."""
+"""Finite code books for clipped updates, small enough to account exactly for any noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True)
 class Encoder:
-    """What an update is encoded to: a public, finite set of vectors of norm C at most.
+    """A code of updates: a public, finite set of vectors of norm C at most.
 
     - "signs": each coordinate is C/sqrt(d), -C/sqrt(d), or 0 where the update's is 0.
     - "top-k": the k coordinates of the largest size, of equal ones the first, are C/sqrt(k) or -C/sqrt(k) and
@@ -73,14 +73,14 @@ class Encoder:
     @property
     def size(self) -> float:
         """a, the size of what is not 0 in a ternary code: C/sqrt(k), rounded down so that k a^2 <= C^2."""
-        found = self.clipping_norm / math.sqrt(self.coordinates)
-        while self.coordinates * Fraction(found) ** 2 > Fraction(self.clipping_norm) ** 2:
-            found = math.nextafter(found, 0.0)
-        return found
+        value = self.clipping_norm / math.sqrt(self.coordinates)
+        while self.coordinates * Fraction(value) ** 2 > Fraction(self.clipping_norm) ** 2:
+            value = math.nextafter(value, 0.0)
+        return value
 
     @property
     def step(self) -> float:
-        """What levels are multiples of."""
+        """The step between levels."""
         return self.clipping_norm / (self.levels * math.sqrt(self.dimension))
 
     def encode(self, updates: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What mechanisms for categories have in common: reports, their support, and counts estimated from that."""
+"""The base of frequency oracles: reports, their support, and counts estimated from it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def draw(self, values: ArrayLike, stream: np.random.Generator) -> Reports:
-        """What each client sends; the first axis is the client.
+        """The clients' reports; the first axis is the client.
 
         Args:
             values: The clients' categories, integers in [0, k), shape (clients,).
@@ -140,8 +140,8 @@ class FrequencyOracle(ABC):
         return f"epsilon {self.epsilon:.4g} a report"
 
     def _variances(self, clients: int, share: Any) -> Any:
-        own, other = self.p * (1 - self.p), self.q * (1 - self.q)
-        return clients * (share * own + (1 - share) * other) / (self.p - self.q) ** 2
+        true_variance, other = self.p * (1 - self.p), self.q * (1 - self.q)
+        return clients * (share * true_variance + (1 - share) * other) / (self.p - self.q) ** 2
 
     def _check_clients(self, clients: int) -> None:
         if clients < 1:
@@ -162,15 +162,15 @@ class FrequencyOracle(ABC):
 
 
 def partly_told(epsilon: float) -> dp_accounting.DpEvent:
-    """The event of a report that tells two categories apart half of the time, and then costs epsilon.
+    """The event of a report that distinguishes two categories half of the time, and then costs epsilon.
 
     For any two categories the privacy loss is 0 with probability 1/2, and else that of randomised response
-    on a bit. The answers of k-ary randomised response say nothing of two categories with probability
+    on a bit. The answers of k-ary randomised response do not distinguish two categories with probability
     (k - 2)/(e^epsilon + k - 1): for k <= e^epsilon + 3 in no more than half of all cases, so that it tells
     at least as much, and dp_accounting has an event for it. That event is right under replace-one.
 
     Args:
-        epsilon: What a report costs that tells the categories apart.
+        epsilon: The cost of a report that distinguishes the categories.
     """
     odds = math.exp(epsilon)
     buckets = math.floor(odds + 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import dp_accounting
 import numpy as np
@@ -52,12 +52,19 @@ class Gaussian:
             )
 
     @classmethod
+    def uncalibrated(cls, clipping_norm: float, dimension: int, direction: str) -> Self:
+        """As `LocalMechanism` has it."""
+        return cls(clipping_norm, 1.0)
+
+    @classmethod
     def calibrated(cls, epsilon: float, delta: float, adjacency: str, clipping_norm: float = 1.0) -> Gaussian:
         """The least noise for one release at (epsilon, delta): analytic (Balle and Wang 2018).
 
         Raises:
             InputError: A value is out of range.
         """
+        # Exact for every epsilon; sqrt(2 ln(1.25/delta))/epsilon is proved for epsilon <= 1 alone, and gives
+        # too little noise for large epsilon.
         noise = calibration.noise_multiplier(dp_accounting.GaussianDpEvent, epsilon, delta, adjacency)
         return cls(clipping_norm, noise)
 
@@ -112,16 +119,19 @@ class Gaussian:
             shares: How many independent draws this one stands for: a sum of n draws of standard
                 deviation s is one draw of s * sqrt(n).
         """
+        # float64 throughout: float32 noise has wider gaps between its values, and adding it to weights in
+        # float32 rounds much of it away. Floating-point gaps remain (Mironov 2012): see docs/sharp-edges.md.
         noise = stream.standard_normal(dimension)
         noise *= self.standard_deviation * math.sqrt(shares)
         return noise
 
     def event(self) -> dp_accounting.DpEvent:
         """What one release costs, as the accountant reads it."""
+        # Relative to C under every adjacency: the accountants double the sensitivity under replace-one.
         return dp_accounting.GaussianDpEvent(self.noise_multiplier)
 
     def summed_event(self, shares: int) -> dp_accounting.DpEvent:
-        """What a release of the sum of `shares` noisy updates costs whoever sees the sum alone, or more."""
+        """The event of releasing the sum of `shares` noisy updates to an observer of the sum alone."""
         # Accountants take no more noise than this; less noise is claimed than there is.
         return dp_accounting.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
@@ -142,7 +152,7 @@ class Gaussian:
         """
         return self.mu(adjacency) ** 2 / 2
 
-    def with_noise(self, noise_multiplier: float) -> Gaussian:
+    def with_noise(self, noise_multiplier: float) -> Self:
         """The same mechanism at another noise multiplier."""
         return replace(self, noise_multiplier=noise_multiplier)
 

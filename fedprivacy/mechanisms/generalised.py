@@ -57,8 +57,8 @@ class GeneralisedExponential:
         check_epsilon(self.epsilon)
         if not self.sensitivities:
             raise InputError("sensitivities: there must be one for each candidate, and at least one.")
-        for one in self.sensitivities:
-            check_sensitivity(one)
+        for sensitivity in self.sensitivities:
+            check_sensitivity(sensitivity)
         check_chance("beta", self.beta)
 
     @property

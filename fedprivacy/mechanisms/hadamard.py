@@ -15,7 +15,7 @@ from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, pa
 
 @dataclass(frozen=True)
 class HadamardResponse(FrequencyOracle):
-    """A random row of the Hadamard matrix, and the entry there of the category's column, told as a bit.
+    """A random row of the Hadamard matrix, and the category's entry in it as a randomised bit.
 
     The one-bit form of Hadamard response (Acharya and Sun 2019, Section 4), which is what Apple's
     Hadamard count mean sketch does once it has hashed (2017). The matrix is Sylvester's, of the least power
@@ -25,7 +25,7 @@ class HadamardResponse(FrequencyOracle):
     (E + 1)^2 / 4E times that of OUE, E = e^eps: 1.06 times at eps = 0.5, 1.27 at 1, 2.4 at 2.
 
     A report is 2 r + bit, int32, shape (clients,). It supports the categories whose entry in row r is the
-    bit that was told.
+    reported bit.
     """
 
     name: ClassVar[str] = "hadamard-response"
@@ -38,7 +38,7 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def p(self) -> float:
-        """The probability that the client's own category is supported: that the entry is told truly."""
+        """The probability that the client's own category is supported: that the entry is reported truly."""
         return 1 - RandomizedResponse(self.epsilon).flip
 
     @property
@@ -50,19 +50,19 @@ class HadamardResponse(FrequencyOracle):
         """2 row + bit, int32, shape (clients,); see `FrequencyOracle.draw`."""
         columns = self._checked(values).astype(np.int32)
         rows = stream.integers(0, self.size, len(columns), dtype=np.int32)
-        told = RandomizedResponse(self.epsilon).draw(parity(rows & columns), stream)
-        return 2 * rows + told
+        bits = RandomizedResponse(self.epsilon).draw(parity(rows & columns), stream)
+        return 2 * rows + bits
 
     def support(self, reports: Reports) -> Counts:
         """How many reports agree with each category's column, int64, shape (categories,)."""
         checked = self._integers(reports, reports.ndim == 1, 2 * self.size, "reports must be 2 row + bit")
-        told = np.bincount(checked, minlength=2 * self.size).reshape(self.size, 2)
+        counts = np.bincount(checked, minlength=2 * self.size).reshape(self.size, 2)
         # Agreements less disagreements are the transform of zeros less ones told in each row.
-        difference = walsh_hadamard(told[:, 0] - told[:, 1])[: self.categories]
+        difference = walsh_hadamard(counts[:, 0] - counts[:, 1])[: self.categories]
         return (difference + len(checked)) // 2
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one report costs: two columns are equal in half of the rows, which then say nothing."""
+        """The event of one report: two columns agree in half of the rows, which then reveal nothing."""
         return partly_told(self.epsilon)
 
 

@@ -55,6 +55,8 @@ class Laplace(AdditiveNoise):
                 "values: must all be finite; NaN and infinity would show through any noise. "
                 "Cut them to a range before."
             )
+        # A difference of two exponentials (Gamma(1)) is Laplace. The usual inverse of the distribution
+        # function takes the logarithm of a uniform number, which may be 0.
         up = stream.standard_gamma(shares, numbers.shape)
         return numbers + self.scale * (up - stream.standard_gamma(shares, numbers.shape))
 
@@ -127,6 +129,7 @@ class DiscreteLaplace(AdditiveNoise):
             numbers.size and not -_LARGEST <= int(numbers.min()) <= int(numbers.max()) <= _LARGEST
         ):
             raise InputError("values: must be integers from -2^62 to 2^62, and of an integer type.")
+        # A difference of two geometric variables has the two-sided geometric law of the mechanism.
         up = self._geometric(numbers.shape, stream, shares)
         return numbers.astype(np.int64) + (up - self._geometric(numbers.shape, stream, shares))
 

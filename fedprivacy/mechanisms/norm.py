@@ -91,6 +91,8 @@ class NormMechanism:
             noise /= np.linalg.norm(noise, axis=-1, keepdims=True)
             noise *= stream.standard_gamma(self.dimension, (*vectors.shape[:-1], 1))
         else:
+            # Gamma(d + 1), since a uniform point of the cube has a norm below 1: Gamma(d + 1) Beta(d, 1) is
+            # Gamma(d), the norm that the density prescribes.
             noise = stream.uniform(-1.0, 1.0, vectors.shape)
             noise *= stream.standard_gamma(self.dimension + 1, (*vectors.shape[:-1], 1))
         return vectors + self.scale * noise

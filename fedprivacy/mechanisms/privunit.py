@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,13 +57,13 @@ def _cap(threshold: float, epsilon: float) -> Cap:
 @lru_cache(maxsize=256)
 def best_cap(epsilon: float, dimension: int) -> Cap:
     """The cap of least error among those that spend exactly epsilon."""
-    found = minimize_scalar(
+    best = minimize_scalar(
         lambda threshold: _cap(threshold, epsilon).error(dimension),
         bounds=(0.0, 2.0 + math.sqrt(2 * epsilon)),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    return _cap(float(found.x), epsilon)
+    return _cap(float(best.x), epsilon)
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,19 @@ class PrivUnitG(PureMechanism):
     Args:
         clipping_norm: C.
         epsilon: The budget of one message.
-        direction: What becomes a direction. "lifted": (x, sqrt(C^2 - |x|^2)), in one dimension more, so
-            that the message is unbiased for x. "normalised": x / |x|, so that every message is unbiased
+        direction: Turns an update into a direction. "lifted": (x, sqrt(C^2 - |x|^2)), in one dimension more,
+            so that the message is unbiased for x. "normalised": x / |x|, so that every message is unbiased
             for an update of norm C in the direction of x, and for 0 if x is 0.
     """
 
     direction: str = "lifted"
     name: ClassVar[str] = "privunit"
     title: ClassVar[str] = "PrivUnitG"
+
+    @classmethod
+    def uncalibrated(cls, clipping_norm: float, dimension: int, direction: str) -> Self:
+        """As `LocalMechanism` has it."""
+        return cls(clipping_norm, 1.0, direction)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
         """One client's message, float64, shape (dimension,).
@@ -102,6 +107,9 @@ class PrivUnitG(PureMechanism):
         units = np.empty((len(updates), dimension + lifting))
         np.divide(updates, self.clipping_norm, out=units[:, :dimension])
         norms = np.linalg.norm(units[:, :dimension], axis=1)
+        # The mechanism protects a direction and cannot carry a length. The added coordinate makes every
+        # vector a unit vector, so that a short update stays short in the mean; leaving it out of the message
+        # afterwards is post-processing.
         if lifting:
             units[:, dimension] = np.sqrt(np.maximum(1.0 - norms**2, 0.0))
             norms = np.linalg.norm(units, axis=1)

@@ -1,4 +1,4 @@
-"""What local randomisers of pure epsilon-DP have in common: their budget, and what it costs."""
+"""The common part of local randomisers of pure epsilon-DP: their budget and its event."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class PureMechanism(ABC):
     epsilon: float
     name: ClassVar[str]
     title: ClassVar[str]
+
+    @classmethod
+    def uncalibrated(cls, clipping_norm: float, dimension: int, direction: str) -> Self:
+        """As `LocalMechanism` has it; a mechanism of more fields overrides it."""
+        return cls(clipping_norm, 1.0)
 
     def event(self) -> dp_accounting.DpEvent:
         """What one message costs, as the accountant reads it."""

@@ -33,7 +33,7 @@ NOISES: tuple[Noise, ...] = ("laplace", "gumbel", "permute-and-flip")
 
 @dataclass(frozen=True)
 class Selection:
-    """What both mechanisms share: their scale, and scores that are safe to exponentiate.
+    """The common part of both mechanisms: their scale, and scores that are safe to exponentiate.
 
     Args:
         epsilon: The budget of one choice, from 1e-6 to 1e4.
@@ -59,6 +59,8 @@ class Selection:
     @property
     def scale(self) -> float:
         """Of the noise, in the units of a score: sensitivity/epsilon if monotone, else twice that."""
+        # One record may raise a score and lower its rival's, so their gap moves by twice the sensitivity.
+        # Monotone scores all move the same way: the gap moves by the sensitivity at most.
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     def event(self) -> dp_accounting.DpEvent:
@@ -141,7 +143,7 @@ class ExponentialMechanism(Selection):
 
 @dataclass(frozen=True)
 class NoisyMax(Selection):
-    """Report noisy max: adds noise to every score and tells which is the largest, not how large.
+    """Report noisy max: adds noise to every score and releases the index of the largest, not its value.
 
     Lap(2 Du/epsilon), or Lap(Du/epsilon) with monotone scores (Dwork and Roth 2014, Claim 3.9). The lectures'
     Lap(1/epsilon) on counts is the monotone case, right under add-remove; replace-one needs Lap(2/epsilon).
@@ -186,8 +188,8 @@ class NoisyMax(Selection):
         below = self._below(scores)
         if self.noise == "gumbel":
             return argmax.gumbel(below)
-        one = argmax.laplace if self.noise == "laplace" else argmax.exponential
-        return np.apply_along_axis(one, -1, below)
+        tail = argmax.laplace if self.noise == "laplace" else argmax.exponential
+        return np.apply_along_axis(tail, -1, below)
 
     def draw(self, scores: ArrayLike, stream: np.random.Generator) -> NDArray[np.int64]:
         """The index of the chosen candidate in each set of scores, shape (...).

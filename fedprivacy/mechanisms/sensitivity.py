@@ -1,4 +1,4 @@
-"""What one record can change in a count and a histogram, under each adjacency."""
+"""The sensitivity of a count and a histogram to one record, under each adjacency."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fedprivacy.mechanisms.ranges import check_adjacency
 
 
 def count_sensitivity(adjacency: str) -> int:
-    """What one record can change in a count: 1 under every adjacency.
+    """The sensitivity of a count to one record: 1 under every adjacency.
 
     Raises:
         InputError: The adjacency is none of the three.
@@ -16,7 +16,7 @@ def count_sensitivity(adjacency: str) -> int:
 
 
 def histogram_sensitivity(adjacency: str) -> int:
-    """What one record can change in a histogram, in L1: 2 under replace-one, where it changes cells, else 1.
+    """Returns a histogram's L1 sensitivity: 2 under replace-one, where a record changes cells, else 1.
 
     Raises:
         InputError: The adjacency is none of the three.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import dp_accounting
 import numpy as np
@@ -26,7 +26,7 @@ class SignBits(PureMechanism):
     A coordinate x in [-r, r], r = 4C/sqrt(dimension), becomes the sign + with probability
     (1 + x/r)/2, and the sign is told truly with probability e^eps/(1 + e^eps). That is unbiased for
     coordinates within r. Those beyond are cut: an update with few large coordinates loses most of its
-    length, which `error`, for directions at random, does not tell.
+    length, which `error`, for directions at random, does not reveal.
 
     Args:
         clipping_norm: C.
@@ -37,6 +37,11 @@ class SignBits(PureMechanism):
     dimension: int
     name: ClassVar[str] = "sign-bits"
     title: ClassVar[str] = "sign bits"
+
+    @classmethod
+    def uncalibrated(cls, clipping_norm: float, dimension: int, direction: str) -> Self:
+        """As `LocalMechanism` has it."""
+        return cls(clipping_norm, 1.0, dimension)
 
     def event(self) -> dp_accounting.DpEvent:
         """What one message costs: `dimension` answers, composed."""
@@ -55,19 +60,21 @@ class SignBits(PureMechanism):
         if len(update) != self.dimension:
             raise ValueError(f"an update of {len(update)} coordinates, accounted for {self.dimension}")
         bound = RANGE * self.clipping_norm / math.sqrt(self.dimension)
-        told = math.tanh(self.epsilon / 2)  # 2 e^eps/(1 + e^eps) - 1: what remains of a sign on average
-        mean = np.clip(update / bound, -1.0, 1.0) * told
+        attenuation = math.tanh(
+            self.epsilon / 2
+        )  # 2 e^eps/(1 + e^eps) - 1: what remains of a sign on average
+        mean = np.clip(update / bound, -1.0, 1.0) * attenuation
         signs = np.where(stream.random(self.dimension) < (1.0 + mean) / 2.0, 1.0, -1.0)
-        return signs * (bound / told)
+        return signs * (bound / attenuation)
 
     def error(self, dimension: int) -> float:
         """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C.
 
         Taken on average over all directions of the update.
         """
-        told = math.tanh(self.epsilon / 2)
-        kept = 1 - 2 * float(norm.sf(RANGE))  # of a standard normal: E[x cut(x)]
-        squared = RANGE**2 / told**2 - 2 * kept + 1
+        attenuation = math.tanh(self.epsilon / 2)
+        uncut = 1 - 2 * float(norm.sf(RANGE))  # of a standard normal: E[x cut(x)]
+        squared = RANGE**2 / attenuation**2 - 2 * uncut + 1
         return squared / dimension
 
     @property

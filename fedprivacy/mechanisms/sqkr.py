@@ -1,4 +1,4 @@
-"""SQKR: a few quantised coordinates in a random basis, told by k-ary randomised response."""
+"""SQKR: a few quantised coordinates in a random basis, reported by k-ary randomised response."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SQKR(PureMechanism):
     The update is rotated by a random Hadamard transform, which spreads it out; b coordinates are drawn;
     each is rounded at random to one of two values; and the word of b bits is told by randomised
     response over 2^b words. These b bits are all that has to leave a client, since rotation and
-    coordinates come from randomness that client and server share, and say nothing about the update.
+    coordinates come from randomness that client and server share, and are independent of the update.
     Here what the server reads from them is computed on the client's side, and is what the simulation
     sends: its distribution is the mechanism's, its size on the wire is not.
 
@@ -62,6 +62,8 @@ class SQKR(PureMechanism):
         dimension = len(update)
         size = 1 << max(0, dimension - 1).bit_length()
         bits = self.bits(size)
+        # Signs, coordinates and the transform do not look at the update, so they cost nothing; only the word
+        # of bits below does.
         flips = stream.integers(0, 2, size) * 2.0 - 1.0
         padded = np.zeros(size)
         padded[:dimension] = update
@@ -69,11 +71,11 @@ class SQKR(PureMechanism):
         bound = RANGE * self.clipping_norm / math.sqrt(size)
         chosen = stream.choice(size, bits, replace=False, shuffle=False)
         ups = stream.random(bits) < (1.0 + np.clip(rotated[chosen] / bound, -1.0, 1.0)) / 2.0
-        kept = _kept(self.epsilon, bits)
-        if stream.random() >= kept:
+        truthful = _keep_probability(self.epsilon, bits)
+        if stream.random() >= truthful:
             ups = stream.integers(0, 2, bits) == 1  # any word, the true one among them
         read = np.zeros(size)
-        read[chosen] = np.where(ups, 1.0, -1.0) * (bound / kept * size / bits / UNCUT)
+        read[chosen] = np.where(ups, 1.0, -1.0) * (bound / truthful * size / bits / UNCUT)
         return (hadamard(read) * flips)[:dimension]
 
     def error(self, dimension: int) -> float:
@@ -81,17 +83,17 @@ class SQKR(PureMechanism):
         size = 1 << max(0, dimension - 1).bit_length()
         bits = self.bits(size)
         # b coordinates of size^2/b^2 times the squared range each; rotating back keeps dimension/size of it.
-        return (RANGE / _kept(self.epsilon, bits) / UNCUT) ** 2 / bits - 1 / dimension
+        return (RANGE / _keep_probability(self.epsilon, bits) / UNCUT) ** 2 / bits - 1 / dimension
 
 
-def _kept(epsilon: float, bits: int) -> float:
-    """The probability that the word is told, less that of every other word."""
+def _keep_probability(epsilon: float, bits: int) -> float:
+    """The probability that the word is reported, less that of every other word."""
     return math.expm1(epsilon) / (math.exp(epsilon) + 2.0**bits - 1)
 
 
 @lru_cache(maxsize=64)  # the same for every message
 def _best_bits(epsilon: float, size: int) -> int:
-    return min(range(1, min(MAX_BITS, size) + 1), key=lambda b: 1 / (_kept(epsilon, b) ** 2 * b))
+    return min(range(1, min(MAX_BITS, size) + 1), key=lambda b: 1 / (_keep_probability(epsilon, b) ** 2 * b))
 
 
 def hadamard(vector: Vector) -> Vector:

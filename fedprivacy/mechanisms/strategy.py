@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 from scipy import optimize, signal
 
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.combinations import MOST_WORK
 
 Vector = NDArray[np.float64]
 
-MOST_WORK = 10**8  # rounds x bands: ten seconds of search
 _DIGITS = 4  # to which coefficients are rounded, so that machines whose last bits differ find the same
 
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """A strategy matrix C. Its columns have norm 1 whatever the coefficients are: these cost accuracy alone.
+    """A strategy matrix C with columns of norm 1 for any coefficients: these affect accuracy alone.
 
     Args:
         coefficients: c, one for each band, the first above 0; only their ratios matter. Shape (bands,).
@@ -74,15 +74,15 @@ class Strategy:
 
     def matrix(self) -> Vector:
         """C, shape (rounds, rounds): to look at, and for tests."""
-        found = np.zeros((self.rounds, self.rounds))
+        dense = np.zeros((self.rounds, self.rounds))
         for round in range(self.rounds):
             column = self.coefficients[: self.rounds - round] / self.scale(round)
-            found[round : round + len(column), round] = column
-        return found
+            dense[round : round + len(column), round] = column
+        return dense
 
 
 def workload(rounds: int, momentum: float = 0.0) -> Vector:
-    """What becomes of a round's sum in the model so many rounds later, at learning rate 1, shape (rounds,).
+    """Returns a round's weight in later models at learning rate 1, shape (rounds,).
 
     1, 1 + momentum, 1 + momentum + momentum^2, ...: the first column of A.
     """
@@ -143,8 +143,8 @@ def best_strategy(rounds: int, bands: int, momentum: float = 0.0) -> Strategy:
         norm = float(c @ c)
         return math.log(norm) + math.log(squared), 2 * tail / norm - 2 * moved / squared
 
-    found = optimize.minimize(error, start[1:], jac=True, method="L-BFGS-B", options=_OPTIONS)
-    better = found.x if np.isfinite(found.x).all() and found.fun <= error(start[1:])[0] else start[1:]
+    optimum = optimize.minimize(error, start[1:], jac=True, method="L-BFGS-B", options=_OPTIONS)
+    better = optimum.x if np.isfinite(optimum.x).all() and optimum.fun <= error(start[1:])[0] else start[1:]
     return Strategy(np.concatenate([[1.0], np.round(better, _DIGITS)]), rounds)
 
 

@@ -1,4 +1,4 @@
-"""Unary encodings: one bit for each category, told by randomised response."""
+"""Unary encodings: one bit for each category, sent by randomised response."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _Unary(FrequencyOracle):
         checked = self._checked(values)
         reports = np.empty((len(checked), self._width), dtype=np.uint8)
         for part in self._parts(len(checked)):
-            own = checked[part]
-            bits = coins((len(own), self.categories), self.q, stream)
-            bits[np.arange(len(own)), own] = coins(len(own), self.p, stream)
+            rows = checked[part]
+            bits = coins((len(rows), self.categories), self.q, stream)
+            bits[np.arange(len(rows)), rows] = coins(len(rows), self.p, stream)
             reports[part] = np.packbits(bits, axis=1)
         return reports
 

@@ -1,1 +1,1 @@
-"""Federated statistics: what clients are asked, how answers are told, and what becomes of them."""
+"""Federated statistics: queries to clients, their private answers, and the results."""

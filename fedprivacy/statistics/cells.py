@@ -1,4 +1,4 @@
-"""The cells of a comparison of statistics: which there are, what each promises, what all together show."""
+"""The cells of a comparison of statistics: their list, guarantees and joint result."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class Corner:
 
     Args:
         trust: The trust model.
-        asked: The mechanism, where several are compared, else None.
+        mechanism: The mechanism, where several are compared, else None.
         epsilon: The budget; None for trust "none".
         clients: The number of clients, where several are compared, else None.
     """
 
     trust: Trust
-    asked: str | None
+    mechanism: str | None
     epsilon: float | None
     clients: int | None
 
     @property
     def label(self) -> str:
         """A name for progress."""
-        parts = [self.trust, self.asked, self.epsilon and f"epsilon {self.epsilon:g}"]
+        parts = [self.trust, self.mechanism, self.epsilon and f"epsilon {self.epsilon:g}"]
         parts.append(self.clients and f"{self.clients:,} clients")
         return ", ".join(str(part) for part in parts if part)
 
@@ -70,14 +70,14 @@ def corners_of(scenario: Statistics) -> Iterator[Corner]:
         )
     for trust in settings.trusts:
         mechanisms: tuple[str, ...] = {"local": settings.local, "central": settings.central}.get(trust, ())
-        for asked in mechanisms or (None,):
+        for mechanism in mechanisms or (None,):
             for epsilon in (None,) if trust == "none" else settings.epsilons:
                 for clients in settings.clients or (None,):
-                    yield Corner(trust, asked, epsilon, clients)
+                    yield Corner(trust, mechanism, epsilon, clients)
 
 
 def claims_of_cell(corner: Corner, scenario: Statistics, plan: StatisticsPlan) -> dict[str, Any]:
-    """What the document of a comparison says of a cell, its repeats and their results apart.
+    """The entries of a comparison's document for a cell, without its repeats and their results.
 
     Args:
         corner: Which cell.
@@ -87,7 +87,7 @@ def claims_of_cell(corner: Corner, scenario: Statistics, plan: StatisticsPlan) -
     charged = ledger(plan, len(plan.asks), held=True)
     return {
         "trust": corner.trust,
-        "asked": corner.asked,
+        "asked": corner.mechanism,
         "epsilon": corner.epsilon,
         "clients": plan.population,
         "guarantees": [guarantee.to_json() for guarantee in guarantees(charged)],
@@ -97,19 +97,19 @@ def claims_of_cell(corner: Corner, scenario: Statistics, plan: StatisticsPlan) -
 
 
 def closing(scenario: Statistics, cells: Sequence[Mapping[str, Any]], status: str) -> dict[str, Any]:
-    """What the document of a comparison makes of its cells.
+    """Summarises the cells of a comparison for its document.
 
     Args:
         scenario: The scenario with its `compare` section.
         cells: As the document has them.
         status: As the document has it.
     """
-    found = slopes(cells)
+    slope_rows = slopes(cells)
     private_size = scenario.privacy.adjacency != "replace-one"
     return {
-        "slope": slope_by_trust(found),
-        "slopes": found,
-        "finding": finding(cells, found, scenario.tables()["privacy"]) if cells else None,
+        "slope": slope_by_trust(slope_rows),
+        "slopes": slope_rows,
+        "finding": finding(cells, slope_rows, scenario.tables()["privacy"]) if cells else None,
         "interval": INTERVAL,
         "operator_only": list(OPERATOR_ONLY),
         "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],

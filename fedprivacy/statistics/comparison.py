@@ -1,4 +1,4 @@
-"""Statistics under each trust model, side by side: errors over repeats, and how they fall with clients."""
+"""Compares statistics over trust models: errors over repeats, and their slope over clients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def summary(results: Results) -> dict[str, Any]:
         and `score`, what was chosen on average, beside the `best`; and the first repeat's answer.
     """
     first = results[0]
-    errors = [one["error"] for one in results if one["error"] is not None]
+    errors = [result["error"] for result in results if result["error"] is not None]
     return {
         **{key: first[key] for key in ("name", "kind", "mechanism", "noise", "measure", "bound")},
         "error": interval(errors, math.inf) if errors else None,
@@ -49,7 +49,7 @@ def summary(results: Results) -> dict[str, Any]:
         "covered": _part(results, "held"),
         "within_bound": _within(results),
         "right": _right(results),
-        "score": interval([one["score"] for one in results], math.inf) if "score" in first else None,
+        "score": interval([result["score"] for result in results], math.inf) if "score" in first else None,
         "best": first.get("best"),
         "scored": first.get("scored"),
         "answer": {key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")},
@@ -58,7 +58,7 @@ def summary(results: Results) -> dict[str, Any]:
 
 def _part(results: Results, key: str) -> float | None:
     """How often, over all repeats and all answers in question."""
-    times, of = (sum(one[key][place] for one in results) for place in (0, 1))
+    times, of = (sum(result[key][place] for result in results) for place in (0, 1))
     return times / of if of else None
 
 
@@ -69,7 +69,7 @@ def brief(result: Mapping[str, Any]) -> dict[str, Any]:
         The result, with `held`: how many of its intervals hold the true value, and of how many; and `told`:
         how many estimates there are, and of how many answers that have a true value.
     """
-    told = [
+    columns = [
         estimate is not None
         for estimate, true in zip(*(_listed(result[key]) for key in ("estimate", "true")), strict=True)
         if true is not None
@@ -80,15 +80,19 @@ def brief(result: Mapping[str, Any]) -> dict[str, Any]:
         if None not in (low, true, high)
     ]
     short = {key: value[:SHOWN] if isinstance(value, list) else value for key, value in result.items()}
-    return {**short, "held": (sum(held), len(held)), "told": (sum(told), len(told))}
+    return {**short, "held": (sum(held), len(held)), "told": (sum(columns), len(columns))}
 
 
 def _within(results: Results) -> float | None:
     if results[0]["bound"] is None or results[0]["kind"] == "quantile":
         return None  # a quantile's error is a share of the clients, whose number the results lack
-    missed = [one["best"] - one["score"] if "score" in one else one["error"] for one in results]
+    missed = [
+        result["best"] - result["score"] if "score" in result else result["error"] for result in results
+    ]
     # A hair more, for what rounding adds to a revenue.
-    held = [miss <= one["bound"]["at_most"] * (1 + 1e-9) for miss, one in zip(missed, results, strict=True)]
+    held = [
+        miss <= result["bound"]["at_most"] * (1 + 1e-9) for miss, result in zip(missed, results, strict=True)
+    ]
     return sum(held) / len(held)
 
 
@@ -96,7 +100,7 @@ def _right(results: Results) -> float | None:
     """How often a best choice was made."""
     if results[0]["kind"] not in ("most-common", "best-price"):
         return None
-    return sum(one["error"] == 0 for one in results) / len(results)
+    return sum(result["error"] == 0 for result in results) / len(results)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -124,22 +128,24 @@ def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 key = (cell["trust"], cell["asked"], query["name"], query["kind"], cell["epsilon"])
                 point = (cell["clients"], query["rmse"], cell["repeats"], query["told"])
                 groups.setdefault(key, []).append(point)
-    found = []
-    for (trust, asked, name, kind, epsilon), points in groups.items():
-        clients, errors, repeats, told = (np.array(each, dtype=float) for each in zip(*points, strict=True))
+    fitted = []
+    for (trust, mechanism, name, kind, epsilon), points in groups.items():
+        clients, errors, repeats, released = (
+            np.array(each, dtype=float) for each in zip(*points, strict=True)
+        )
         if len(set(clients)) < 2 or trust == "none" or not errors.all():
             continue
         x = np.log(clients) - np.log(clients).mean()
         slope = float(x @ np.log(errors) / (x @ x))
         low = high = None
-        if kind not in LARGEST and (told == 1).all():
+        if kind not in LARGEST and (released == 1).all():
             variances = (KURTOSIS[trust] - 1) / (4 * repeats)  # of the logarithm of a root mean squared error
             half = 1.96 * math.sqrt(float((x**2 * variances).sum())) / float(x @ x)
             low, high = slope - half, slope + half
-        found.append(
+        fitted.append(
             {
                 "trust": trust,
-                "mechanism": asked,
+                "mechanism": mechanism,
                 "query": name,
                 "kind": kind,
                 "epsilon": epsilon,
@@ -148,32 +154,32 @@ def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "high": high,
             }
         )
-    return found
+    return fitted
 
 
-def slope_by_trust(found: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
+def slope_by_trust(rows: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
     """The mean slope under each trust model.
 
     Returns:
         None where the number of clients does not vary, or where the queries are of several kinds: the error
-        of a share falls where that of a count grows, and their mean says nothing.
+        of a share falls where that of a count grows, and their mean is meaningless.
     """
-    if len({one["kind"] for one in found}) != 1:
+    if len({row["kind"] for row in rows}) != 1:
         return None
     return {
-        trust: float(np.mean([one["slope"] for one in found if one["trust"] == trust]))
-        for trust in dict.fromkeys(one["trust"] for one in found)
+        trust: float(np.mean([row["slope"] for row in rows if row["trust"] == trust]))
+        for trust in dict.fromkeys(row["trust"] for row in rows)
     }
 
 
 def finding(
-    cells: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], privacy: Mapping[str, Any]
+    cells: Sequence[Mapping[str, Any]], slope_rows: Sequence[Mapping[str, Any]], privacy: Mapping[str, Any]
 ) -> str:
-    """What the comparison shows, in a few sentences: the largest epsilon, and its most clients.
+    """Summarises the comparison in a few sentences: the largest epsilon, and its most clients.
 
     Args:
         cells: As for `slopes`.
-        found: Their `slopes`.
+        slope_rows: Their `slopes`.
         privacy: The scenario's section, with `unit`, `adjacency` and a `delta` unless that is 0: what every
             epsilon stands at.
     """
@@ -186,38 +192,40 @@ def finding(
     queries = here[0]["queries"]
     sentences = []
     for query in queries[:NAMED]:
-        own = [next(one for one in cell["queries"] if one["name"] == query["name"]) for cell in here]
-        said = [
-            f"{_result(one)} under {arm_words(cell)}"
-            for cell, one in zip(here, own, strict=True)
-            if one["error"] is not None
+        results = [
+            next(result for result in cell["queries"] if result["name"] == query["name"]) for cell in here
         ]
-        if said:
+        parts = [
+            f"{_result(result)} under {arm_words(cell)}"
+            for cell, result in zip(here, results, strict=True)
+            if result["error"] is not None
+        ]
+        if parts:
             what = "how often the best was chosen" if query["right"] is not None else query["measure"]
-            sentences.append(f"{query['name']}, {what}: {', '.join(said)}.")
+            sentences.append(f"{query['name']}, {what}: {', '.join(parts)}.")
     if len(queries) > NAMED:
         sentences.append(f"The report has the other {len(queries) - NAMED}.")
     terms = f"At epsilon {epsilon:g} and {clients:,} clients, on average over the repeats: "
     text = terms + " ".join(sentences)
-    text += _falls(found, [query["name"] for query in queries])
+    text += _falls(slope_rows, [query["name"] for query in queries])
     return f"{text} {_stands(privacy, dict.fromkeys(cell['trust'] for cell in private))}"
 
 
 def _stands(privacy: Mapping[str, Any], trusts: Iterable[str]) -> str:
-    """What an epsilon stands at, and against whom under each trust model."""
+    """The delta and adjacency of an epsilon, and its observer under each trust model."""
     terms = f"delta {privacy.get('delta', 0):g}, unit {privacy['unit']}, adjacency {privacy['adjacency']}"
     return f"Epsilon, of all queries together, stands at {terms}: {'; '.join(AGAINST[t] for t in trusts)}."
 
 
-def _falls(found: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+def _falls(slope_rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     """The slopes of the first queries in words, each averaged over its mechanisms and epsilons."""
-    said = []
+    sentences = []
     for name in names[:NAMED]:
-        own = slope_by_trust([one for one in found if one["query"] == name])
-        if own:
-            falls = " and ".join(f"n^{value:.2f} under {trust} trust" for trust, value in own.items())
-            said.append(f"the error{f' of {name}' if len(names) > 1 else ''} goes as {falls}")
-    return f" With the number n of clients {'; '.join(said)}." if said else ""
+        by_trust = slope_by_trust([row for row in slope_rows if row["query"] == name])
+        if by_trust:
+            falls = " and ".join(f"n^{value:.2f} under {trust} trust" for trust, value in by_trust.items())
+            sentences.append(f"the error{f' of {name}' if len(names) > 1 else ''} goes as {falls}")
+    return f" With the number n of clients {'; '.join(sentences)}." if sentences else ""
 
 
 def _result(query: Mapping[str, Any]) -> str:
@@ -225,12 +233,12 @@ def _result(query: Mapping[str, Any]) -> str:
     mean = query["error"]["mean"]
     error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
     if query["right"] is None:
-        told = query["told"]
-        return error if told is None or told == 1 else f"{error} ({100 * told:.3g} % told)"
+        released = query["told"]
+        return error if released is None or released == 1 else f"{error} ({100 * released:.3g} % told)"
     lost = "" if mean == 0 else f" ({100 * mean:.2g} % lost)"
     return f"{100 * query['right']:.0f} %{lost}"
 
 
 def arm_words(cell: Mapping[str, Any]) -> str:
-    """The trust model of a cell, with the mechanism that it was asked for."""
+    """The trust model of a cell, with the requested mechanism."""
     return f"{cell['trust']} trust" + (f" with {cell['asked']}" if cell["asked"] else "")

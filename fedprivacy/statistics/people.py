@@ -1,4 +1,4 @@
-"""The people who are asked: columns of numbers, and which records are whose."""
+"""The people of a statistics run: columns of numbers, and the owner of each record."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class People:
 
     @cached_property
     def digest(self) -> str:
-        """Tells other records or owners from these."""
+        """Identifies these records and owners among others."""
         digest = hashlib.blake2b(digest_size=16)
         for name, array in (*self.columns.items(), ("", self.offsets)):
             digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
@@ -52,10 +52,10 @@ class People:
 
 
 def people(data: Data, columns: Iterable[str]) -> People:
-    """Loads, or makes up, those columns that are asked for.
+    """Loads, or generates, the requested columns.
 
     Raises:
-        InputError: if a file is not what the scenario says of it.
+        InputError: if a file does not match the scenario.
     """
     stamp = npz.stamp(data.path) if isinstance(data, NpzTable) else None
     return _people(data, tuple(sorted(set(columns))), stamp)
@@ -95,11 +95,11 @@ def _zipf(categories: int | None, exponent: float | None) -> NDArray[np.float64]
 def _from_file(data: NpzTable, columns: tuple[str, ...]) -> People:
     names = columns_of(data)
     places = {name: names.index(name) for name in columns if name != data.label}
-    found: dict[str, list[NDArray[Any]]] = {name: [] for name in places}
+    columns_read: dict[str, list[NDArray[Any]]] = {name: [] for name in places}
     for block in npz.blocks(data.path, "x_train"):
         for name, place in places.items():
-            found[name].append(block[:, place].astype(np.float64))
-    table = {name: np.concatenate(parts) for name, parts in found.items()}
+            columns_read[name].append(block[:, place].astype(np.float64))
+    table = {name: np.concatenate(parts) for name, parts in columns_read.items()}
     if data.label in columns:
         table[data.label] = npz.array(data.path, "y_train").astype(np.float64)
     if data.owner == "record":

@@ -1,4 +1,4 @@
-"""The privacy plan of a statistics run: what is told by which mechanism, and what all of it costs."""
+"""The privacy plan of a statistics run: a mechanism for each query, and the total event."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _ORACLES = {kind.name: kind for kind in ORACLES}
 
 @dataclass(frozen=True)
 class Ask:
-    """One query and how it is told.
+    """One query and its mechanism.
 
     Args:
-        question: What is asked.
+        question: The query.
         mechanism: By a client, by the server, or None by nobody.
         times: How often the mechanism is applied to the same answers: once for each of several quantiles.
     """
@@ -42,7 +42,7 @@ class Ask:
     times: int = 1
 
     def event(self, adjacency: str) -> dp_accounting.DpEvent:
-        """What it costs, as the accountant reads it."""
+        """Its event, for the accountant."""
         if self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
         additive = isinstance(self.mechanism, Laplace | DiscreteLaplace)
@@ -50,10 +50,12 @@ class Ask:
         return event if self.times == 1 else dp_accounting.SelfComposedDpEvent(event, self.times)
 
     def to_json(self) -> dict[str, Any]:
-        """The ask as a JSON object; two are equal where a client need not tell them apart."""
-        told = None if self.mechanism is None else {"name": self.mechanism.name, **asdict(self.mechanism)}
+        """The ask as a JSON object; two are equal where a client need not distinguish them."""
+        mechanism = (
+            None if self.mechanism is None else {"name": self.mechanism.name, **asdict(self.mechanism)}
+        )
         query = self.question.query.model_dump(mode="json", exclude_none=True)
-        return {"name": self.question.name, "query": query, "mechanism": told, "times": self.times}
+        return {"name": self.question.name, "query": query, "mechanism": mechanism, "times": self.times}
 
 
 @dataclass(frozen=True)
@@ -95,16 +97,16 @@ class StatisticsPlan:
         plain = {key: getattr(self, key) for key in ("trust", "unit", "adjacency", "population", "delta")}
         return {**plain, "asks": [ask.to_json() for ask in self.asks]}
 
-    def refusal(self, asked: Any) -> str | None:
-        """Why a client that holds this plan refuses to serve a server that asks for another one."""
-        return other_plan(self.to_json(), asked)
+    def refusal(self, requested: Any) -> str | None:
+        """Explains why a client with this plan refuses a request for another one."""
+        return other_plan(self.to_json(), requested)
 
 
 def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
-    """The people of a scenario, with the columns that its plan asks for.
+    """The people of a scenario, with the columns that its plan needs.
 
     Raises:
-        InputError: if a file is not what the scenario says of it.
+        InputError: if a file does not match the scenario.
     """
     return people(scenario.data, [column for ask in plan.asks for column in ask.question.columns()])
 
@@ -113,7 +115,7 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
     """The plan of a scenario. The budget is shared by weight, and at a delta above 0 stretched to fit it.
 
     Args:
-        scenario: What is asked for.
+        scenario: The scenario.
         population: The number of clients, where it is known and the data are not to be looked at.
 
     Raises:
@@ -171,35 +173,35 @@ def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> Ask:
 
 
 def _local(question: Question, epsilon: float) -> Told:
-    asked = question.query.local
+    mechanism = question.query.local
     if question.cells:
         cells = question.cells + (question.votes > 1)  # and none of them
-        return best_oracle(cells, epsilon) if asked == "auto" else _ORACLES[asked](cells, epsilon)
+        return best_oracle(cells, epsilon) if mechanism == "auto" else _ORACLES[mechanism](cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
-    if asked == "auto":
+    if mechanism == "auto":
         # Bits are told best by a coin; a number pays for being rounded to a bit first.
         by_coin = question.kind != "mean" or coin.variance(1) <= noise.variance
         return coin if by_coin else noise
-    return coin if asked == "randomized-response" else noise
+    return coin if mechanism == "randomized-response" else noise
 
 
 def _central(question: Question, adjacency: str, epsilon: float, times: int) -> Told:
-    asked, monotone = question.query.central, adjacency != "replace-one"
-    if question.kind == "most-common" and asked != "all-counts":
-        if asked == "exponential-mechanism":
+    mechanism, monotone = question.query.central, adjacency != "replace-one"
+    if question.kind == "most-common" and mechanism != "all-counts":
+        if mechanism == "exponential-mechanism":
             return ExponentialMechanism(epsilon, 1.0, monotone)
         return NoisyMax.for_counts(
-            epsilon, adjacency, "laplace" if asked == "noisy-max" else "permute-and-flip"
+            epsilon, adjacency, "laplace" if mechanism == "noisy-max" else "permute-and-flip"
         )
-    if question.kind == "quantile" and asked != "all-counts":
+    if question.kind == "quantile" and mechanism != "all-counts":
         # Of the clients at or below a candidate, less the share that should be there, one client moves 1.
         return ExponentialMechanism(epsilon / times, 1.0)
-    if question.kind == "best-price" and asked != "all-counts":
+    if question.kind == "best-price" and mechanism != "all-counts":
         return ExponentialMechanism(epsilon, max(question.query.prices), monotone)
     # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
     # clients is itself private: the sum and what is missing to it change by 1 together.
     # A client that counts in several categories changes each of them by 1.
     cells = question.cells
     sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1
-    kind = Laplace if asked == "laplace" or not question.whole else DiscreteLaplace
+    kind = Laplace if mechanism == "laplace" or not question.whole else DiscreteLaplace
     return kind(epsilon, sensitivity)

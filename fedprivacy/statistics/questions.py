@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Question:
-    """One query, ready to be asked.
+    """One query, ready to be sent.
 
     Args:
         name: Its name in the scenario.
@@ -44,7 +44,7 @@ class Question:
 
     @property
     def kind(self) -> str:
-        """What is asked: a name of `QUERIES`."""
+        """The kind of query: a name of `QUERIES`."""
         return str(self.query.kind)
 
     @property
@@ -65,9 +65,9 @@ class Question:
         return [self.query.column, *([self.query.by] if self.kind == "share-by-group" else [])]
 
     def coded(self, people: People, records: slice | Ids) -> NDArray[Any]:
-        """What each record says: float64 in [0, 1] for a number, int64 in [0, cells) for a category.
+        """Each record's value: float64 in [0, 1] for a number, int64 in [0, cells) for a category.
 
-        What is missing (NaN) counts as no, as the lower bound, or as the last category.
+        A missing value (NaN) counts as no, as the lower bound, or as the last category.
         """
         query, values = self.query, people.columns[self.query.column][records]
         if self.kind in ("mean-of-bits", "count"):
@@ -123,9 +123,9 @@ class Question:
         if self.votes > 1:
             owner, voted, place = self._ballots(people, clients)
             chosen = np.minimum((stream.random(len(clients)) * self.votes).astype(np.int64), self.votes - 1)
-            told, here = np.full(len(clients), self.cells), place == chosen[owner]
-            told[owner[here]] = voted[here]
-            return told
+            votes, here = np.full(len(clients), self.cells), place == chosen[owner]
+            votes[owner[here]] = voted[here]
+            return votes
         if people.one_each or not len(clients):
             return self.coded(people, offsets[clients])
         if self.cells:
@@ -147,8 +147,8 @@ class Question:
         once = np.sort(np.unique(owner * self.cells + voted, return_index=True)[1])
         owner, voted = owner[once], voted[once]
         place = np.arange(len(owner)) - np.searchsorted(owner, owner)
-        kept = place < self.votes
-        return owner[kept], voted[kept], place[kept]
+        counted = place < self.votes
+        return owner[counted], voted[counted], place[counted]
 
 
 def _records(people: People, clients: Ids) -> tuple[Ids, Ids]:
@@ -184,7 +184,7 @@ def _question(name: str, query: Any, data: Any) -> Question:
 
 
 def labels(question: Question) -> list[str]:
-    """What its categories are called; for a share by group those of the groups."""
+    """The names of its categories; for a share by group those of the groups."""
     query = question.query
     if query.names is not None:
         return list(query.names)

@@ -45,27 +45,27 @@ OnQuery = Callable[[dict[str, Any]], None]
 def charged_ledger(
     plan: StatisticsPlan, done: int, status: str, *, held: bool, stated: Stated
 ) -> dict[str, Any]:
-    """The ledger that a document states; a query that broke off counts as one that was asked.
+    """The ledger that a document states; an interrupted query counts as sent.
 
     Args:
-        plan: What the run follows.
+        plan: The run's plan.
         done: The queries with a result.
         status: As the document has it.
         held: As `ledger` has it.
         stated: As `ledger` has it.
     """
     planned = len(plan.asks)
-    asked = StatisticsLedger(plan, min(done + 1, planned), held, stated)
-    return charged(asked, status, rounds=done, planned=planned, early_stopping=False)
+    started = StatisticsLedger(plan, min(done + 1, planned), held, stated)
+    return charged(started, status, rounds=done, planned=planned, early_stopping=False)
 
 
 def claims_of(
     scenario: Statistics, plan: StatisticsPlan, charge: dict[str, Any], *, held: bool, stated: Stated
 ) -> dict[str, Any]:
-    """The parts of the document that the scenario and the plan decide: what was promised, and what is secret.
+    """The parts of the document that scenario and plan decide: guarantees and secrets.
 
     Args:
-        scenario: What was asked for.
+        scenario: The scenario.
         plan: Its plan.
         charge: As `charged_ledger` gives it.
         held: As `ledger` has it.
@@ -93,14 +93,14 @@ class StatisticsRecord:
     """Collects the answers of a statistics run, writes them after each query, and closes with a status.
 
     Args:
-        scenario: What was asked for.
+        scenario: The scenario.
         plan: The privacy plan that runs.
         directory: Where it is written; None: nowhere, as for one of many cells of a comparison.
         command: The command that reproduces the run, for the report.
         on_query: Called with each query's result, for progress displays.
         held: Whether the clients hold a plan of their own (`ledger`).
-        noise_key: What tells the noise of this run from that of others (`statistics_streams`).
-        stated: What whoever submitted the run states of nodes that are not our own.
+        noise_key: Keeps the noise of this run apart from that of others (`statistics_streams`).
+        stated: The submitter's statements about remote nodes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the server makes of the totals: under central trust it adds noise or chooses, else it estimates."""
+"""Turns totals into releases: central trust adds noise or selects, local trust estimates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import FrequencyOracle, KaryRandomizedResponse
@@ -22,13 +22,13 @@ HALVINGS = 40  # of the ends of a share's interval: to 1e-12
 
 @dataclass(frozen=True)
 class Released:
-    """What may be published of one query.
+    """The publishable result of one query.
 
     Args:
         totals: Estimated totals, as `telling.totals` gives them without noise; None where one was chosen.
         variances: Of each total, by the mechanism's own formula; zeros without noise.
         noise: The additive mechanism whose noise is in the totals, if one is.
-        chosen: What was chosen instead of totals: a category, a candidate for each quantile, or a price.
+        chosen: The choice made instead of totals: a category, a candidate for each quantile, or a price.
         step: What one more answer that speaks for a total changes it by; 0 where totals are no counts of
             answers.
         exclusive: The mechanism of answers of which each speaks for exactly one total; else None.
@@ -57,7 +57,7 @@ class Released:
         error = (1 - confidence) / cells
         if self.noise is not None:
             return np.full(self.variances.shape, self.noise.half_width(1 - error))
-        return np.sqrt(self.variances) * float(norm.isf(error / 2)) + self.step / 2
+        return np.sqrt(self.variances) * -float(ndtri(error / 2)) + self.step / 2
 
     def contrast_half_width(
         self, confidence: float, parts: Callable[[Vector], tuple[Vector, Vector]], share: Vector | float
@@ -78,7 +78,7 @@ class Released:
         if self.exclusive is not None:
             variance = self._exclusive_variance(self.exclusive, parts, share)
         if self.noise is None:
-            return np.asarray(np.sqrt(variance) * float(norm.isf((1 - confidence) / 2)) + self.step / 2)
+            return np.asarray(np.sqrt(variance) * -float(ndtri((1 - confidence) / 2)) + self.step / 2)
         # No sum of Laplace variables has longer tails than one of them (Proschan 1965).
         grain = 0.5 if isinstance(self.noise, DiscreteLaplace) else 0.0
         return np.asarray(np.sqrt(variance / 2) * -math.log(1 - confidence) + grain)
@@ -133,8 +133,8 @@ class Released:
         p, q, n = mechanism.p, mechanism.q, self.answered
         cells_in, cells_out = parts(np.ones(len(self.totals)))
         inside, outside = (np.clip(part, 0, n) for part in parts(self.totals))
-        own = (1 - share) ** 2 * inside + share**2 * outside
-        squares = n * q * ((1 - share) ** 2 * cells_in + share**2 * cells_out) + (p - q) * own
+        variance = (1 - share) ** 2 * inside + share**2 * outside
+        squares = n * q * ((1 - share) ** 2 * cells_in + share**2 * cells_out) + (p - q) * variance
         others = q * ((1 - share) * cells_in - share * cells_out)
         if self.whole:
             rest = np.maximum(n - inside - outside, 0.0)
@@ -146,7 +146,7 @@ class Released:
 
 
 def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.random.Generator) -> Released:
-    """What is published of one query.
+    """The published result of one query.
 
     Args:
         ask: The query.
@@ -184,7 +184,7 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
 
 
 def of_support(ask: Ask, mechanism: FrequencyOracle, support: NDArray[np.int64], answered: int) -> Released:
-    """What is published of a query whose clients report categories by a mechanism of their own.
+    """The published result of a query whose clients report categories by a mechanism of their own.
 
     Args:
         ask: The query.

@@ -34,21 +34,21 @@ CHOICES = (*SCORES, "quantile")
 
 
 def terms(ask: Ask) -> dict[str, Any]:
-    """What a query is called, how it is protected, and what is promised: what the plan decides of its result.
+    """Returns the parts of a query's result that the plan decides: name, mechanism, guarantee.
 
-    What is promised of the counts of a client's own mechanism follows from its answers, and is not in it.
+    The error bound on the counts of a client's own mechanism follows from its answers, and is not included.
     """
     question, mechanism = ask.question, ask.mechanism
-    found = {
+    fields = {
         "name": question.name,
         "kind": question.kind,
         "mechanism": _called(mechanism),
         "noise": None if mechanism is None else mechanism.words,
     }
     if reported(ask) is not None:
-        return found
+        return fields
     noise = mechanism if isinstance(mechanism, Laplace | DiscreteLaplace) else None
-    return {**found, "bound": _promised(ask, Released(variances=np.zeros(1), noise=noise))}
+    return {**fields, "bound": _promised(ask, Released(variances=np.zeros(1), noise=noise))}
 
 
 def reported(ask: Ask) -> FrequencyOracle | None:
@@ -95,8 +95,8 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
 
     Args:
         ask: The query.
-        released: What was published.
-        clients: How many were asked; where that is private it is not used.
+        released: The published result.
+        clients: The number of clients; where that is private it is not used.
 
     Returns:
         A JSON object with `estimate`, `low` and `high` (of a list each, where there are several) and
@@ -114,7 +114,7 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
 
 
 def _called(mechanism: Told | None) -> str | None:
-    """The word by which a scenario asks for a mechanism."""
+    """The word by which a scenario selects a mechanism."""
     if isinstance(mechanism, NoisyMax) and mechanism.noise != "laplace":
         return mechanism.noise
     return None if mechanism is None else mechanism.name
@@ -167,25 +167,29 @@ def _shares(
 ) -> tuple[list[float | None], list[float | None], list[float | None]]:
     """Each share of the inside with the ends of its interval.
 
-    There is no estimate where there are too few to tell from none, but always an interval, whatever the noise
-    was: an interval that is given only where the noise let it look narrow would not cover. Only the share of
-    those that are surely none has no interval either.
+    There is no estimate where the inside is too small to distinguish from none, but always an interval,
+    whatever the noise was: an interval given only where the noise made it look narrow would not have its
+    coverage. Only a share that is surely none has no interval either.
     """
     assert released.totals is not None
     inside, outside = parts(released.totals)
     sizes, doubts = inside + outside, np.hypot(*parts(released.half_width(CONFIDENCE)))
-    told = (sizes > doubts) & (sizes > 0)
-    estimate = np.clip(inside / np.where(told, sizes, 1.0), 0.0, 1.0)
+    reliable = (sizes > doubts) & (sizes > 0)
+    estimate = np.clip(inside / np.where(reliable, sizes, 1.0), 0.0, 1.0)
     low, high = released.share_interval(CONFIDENCE, parts)
-    return _listed(estimate, told), _listed(low, told | (doubts > 0)), _listed(high, told | (doubts > 0))
+    return (
+        _listed(estimate, reliable),
+        _listed(low, reliable | (doubts > 0)),
+        _listed(high, reliable | (doubts > 0)),
+    )
 
 
 def _listed(values: Vector, known: NDArray[np.bool_]) -> list[float | None]:
-    return [float(value) if one else None for value, one in zip(values, known, strict=True)]
+    return [float(value) if is_known else None for value, is_known in zip(values, known, strict=True)]
 
 
 def _chosen(question: Question, released: Released) -> list[int]:
-    """What was chosen, or what the published totals make look best."""
+    """The choice, or the best option by the published totals."""
     if released.totals is None:
         return list(released.chosen)
     if question.kind == "quantile":
@@ -222,7 +226,7 @@ def _quantile(question: Question, released: Released, clients: int) -> dict[str,
 
 
 def _ranks(released: Released, share: float) -> tuple[Vector, Vector, float]:
-    """How many clients answer each candidate or a lower one, half the interval of that, and the wanted rank.
+    """Returns cumulative counts of candidates, half their interval, and the wanted rank.
 
     Where the number of clients is public, what the totals miss of it is spread over them evenly: of all
     totals that add up to it, the nearest.
@@ -262,7 +266,7 @@ _ANSWERS = {
 
 
 def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
-    """What the mechanism promises of the whole answer, with which probability."""
+    """The mechanism's error bound on the whole answer, and its probability."""
     question, mechanism = ask.question, ask.mechanism
     if question.kind == "histogram" and mechanism is not None:
         probability = question.query.bound_probability
@@ -284,7 +288,7 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
 
 
 def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
-    """What only a simulation knows: the true answer, and how far off the published one is.
+    """Known to a simulation alone: the true answer, and the error of the published one.
 
     Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
 
@@ -296,18 +300,21 @@ def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: in
     """
     exactly = Released(exact, np.zeros(len(exact)))
     true = _ANSWERS.get(question.kind, _number)(question, exactly, clients)["estimate"]
-    found = {"true": true, "measure": MEASURES[question.kind]}
+    truths = {"true": true, "measure": MEASURES[question.kind]}
     if question.kind not in CHOICES:
-        return {**found, "error": _error(answer, true)}
+        return {**truths, "error": _error(answer, true)}
     scores = [score(exact) for score in scores_of(question)]
     places = _places(question, answer)
-    missed = max(float(one.max() - one[place]) for one, place in zip(scores, places, strict=True))
+    missed = max(
+        float(candidate_scores.max() - candidate_scores[place])
+        for candidate_scores, place in zip(scores, places, strict=True)
+    )
     if question.kind == "quantile":
-        return {**found, "error": missed / clients}
+        return {**truths, "error": missed / clients}
     best = float(scores[0].max())
     whole = clients if question.kind == "most-common" else best
     error = missed / whole if whole > 0 else 0.0
-    return {**found, "error": error, "score": best - missed, "best": best, "scored": SCORES[question.kind]}
+    return {**truths, "error": error, "score": best - missed, "best": best, "scored": SCORES[question.kind]}
 
 
 def _places(question: Question, answer: dict[str, Any]) -> list[int]:
@@ -318,11 +325,13 @@ def _places(question: Question, answer: dict[str, Any]) -> list[int]:
 
 
 def _error(answer: dict[str, Any], true: Any) -> float | None:
-    """The largest absolute error of what both tell; None where they tell nothing."""
+    """The largest absolute error of the values that both have; None where they have none."""
     pairs = zip(
         np.atleast_1d(np.asarray(answer["estimate"], object)),
         np.atleast_1d(np.asarray(true, object)),
         strict=True,
     )
-    errors = [abs(said - right) for said, right in pairs if said is not None and right is not None]
+    errors = [
+        abs(reported - right) for reported, right in pairs if reported is not None and right is not None
+    ]
     return float(max(errors)) if errors else None

@@ -1,4 +1,4 @@
-"""What local answers would cost behind a shuffler: an optional accounting, with its assumptions."""
+"""The cost of local answers behind a shuffler: an optional accounting, with its assumptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from fedprivacy.accounting.shuffle import ASSUMPTIONS, MAX_LOCAL, shuffled_epsilon
 from fedprivacy.guarantees.statement import NEIGHBOURS, printed
-from fedprivacy.statistics.ledger import TRUTH_HIDDEN
+from fedprivacy.statistics.assumptions import StatisticsAssumption
 from fedprivacy.statistics.plan import StatisticsPlan
 
 OBSERVER = "whoever sees the answers of all clients in random order, and no more"
@@ -34,7 +34,7 @@ def amplified(epsilons: Sequence[float], clients: int, delta: float) -> float:
 
 
 def shuffled(plan: StatisticsPlan) -> dict[str, Any]:
-    """What stands in the record of a local run that asks for it (`amplified`).
+    """The record's entry for a local run that requests it (`amplified`).
 
     Args:
         plan: A local plan with a delta above 0.
@@ -44,7 +44,7 @@ def shuffled(plan: StatisticsPlan) -> dict[str, Any]:
     """
     epsilons = [ask.mechanism.epsilon for ask in plan.asks if ask.mechanism is not None]
     spent = amplified(epsilons, plan.population, plan.delta)
-    assumptions = [*ASSUMPTIONS, TRUTH_HIDDEN]
+    assumptions = [*ASSUMPTIONS, str(StatisticsAssumption.TRUTH_HIDDEN)]
     words = (
         f"If answers were shuffled: against {OBSERVER}, at most epsilon = {printed(spent)} at delta = "
         f"{plan.delta:g}, for {NEIGHBOURS[plan.unit, plan.adjacency]} (unit {plan.unit}, {plan.adjacency}), "

@@ -1,4 +1,4 @@
-"""What leaves a node: the exact totals of its clients' answers, or the totals of randomised ones."""
+"""The answer of a node: the exact totals of its clients' answers, or the totals of randomised ones."""
 
 from __future__ import annotations
 

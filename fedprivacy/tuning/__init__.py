@@ -1,6 +1,6 @@
 """Choosing hyperparameters on private data, with the choice charged for.
 
-Whatever releases something here stands in `CHOICES`, and has a claim in
+Every class here that releases something is in `CHOICES`, and has a claim in
 `tests/fedprivacy/mechanisms/claims`, as the mechanisms have. The exponential mechanism on clients' shares
 (`scores.by_clients`) is among those.
 """

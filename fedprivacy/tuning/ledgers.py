@@ -1,4 +1,4 @@
-"""What a choice of hyperparameters released to whom, as ledgers: as it was made, and the naive way."""
+"""Ledgers of a choice of hyperparameters: of the private choice, and of the naive one."""
 
 from __future__ import annotations
 
@@ -12,25 +12,11 @@ from fedprivacy.accounting.events import from_json, to_json
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.tune.sections import SHAPES, ExponentialTune, StoppingTune, Tune
+from fedprivacy.tuning.assumptions import TuningAssumption
 from fedprivacy.tuning.repetitions import Repetitions
 from fedprivacy.tuning.scores import NoisyScore, by_clients
 from fedprivacy.tuning.selection import PrivateSelection
 
-SENT_ALL = (
-    "each client that takes part is sent the models of all tries, and how many there are is drawn: there is "
-    "no bound on what it sees"
-)
-BEST_ALONE = (
-    "only the best try is shown, with its score: neither another one nor how many there were (but that there "
-    "was none, where none was), which how long it took gives away too"
-)
-FAILS_LAST = (
-    "a try in which all clients failed in some round is the worst of all, and whether all do tells nothing"
-)
-CHOICE_ALONE = "of the clients' scores of the candidates only the choice is shown"
-PUBLIC_SPLIT = "the public split is nobody's, and the choice was made on it alone"
-PUBLIC_SPLIT_IS = "the public split, on which the candidates were trained, is nobody's"
-ALL_TOLD = "every candidate is run once and shown with its score"
 _ONCE = Repetitions(1.0, 1.0)
 
 
@@ -57,24 +43,26 @@ def chosen_ledger(
     selection = PrivateSelection(len(plans), law_of(tune) if isinstance(tune, StoppingTune) else _ONCE)
     if isinstance(tune, StoppingTune):
         event = selection.event([_scored(plan, tune) for plan in plans], base["adjacency"])
-        ledger = _changed(base, lambda _: event, [BEST_ALONE, FAILS_LAST])
+        ledger = _changed(base, lambda _: event, [TuningAssumption.BEST_ALONE, TuningAssumption.FAILS_LAST])
         for claim in ledger["claims"]:
             if claim["observer"] == "participant":
-                claim |= {"event": None, "assumptions": [SENT_ALL]}
+                claim |= {"event": None, "assumptions": [str(TuningAssumption.SENT_ALL)]}
         return ledger
     if isinstance(tune, ExponentialTune):
         selection.event([plan.event() for plan in plans], base["adjacency"])  # which refuses what differs
         choice = by_clients(tune.epsilon, base["adjacency"]).event()
         return _changed(
-            base, lambda event: dp.ComposedDpEvent([choice, event]), [CHOICE_ALONE, PUBLIC_SPLIT_IS]
+            base,
+            lambda event: dp.ComposedDpEvent([choice, event]),
+            [TuningAssumption.CHOICE_ALONE, TuningAssumption.PUBLIC_CANDIDATES],
         )
-    return _changed(base, lambda event: event, [PUBLIC_SPLIT])
+    return _changed(base, lambda event: event, [TuningAssumption.PUBLIC_CHOICE])
 
 
 def naive_ledger(
     tune: Tune, plans: Sequence[Plan], chosen: int | None, *, tested: bool = False
 ) -> dict[str, Any]:
-    """The ledger of the naive way: all candidates run on the clients, and told.
+    """The ledger of the naive way: all candidates run on the clients, and all results shown.
 
     Args:
         tune: How the choice is made instead.
@@ -90,7 +78,7 @@ def naive_ledger(
         each = [_scored(plan, tune) for plan in plans]
     else:
         each = [plan.event() for plan in plans]
-    return _changed(base, lambda _: dp.ComposedDpEvent(each), [ALL_TOLD])
+    return _changed(base, lambda _: dp.ComposedDpEvent(each), [TuningAssumption.ALL_SHOWN])
 
 
 def _scored(plan: Plan, tune: StoppingTune) -> dp.DpEvent:
@@ -105,5 +93,5 @@ def _changed(
     for claim in ledger["claims"]:
         if claim["event"] is not None:
             claim["event"] = to_json(event_of(from_json(claim["event"])))
-            claim["assumptions"] = [*claim["assumptions"], *assumptions]
+            claim["assumptions"] = [*claim["assumptions"], *map(str, assumptions)]
     return ledger

@@ -1,4 +1,4 @@
-"""How often private candidates are run before the best is told: a number that is drawn."""
+"""The random number of runs of private candidates, of which only the best is released."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Repetitions:
 
     A truncated negative binomial number of shape eta >= 0 is at least 1 (Papernot and Steinke 2022,
     Definition 1; eta = 1 is the geometric one of Liu and Talwar 2019, eta = 0 the logarithmic one). A Poisson
-    number may be 0: then nothing is run, and what is told must not depend on the data.
+    number may be 0: then nothing is run, and the output must not depend on the data.
 
     Simulation grade: what is less likely than 1e-15 in all is never drawn.
 
@@ -61,7 +61,7 @@ class Repetitions:
 
     @classmethod
     def geometric(cls, mean: float) -> Self:
-        """After each repetition a coin says whether it was the last: random stopping."""
+        """Random stopping: after each repetition a coin decides whether it was the last."""
         return cls(mean, 1.0)
 
     @property
@@ -108,10 +108,10 @@ class Repetitions:
         return float(1 - _probabilities(self) @ missed)
 
     def event(self, once: dp.DpEvent) -> dp.DpEvent:
-        """What the best of the repetitions costs, if only it is told.
+        """The event of the best repetition, if only it is released.
 
         Args:
-            once: What one repetition releases: a candidate *and* the score that it is chosen by.
+            once: The event of one repetition: a candidate *and* the score that it is chosen by.
         """
         return dp.RepeatAndSelectDpEvent(once, float(self.mean), float(self.shape))
 
@@ -133,15 +133,15 @@ def _mean(gamma: float, shape: float) -> float:
 @lru_cache(maxsize=32)
 def _probabilities(law: Repetitions) -> NDArray[np.float64]:
     if law.shape == math.inf:
-        found = stats.poisson.pmf(np.arange(_last(stats.poisson(law.mean))), law.mean)
-        return np.asarray(found / found.sum())
+        probabilities = stats.poisson.pmf(np.arange(_last(stats.poisson(law.mean))), law.mean)
+        return np.asarray(probabilities / probabilities.sum())
     gamma = law.gamma
     if gamma == 1:
         return np.array([0.0, 1.0])
     of = stats.logser(1 - gamma) if law.shape == 0 else stats.nbinom(law.shape, gamma)
-    found = of.pmf(np.arange(_last(of)))
-    found[0] = 0.0
-    return np.asarray(found / found.sum())
+    probabilities = of.pmf(np.arange(_last(of)))
+    probabilities[0] = 0.0
+    return np.asarray(probabilities / probabilities.sum())
 
 
 @lru_cache(maxsize=32)

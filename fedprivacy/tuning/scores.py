@@ -1,4 +1,4 @@
-"""How good a candidate is on the clients' own records, told by a mechanism that is charged for."""
+"""Private scores of candidates on the clients' own records, by a mechanism that is charged for."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NoisyScore:
         return self.gaussian.words
 
     def event(self) -> dp.DpEvent:
-        """What one score costs."""
+        """The event of one score."""
         return self.gaussian.event()
 
     def draw(self, parts: Vector, stream: np.random.Generator) -> float:

@@ -1,4 +1,4 @@
-"""Private selection from private candidates: the best of a random number of runs, and nothing of the others.
+"""Private selection: releases the best of a random number of runs, and nothing of the others.
 
 Liu and Talwar 2019 (random stopping), Papernot and Steinke 2022 (other laws of the number, in Renyi terms).
 """
@@ -58,15 +58,15 @@ class PrivateSelection:
         return stream.integers(self.candidates, size=number)
 
     def event(self, each: Sequence[dp.DpEvent], adjacency: str) -> dp.DpEvent:
-        """What the best costs, as the accountant reads it: all repetitions are one event.
+        """The event of the best: all repetitions are one event.
 
         Args:
-            each: What one run of each candidate releases, its score included.
+            each: The event of one run of each candidate, its score included.
             adjacency: "replace-one", "add-remove" or "zero-out".
 
         Raises:
             InputError: The candidates do not release the same: which one a repetition runs is drawn at
-                random, so that one event has to stand for all.
+                random, so that one event has to represent all.
         """
         return self.repetitions.event(_the_same(each, self.candidates, adjacency))
 
@@ -77,7 +77,7 @@ class PrivateSelection:
 
 
 def best(scores: Sequence[float]) -> int | None:
-    """Which repetition is told: that of the largest score, the first of equal ones; None of none at all.
+    """The released repetition: that of the largest score, the first of equal ones; None without any.
 
     Raises:
         InputError: A score is not a number.
@@ -92,7 +92,7 @@ def best(scores: Sequence[float]) -> int | None:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a choice costs, beside what it would cost to release each candidate once with its score.
+    """The cost of a choice, compared with releasing each candidate once with its score.
 
     Args:
         chosen: Of the choice as it is made.
@@ -115,7 +115,7 @@ def cost(selection: PrivateSelection, each: Sequence[dp.DpEvent], delta: float, 
 
     Args:
         selection: How the choice is made.
-        each: What one run of each candidate releases, its score included.
+        each: The event of one run of each candidate, its score included.
         delta: In [0, 1).
         adjacency: "replace-one", "add-remove" or "zero-out".
 
@@ -145,8 +145,8 @@ def _the_same(each: Sequence[dp.DpEvent], candidates: int, adjacency: str) -> dp
     if len(each) != candidates:
         raise InputError(f"{len(each)} events for {candidates} candidates: give one for each.")
     first = releases(each[0], adjacency)
-    for number, one in enumerate(each):
-        if releases(one, adjacency) != first:
+    for number, candidate in enumerate(each):
+        if releases(candidate, adjacency) != first:
             raise InputError(
                 f"candidate {number} releases something else than candidate 0: random stopping is "
                 "accounted for where all candidates cost the same. Vary what leaves noise, sampling and "

@@ -1,4 +1,4 @@
-"""The approaches of a study: what each cell plays, as one curator would take it."""
+"""The approach of each cell of a study, as one curator would take it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedprivacy.scenario.erm import ErmScenario
 
 @dataclass(frozen=True)
 class Cell:
-    """What is played.
+    """One cell of a study.
 
     Args:
         name: The approach's in the scenario.
@@ -50,12 +50,12 @@ def cells_of(scenario: ErmScenario, population: int | None = None) -> Iterator[C
 
 
 def purpose_of_cell(cell: Cell) -> str:
-    """What tells the noise of a cell from that of others."""
+    """Keeps the noise of a cell apart from that of others."""
     return f"{cell.name}/{cell.epsilon!r}/{cell.records}"
 
 
 def silos_of(scenario: ErmScenario, cell: Cell) -> int:
-    """How many silos a cell has; 1 is a curator, whom nobody asks."""
+    """The number of silos of a cell; 1 is a curator, without any messages."""
     return int(getattr(scenario.approaches[cell.name], "silos", 1))
 
 
@@ -65,7 +65,7 @@ def sizes_of(scenario: ErmScenario, cell: Cell) -> tuple[int, ...]:
 
 
 def objective_of(scenario: ErmScenario, count: int) -> Objective:
-    """What is minimised over so many records; under add-remove the count is taken as the public guess."""
+    """The objective over so many records; under add-remove the count is taken as the public guess."""
     regularisation, dimension = scenario.objective.regularisation, dimension_of(scenario.data)
     return Objective(loss_of(scenario), regularisation, count, dimension)
 
@@ -76,32 +76,36 @@ def approach_of(scenario: ErmScenario, objective: Objective, cell: Cell) -> Appr
     Raises:
         InputError: A condition of its theorem does not hold.
     """
-    asked, adjacency = scenario.approaches[cell.name], scenario.privacy.adjacency
-    delta = scenario.privacy.delta if getattr(asked, "noise", "gaussian") == "gaussian" else 0.0
+    section, adjacency = scenario.approaches[cell.name], scenario.privacy.adjacency
+    delta = scenario.privacy.delta if getattr(section, "noise", "gaussian") == "gaussian" else 0.0
     radius = scenario.objective.radius
     shared: dict[str, Any] = {"objective": objective, "epsilon": cell.epsilon, "adjacency": adjacency}
-    match asked.kind:
+    match section.kind:
         case "output-perturbation":
             return OutputPerturbation(**shared, delta=delta, radius=radius)
         case "objective-perturbation":
-            more = asked.raise_regularisation
+            more = section.raise_regularisation
             return ObjectivePerturbation(**shared, delta=delta, radius=radius, raise_regularisation=more)
         case "gradient-perturbation":
-            own: dict[str, Any] = {"steps": asked.steps, "rate": asked.rate, "step_size": asked.step_size}
-            return GradientPerturbation(**shared, delta=delta, radius=radius, **own)
+            options: dict[str, Any] = {
+                "steps": section.steps,
+                "rate": section.rate,
+                "step_size": section.step_size,
+            }
+            return GradientPerturbation(**shared, delta=delta, radius=radius, **options)
         case "sufficient-statistics":
             return SufficientStatistics(**shared, delta=delta, radius=radius)
         case _:
-            grid = tuple(map(tuple, regular_grid(radius, asked.points, objective.dimension).tolist()))
+            grid = tuple(map(tuple, regular_grid(radius, section.points, objective.dimension).tolist()))
             return GridExponential(**shared, candidates=grid, public=True)
 
 
 def federated_of(scenario: ErmScenario, cell: Cell, approach: Approach) -> Federated:
-    """What the silos of a cell and the server do.
+    """The federated procedure of a cell.
 
     Args:
         scenario: The whole.
-        cell: What is played, by several silos.
+        cell: The cell, of several silos.
         approach: As one curator would take it (`approach_of`).
 
     Raises:

@@ -60,21 +60,21 @@ def play(
     ask: Ask | None = None,
     stated: Stated | None = None,
 ) -> dict[str, Any]:
-    """The result of a cell, as run.json has it; where a condition does not hold, what `refused` says.
+    """The result of a cell, as run.json has it; where a condition does not hold, `refused` has the reason.
 
     Args:
         scenario: The whole.
         people: Its records.
         truth: The minimum over the cell's records.
-        cell: What is played.
+        cell: The cell to compute.
         streams: Those of the study.
-        ask: Asks silos, and brings what they tell; None: they are in this process.
+        ask: Sends requests to silos and returns their answers; None: they are in this process.
         stated: What is stated of nodes that are not our own; None: all silos are.
 
     Raises:
         RunError: A minimum was not found, or no silo answers.
     """
-    told, silos = head_of(scenario, cell), silos_of(scenario, cell)
+    released, silos = head_of(scenario, cell), silos_of(scenario, cell)
     x, y = people.first(cell.records)
     try:
         approach = approach_of(scenario, truth.objective, cell)
@@ -88,15 +88,17 @@ def play(
             absent = absences["absent"]
         claims = claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
     except InputError as error:
-        return {**told, **refusal_of(error)}
+        return {**released, **refusal_of(error)}
     values = np.array([truth.objective.value(theta, x, y) for theta in thetas]) - truth.value
-    found = [thetas[:, i] * people.units[i] for i in range(len(people.names))]
+    columns = [thetas[:, i] * people.units[i] for i in range(len(people.names))]
     return {
-        **told,
+        **released,
         **claims,
         "excess": _mean(values),
         "bound": None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
-        "theta": [{"name": name, **_spread(own)} for name, own in zip(people.names, found, strict=True)],
+        "theta": [
+            {"name": name, **_spread(column)} for name, column in zip(people.names, columns, strict=True)
+        ],
         **absences,
     }
 
@@ -106,12 +108,12 @@ def _by_curator(
 ) -> Vector:
     """Estimates by one who holds all records, shape (repeats, d)."""
     purpose = purpose_of_cell(cell)
-    found = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
-    return np.array([one.theta for one in found])
+    fits = [approach.fit(x, y, streams.noise(f"erm/{purpose}", member=i)) for i in range(repeats)]
+    return np.array([fit.theta for fit in fits])
 
 
 def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int, dict[str, Any]]:
-    """Estimates by silos, however they are asked; see `federated` of one that does not answer.
+    """Estimates by silos, in this process or over a grid; for silos that do not answer see `federated`.
 
     Returns:
         The estimates, shape (repeats, d); the fewest silos that answered in any step; and what the document
@@ -122,9 +124,9 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int
     present, absent, first = silos, 0, None
     for lot in side.lots_of(cell):
 
-        def told(step: int, asked: Vector, lot: Lot = lot) -> Vector:
+        def answer_at(step: int, point: Vector, lot: Lot = lot) -> Vector:
             nonlocal present, absent, first
-            answer = ask(lot, step, asked)
+            answer = ask(lot, step, point)
             if not answer.present:
                 why = first_line(answer.first_failure or "")
                 raise RunError(f"approaches.{cell.name}: no silo answered. First: {why}")
@@ -132,7 +134,7 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int
             first = first or answer.first_failure
             return answer.rows
 
-        thetas += [*together(side.lead(lot), side.federated(lot).steps, told)]
+        thetas += [*together(side.lead(lot), side.federated(lot).steps, answer_at)]
     return np.array(thetas), present, {"present": present, "absent": absent, "first_absence": first}
 
 

@@ -1,4 +1,4 @@
-"""What a cell of a study promises, and how much noise that takes: the scenario alone decides it."""
+"""The guarantees and the noise of a cell of a study, which the scenario alone determines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from fedprivacy.accounting.events import to_json
 from fedprivacy.erm.approach import Approach
+from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.federated import Federated
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.grid import GridExponential
@@ -16,19 +17,12 @@ from fedprivacy.erm.perturbed import ObjectivePerturbation
 from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.study.approaches import Cell, approach_of, federated_of, objective_of, silos_of
 from fedprivacy.errors import InputError
-from fedprivacy.guarantees.deployment import SERVER_READS, SIMULATION, Stated
+from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.randomness.system import SEEDED
 from fedprivacy.scenario.erm import ErmScenario
 
-HANDED = (
-    "whoever submits the run is honest about the plan: each silo adds its noise, and answers each step once, "
-    "but by the plan that came with the run"
-)
-PLAYED_ONCE = (
-    "the observer has not seen this study played with other silos absent, which under the same seed is "
-    "another release with the same noise"
-)
 AS_PLANNED = ", of all silos as planned: some did not answer"
 
 
@@ -45,7 +39,7 @@ def head_of(scenario: ErmScenario, cell: Cell) -> dict[str, Any]:
 
 
 def refusal_of(error: InputError) -> dict[str, Any]:
-    """What the document has of a cell whose conditions do not hold."""
+    """The document's entries for a cell whose conditions do not hold."""
     return {"refused": str(error), "guarantees": []}
 
 
@@ -59,13 +53,13 @@ def claims_of(
     present: int = 1,
     absent: int = 0,
 ) -> dict[str, Any]:
-    """What the document promises of a cell.
+    """The document's guarantees for a cell.
 
     Args:
         scenario: The whole.
-        cell: What is played.
+        cell: The cell.
         approach: As one curator would take it.
-        federated: What silos do together; None: there is one curator.
+        federated: The procedure of the silos; None: there is one curator.
         stated: What is stated of nodes that are not our own; None: all silos are.
         present: The fewest silos that answered in any step.
         absent: The answers of silos that did not come.
@@ -80,11 +74,12 @@ def claims_of(
         # Other estimates of an average are seen one by one anyway.
         again = isinstance(federated, SiloGradients)
         promised = tuple(
-            by_silos(one, stated, nodes=drawn, again=again) for one in federated.guarantees(present)
+            by_silos(guarantee, stated, nodes=drawn, again=again)
+            for guarantee in federated.guarantees(present)
         )
         events = [
-            None if one.epsilon is None else federated.event_against(one.observer, present)
-            for one in promised
+            None if guarantee.epsilon is None else federated.event_against(guarantee.observer, present)
+            for guarantee in promised
         ]
         words = federated.words(silos_of(scenario, cell)) + (AS_PLANNED if absent else "")
     return {
@@ -109,28 +104,28 @@ def cell_claims(
     absent: int,
     away: float,
 ) -> dict[str, Any]:
-    """All that the document says of a cell without a look at its records, or what refuses it.
+    """The document's entries for a cell that do not depend on its records, or the reason for refusing it.
 
     Args:
         scenario: The whole.
-        cell: What is played.
+        cell: The cell.
         stated: As `claims_of` has it.
         present: As `claims_of` has it.
         absent: As `claims_of` has it.
         away: How far from 0 the exact minimum is.
     """
-    found = head_of(scenario, cell)
+    claims = head_of(scenario, cell)
     try:
         approach = approach_of(scenario, objective_of(scenario, cell.records), cell)
         federated = None if silos_of(scenario, cell) == 1 else federated_of(scenario, cell, approach)
-        found |= claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
-        return {**found, "bound": None if absent else bound_of(scenario, cell, approach, away)}
+        claims |= claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
+        return {**claims, "bound": None if absent else bound_of(scenario, cell, approach, away)}
     except InputError as error:
-        return {**found, **refusal_of(error)}
+        return {**claims, **refusal_of(error)}
 
 
 def by_curator(guarantee: Guarantee, stated: Stated | None) -> Guarantee:
-    """A curator's guarantee with what it assumes of the randomness.
+    """A curator's guarantee with its assumption about the randomness.
 
     Args:
         guarantee: The approach's own.
@@ -141,7 +136,7 @@ def by_curator(guarantee: Guarantee, stated: Stated | None) -> Guarantee:
 
 
 def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again: bool) -> Guarantee:
-    """A guarantee of silos with what it assumes of the randomness, and of nodes that are not our own.
+    """A guarantee of silos with its assumptions about the randomness, and about remote nodes.
 
     The server's process has made or read all records, since it knows the exact minimum: where noise is no
     longer a simulation's, nothing is promised against it.
@@ -150,35 +145,41 @@ def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again:
         guarantee: The silos' own.
         stated: As `claims_of` has it.
         nodes: Whether it rests on what the silos draw.
-        again: Whether the study played again, with other silos absent, would be another release.
+        again: Whether a repetition of the study with other silos absent would be another release.
     """
     local, far, stated = guarantee.trust == "local", stated is not None, stated or SIMULATION
     if guarantee.epsilon is None:
         return guarantee
     if local and guarantee.observer == "server" and stated.noise != SEEDED:
-        return replace(guarantee, epsilon=None, delta=None, accountant=None, assumptions=(SERVER_READS,))
+        return replace(
+            guarantee,
+            epsilon=None,
+            delta=None,
+            accountant=None,
+            assumptions=(TrainingAssumption.SERVER_READS,),
+        )
     more = [
-        *[HANDED] * (local and far),
+        *[ErmAssumption.HANDED] * (local and far),
         stated.randomness(server=not local, nodes=nodes),
-        *[PLAYED_ONCE] * (again and stated.noise == SEEDED),
+        *[ErmAssumption.PLAYED_ONCE] * (again and stated.noise == SEEDED),
     ]
     return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
 
 
 def bound_of(scenario: ErmScenario, cell: Cell, approach: Approach, away: float) -> float | None:
-    """What theory says of the mean excess; None where it says nothing.
+    """The theoretical bound on the mean excess; None where theory gives none.
 
     Args:
         scenario: The whole.
-        cell: What is played.
+        cell: The cell.
         approach: As one curator would take it.
         away: How far from 0 the exact minimum is.
     """
-    asked, silos = scenario.approaches[cell.name], silos_of(scenario, cell)
+    section, silos = scenario.approaches[cell.name], silos_of(scenario, cell)
     if isinstance(approach, GradientPerturbation):
         if silos == 1:
             return approach.excess_bound()
-        return SiloGradients(approach, asked.trust).excess_bound(silos)  # type: ignore[union-attr]
+        return SiloGradients(approach, section.trust).excess_bound(silos)  # type: ignore[union-attr]
     if silos > 1 or isinstance(approach, GridExponential):
         return None  # averages of minima have a bias, and so has a grid
     if isinstance(approach, ObjectivePerturbation) and approach.solved is not approach.objective:

@@ -65,24 +65,24 @@ def study(
     stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
-    begun: Callable[[], object] = lambda: None,
+    on_begin: Callable[[], object] = lambda: None,
 ) -> None:
     """Plays all cells of a study, and writes the document.
 
     Args:
-        scenario: What is fitted.
+        scenario: The study's scenario.
         people: Its records.
         directory: Where it is written, as it goes.
         streams: Its streams; None for those of the scenario.
-        ask: Asks silos (`server.estimates`); None: they are in this process.
+        ask: Sends requests to silos (`server.estimates`); None: they are in this process.
         dealing: How the hosts of silos were dealt to nodes, as far as they were (`server.hosts`).
         stated: What is stated of nodes that are not our own; None: all silos are.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
-        begun: Called once the record is there, before anything is fitted.
+        on_begin: Called once the record is there, before anything is fitted.
     """
     clock, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    played: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = []
     truths: dict[int, Exact] = {}
 
     def write(status: str, error: str | None = None, **more: Any) -> None:
@@ -100,10 +100,10 @@ def study(
                 "versions": versions(),
                 "scenario": scenario.tables(),
                 "dealing": dealing(),
-                "cells": played,
+                "cells": cells,
                 "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
-                **frame_of(scenario, played, stated, status),
+                **frame_of(scenario, cells, stated, status),
                 "performance": {
                     "seconds": round(time.perf_counter() - clock, 3),
                     "peak_memory_mb": peak_memory_mb(),
@@ -113,27 +113,27 @@ def study(
 
     write("running")
     try:
-        begun()
+        on_begin()
         streams = streams or study_streams(scenario, people)
         for cell in cells_of(scenario):
             if cell.records not in truths:
                 truths[cell.records] = exact(scenario, people, cell.records)
-            played.append(play(scenario, people, truths[cell.records], cell, streams, ask, stated))
-            directory.append_event(played[-1])
+            cells.append(play(scenario, people, truths[cell.records], cell, streams, ask, stated))
+            directory.append_event(cells[-1])
             if on_cell:
-                on_cell(played[-1])
+                on_cell(cells[-1])
         surface = surface_of(scenario, people, truths, streams, stated)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         write("interrupted" if interrupted else "failed", f"{type(error).__name__}: {error}")
         raise
-    write("finished", surface=surface, **summary_of(played))
+    write("finished", surface=surface, **summary_of(cells))
 
 
 def frame_of(
     scenario: ErmScenario, cells: Sequence[dict[str, Any]], stated: Stated | None, status: str
 ) -> dict[str, Any]:
-    """What the document says of all cells together: where noise comes from, what is secret, and notes."""
+    """The entries of the document that concern all cells: source of noise, secret fields, and notes."""
     return {
         "randomness": SIMULATED if stated is None else stated.to_json(held=False),
         "operator_only": list(OPERATOR_ONLY),
@@ -148,7 +148,7 @@ def frame_of(
 
 
 def summary_of(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the cells of a finished study amount to."""
+    """Summarises the cells of a finished study."""
     return {"slopes": slopes_of(cells), "finding": finding_of(cells)}
 
 
@@ -162,41 +162,43 @@ def _exact_json(people: Records, count: int, truth: Exact) -> dict[str, Any]:
 
 
 def slopes_of(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The exponents of epsilon and of n in the mean excess, of each approach: lines through the logarithms.
+    """Fits the exponents of epsilon and n in each approach's mean excess risk, on log scales.
 
     Over epsilon at the largest n, over n at the largest epsilon; of three points at least, all above 0.
     """
-    found = []
+    slopes = []
     for name in dict.fromkeys(cell["approach"] for cell in cells):
-        own = [cell for cell in cells if cell["approach"] == name and not cell["refused"]]
+        finished = [cell for cell in cells if cell["approach"] == name and not cell["refused"]]
         for over, other in (("epsilon", "records"), ("records", "epsilon")):
-            most = max((cell[other] for cell in own), default=None)
+            most = max((cell[other] for cell in finished), default=None)
             line = [
                 (math.log(cell[over]), math.log(cell["excess"]["mean"]))
-                for cell in own
+                for cell in finished
                 if cell[other] == most and cell["excess"]["mean"] > 0
             ]
             if len(line) >= 3:
                 x, y = np.array(line).T
-                found.append(
+                slopes.append(
                     {"approach": name, "over": over, "at": most, "slope": float(np.polyfit(x, y, 1)[0])}
                 )
-    return found
+    return slopes
 
 
 def finding_of(cells: Sequence[dict[str, Any]]) -> str:
     """Which approach loses least at the smallest and the largest epsilon, in a sentence."""
-    said = []
+    sentences = []
     most = max(cell["records"] for cell in cells)
     epsilons = sorted({cell["epsilon"] for cell in cells})
     for epsilon in dict.fromkeys((epsilons[0], epsilons[-1])):
-        own = [c for c in cells if c["records"] == most and c["epsilon"] == epsilon and not c["refused"]]
-        if own:
-            best = min(own, key=lambda cell: cell["excess"]["mean"])
-            said.append(f"at epsilon {epsilon:g} {best['approach']} ({best['excess']['mean']:.2g})")
-    if not said:
+        fitted = [c for c in cells if c["records"] == most and c["epsilon"] == epsilon and not c["refused"]]
+        if fitted:
+            best = min(fitted, key=lambda cell: cell["excess"]["mean"])
+            sentences.append(f"at epsilon {epsilon:g} {best['approach']} ({best['excess']['mean']:.2g})")
+    if not sentences:
         return "No approach could be played: see the conditions that do not hold."
-    return f"Of {most:,} records the least is lost {', and '.join(said)}: in mean excess of the objective."
+    return (
+        f"Of {most:,} records the least is lost {', and '.join(sentences)}: in mean excess of the objective."
+    )
 
 
 def surface_of(
@@ -250,8 +252,8 @@ def drawn_cell(scenario: ErmScenario, records: int) -> Cell | None:
     """
     descents = (
         name
-        for name, one in scenario.approaches.items()
-        if one.kind == "gradient-perturbation" and one.silos == 1
+        for name, section in scenario.approaches.items()
+        if section.kind == "gradient-perturbation" and section.silos == 1
     )
     name = next(descents, None)
     two = dimension_of(scenario.data) == 2

@@ -1,4 +1,4 @@
-"""What the silos of a study are asked for, and what each side of a question computes.
+"""The requests to the silos of a study, and the computations of each side.
 
 The server and the silos each have a `SiloStudy` of their own, made from the scenario: nothing that decides
 privacy is taken from a message.
@@ -39,7 +39,7 @@ class Lot:
 
     Args:
         number: Its place among all lots of the study.
-        cell: What is played.
+        cell: The cell.
         silos: How many silos there are.
         first: The number of its first repeat.
         count: How many repeats it has.
@@ -54,7 +54,7 @@ class Lot:
 
 @dataclass(frozen=True)
 class Told:
-    """What came back from the silos of a lot at one step.
+    """The answers of the silos of a lot at one step.
 
     Args:
         rows: float64, shape (count, silos, d); zeros of a silo that did not answer.
@@ -73,7 +73,7 @@ Ask = Callable[[Lot, int, Vector], Told]
 
 @dataclass(frozen=True)
 class SiloStudy:
-    """What one side knows of the silos of a study.
+    """The knowledge of one side about the silos of a study.
 
     Args:
         scenario: The whole.
@@ -94,15 +94,15 @@ class SiloStudy:
 
     @cached_property
     def lots(self) -> tuple[Lot, ...]:
-        """All lots, in the order in which they are asked for: public, and the same on every side."""
-        found: list[Lot] = []
+        """All lots, in the order of their requests: public, and the same on every side."""
+        lots_of_silos: list[Lot] = []
         repeats, dimension = self.scenario.study.repeats, self.people.x.shape[1]
         for cell in cells_of(self.scenario):
             silos = silos_of(self.scenario, cell)
             many = max(1, NUMBERS // (silos * dimension))
             for first in range(0, repeats if silos > 1 else 0, many):
-                found.append(Lot(len(found), cell, silos, first, min(many, repeats - first)))
-        return tuple(found)
+                lots_of_silos.append(Lot(len(lots_of_silos), cell, silos, first, min(many, repeats - first)))
+        return tuple(lots_of_silos)
 
     @property
     def most_silos(self) -> int:
@@ -114,7 +114,7 @@ class SiloStudy:
         return [lot for lot in self.lots if lot.cell == cell]
 
     def federated(self, lot: Lot) -> Federated:
-        """What silos and the server do.
+        """The federated procedure of a lot.
 
         Raises:
             InputError: A condition of its theorem does not hold.
@@ -143,15 +143,15 @@ class SiloStudy:
         return self._plans[lot]
 
     def lead(self, lot: Lot) -> list[Leading]:
-        """What the server does for each repeat of a lot."""
+        """The server's part for each repeat of a lot."""
         federated = self.federated(lot)
         return [federated.lead(lot.silos, streams) for streams in self._streams(lot)]
 
     def tell(self, lot: Lot, silos: Sequence[int], step: int, thetas: Vector) -> Vector:
-        """What leaves some silos, shape (silos asked, count, d).
+        """The messages of some silos, shape (silos requested, count, d).
 
         Args:
-            lot: What they are asked for.
+            lot: The requested lot.
             silos: Their numbers.
             step: The step.
             thetas: The point of each repeat, shape (count, d).
@@ -190,5 +190,5 @@ class SiloStudy:
 def _plain(value: Any) -> Any:
     """Tuples as lists, as they come back from JSON."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

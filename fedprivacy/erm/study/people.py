@@ -1,4 +1,4 @@
-"""The records of a study: made up from a logistic model, or columns of a table, scaled by public bounds."""
+"""The records of a study: drawn from a logistic model, or table columns scaled by public bounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AT_MIDDLE = "level at mid-range"
 
 @dataclass(frozen=True)
 class Records:
-    """What is fitted.
+    """The records to fit.
 
     Args:
         x: Features within the unit ball, shape (n, d); of a table the first is constant.
@@ -47,7 +47,7 @@ class Records:
 
     @cached_property
     def digest(self) -> str:
-        """Tells other records from these."""
+        """Identifies these records among others."""
         digest = hashlib.blake2b(digest_size=16)
         for array in (self.x, self.y):
             digest.update(str(array.shape).encode())
@@ -63,7 +63,7 @@ def records(scenario: ErmScenario) -> Records:
     """The records of a scenario, as many as its largest cell has.
 
     Raises:
-        InputError: A file is not what the scenario says of it.
+        InputError: A file does not match the scenario.
     """
     most = max(scenario.study.records, default=scenario.population)
     if isinstance(scenario.data, LogisticModel):
@@ -83,10 +83,10 @@ def _made_up(data: LogisticModel, count: int, units: Vector) -> Records:
 
 
 def _from_file(data: NpzRecords, classes: bool, count: int, units: Vector) -> Records:
-    found, chosen = _columns(data), (*data.features, data.target)
-    order = Streams(0).stream("erm/order").permutation(len(found[data.target]))[:count]
+    columns_of_file, chosen = _columns(data), (*data.features, data.target)
+    order = Streams(0).stream("erm/order").permutation(len(columns_of_file[data.target]))[:count]
     low, high = np.array([*data.low, data.target_low]), np.array([*data.high, data.target_high])
-    table = np.stack([found[name][order] for name in chosen], axis=1)
+    table = np.stack([columns_of_file[name][order] for name in chosen], axis=1)
     if missing := int((~np.isfinite(table[:, -1])).sum()):
         raise InputError(
             f"{data.path}: {missing:,} of {len(table):,} records have no {data.target}, which is fitted. "
@@ -105,9 +105,9 @@ def _columns(data: NpzRecords) -> dict[str, NDArray[Any]]:
     facts = npz.facts(data.path)
     names = facts.feature_names or tuple(f"column {place}" for place in range(facts.features[0]))
     table = npz.array(data.path, "x_train")
-    found = {name: table[:, place].astype(np.float64) for place, name in enumerate(names)}
-    found[data.label] = npz.array(data.path, "y_train").astype(np.float64)
-    return found
+    columns_by_name = {name: table[:, place].astype(np.float64) for place, name in enumerate(names)}
+    columns_by_name[data.label] = npz.array(data.path, "y_train").astype(np.float64)
+    return columns_by_name
 
 
 def dimension_of(data: LogisticModel | NpzRecords) -> int:
@@ -116,7 +116,7 @@ def dimension_of(data: LogisticModel | NpzRecords) -> int:
 
 
 def units_of(scenario: ErmScenario) -> Vector:
-    """What each coordinate is multiplied by to be told; see `Records`."""
+    """The factor by which each coordinate is multiplied for display; see `Records`."""
     data, d = scenario.data, dimension_of(scenario.data)
     if not isinstance(data, NpzRecords):
         return np.ones(d)
@@ -126,7 +126,7 @@ def units_of(scenario: ErmScenario) -> Vector:
 
 
 def loss_of(scenario: ErmScenario) -> Loss:
-    """The loss that is asked for; the squared one is the square within the radius."""
+    """The requested loss; the squared one is the square within the radius."""
     objective = scenario.objective
     if objective.loss == "squared":
         return Squared.within(objective.radius)

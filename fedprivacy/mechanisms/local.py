@@ -1,0 +1,82 @@
+"""The mechanisms of one client's update by name.
+
+A new one is a class in a file of its own and its line in `LOCAL`: the keys of scenarios, the search for the
+best mechanism, comparisons and the report follow from that line.
+Nothing heavy is imported here, since a scenario is read without the accountants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
+
+if TYPE_CHECKING:
+    import dp_accounting
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Name -> the module below `fedprivacy.mechanisms` and the class. Of equal errors the first is chosen.
+LOCAL = {
+    "gaussian": "gaussian:Gaussian",
+    "privunit": "privunit:PrivUnitG",
+    "sqkr": "sqkr:SQKR",
+    "sign-bits": "signs:SignBits",
+}
+
+
+@runtime_checkable  # a stored plan's mechanism is checked against its annotation
+class LocalMechanism(Protocol):
+    """What a client does to its clipped update before anything leaves it: a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @classmethod
+    def uncalibrated(cls, clipping_norm: float, dimension: int, direction: str) -> Self:
+        """Returns the mechanism with any noise: calibration replaces it by `with_noise`.
+
+        Args:
+            clipping_norm: C, the L2 bound of one client's update.
+            dimension: The length of an update.
+            direction: "lifted" or "normalised": how a mechanism of unit vectors makes one of an update.
+        """
+
+    @property
+    def clipping_norm(self) -> float:
+        """C, the L2 bound of one client's update."""
+
+    @property
+    def words(self) -> str:
+        """How much noise there is, in words."""
+
+    def with_noise(self, noise: float, /) -> Self:
+        """The same mechanism at another amount of noise; more is more private."""
+
+    def event(self) -> dp_accounting.DpEvent:
+        """What one message costs, as the accountant reads it."""
+
+    def error(self, dimension: int) -> float:
+        """Mean squared error of a message per coordinate, in units of C^2."""
+
+    def randomise(self, update: NDArray[np.float64], stream: np.random.Generator) -> NDArray[np.float64]:
+        """One client's message, float64, shape (dimension,)."""
+
+    def randomise_all(
+        self, updates: NDArray[np.float64], streams: Iterable[np.random.Generator]
+    ) -> NDArray[np.float64]:
+        """The messages of several clients, float64, shape (clients, dimension)."""
+
+
+def local_class(name: str) -> type[LocalMechanism]:
+    """Returns the class of a local mechanism.
+
+    Raises:
+        KeyError: no local mechanism has this name.
+
+    >>> local_class("sqkr").title
+    'SQKR'
+    """
+    module, _, kind = LOCAL[name].partition(":")
+    return cast(type[LocalMechanism], getattr(import_module(f"fedprivacy.mechanisms.{module}"), kind))

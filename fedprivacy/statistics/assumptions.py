@@ -1,0 +1,40 @@
+"""The assumptions that guarantees of statistics rest on, each with a stable id."""
+
+from __future__ import annotations
+
+from enum import unique
+
+from fedprivacy.guarantees.assumptions import Assumption
+
+
+@unique
+class StatisticsAssumption(Assumption):
+    """The conditions under which guarantees of statistics hold, and the reasons for giving none."""
+
+    SERVER_SEES_TOTALS = "the server is trusted: it sees exact totals"
+    PUBLIC = "the queries with their bounds, grids and categories are public knowledge"
+    PUBLIC_SIZE = (
+        "the queries with their bounds, grids and categories are public knowledge, and so is the number "
+        "of clients"
+    )
+    PUBLIC_ANSWERS = (
+        "the queries with their bounds, grids and categories are public knowledge, and so are the number "
+        "of clients and how many of them answered"
+    )
+    PRIVATE_SIZE = (
+        "the observer is not told how many clients there are or have answered (operator-only in the record)"
+    )
+    ENFORCED = (
+        "each client randomises its own answers, and answers each query once, whatever the server asks for"
+    )
+    HANDED = (
+        "whoever submits the run is honest about the plan: each client randomises its own answers, and "
+        "answers each query once, but by the plan that came with the run"
+    )
+    TRUSTED = (
+        "the server is honest: it sees exact totals, adds the noise or chooses, and releases nothing else"
+    )
+    TRUTH_HIDDEN = (
+        "the true values and errors, which only the simulation knows, and the fields marked operator-only"
+        " are not shown to the observer"
+    )
