@@ -70,7 +70,7 @@ class Setting:
     flower_rounds: int
     workers: int
 
-    def asked(self, peer: str, work: str, cohort: int) -> Asked:
+    def request(self, peer: str, work: str, cohort: int) -> Asked:
         """What a peer has to do."""
         if peer == "flower":
             cohort = min(cohort, self.flower_cohort)
@@ -103,7 +103,7 @@ class Row:
     @property
     def ratios(self) -> list[float]:
         """Of each turn in which the peer did not fail."""
-        return [own / other for own, other in zip(self.ours, self.theirs, strict=True) if other is not None]
+        return [ours / other for ours, other in zip(self.ours, self.theirs, strict=True) if other is not None]
 
     @property
     def speed(self) -> float | None:
@@ -128,8 +128,8 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """All of it."""
-        found = {"speed": self.speed, "ratio": self.ratio, "ratios": self.ratios, "target": self.target}
-        return asdict(self) | found
+        row = {"speed": self.speed, "ratio": self.ratio, "ratios": self.ratios, "target": self.target}
+        return asdict(self) | row
 
 
 def ours(work: str, cohort: int, setting: Setting) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def measure(
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """Every work and cohort beside every peer; and the rows of ours, turn by turn."""
     places = [(work, cohort) for work in works for cohort in cohorts]
-    own: dict[tuple[str, int], list[dict[str, Any]]] = {place: [] for place in places}
+    measured: dict[tuple[str, int], list[dict[str, Any]]] = {place: [] for place in places}
     theirs: dict[tuple[str, int, str], list[float | str]] = {
         (*place, peer): [] for place in places for peer in setting.peers
     }
@@ -167,11 +167,11 @@ def measure(
             for name in order if turn % 2 == 0 else reversed(order):
                 print(f"turn {turn + 1}: {work}, cohort {cohort}, {name}", file=sys.stderr)
                 if name == "ours":
-                    own[work, cohort].append(ours(work, cohort, setting))
+                    measured[work, cohort].append(ours(work, cohort, setting))
                     continue
-                asked = setting.asked(name, work, cohort)
+                request = setting.request(name, work, cohort)
                 try:
-                    figure: float | str = PEERS[name].measure(setting.python, setting.bench, asked)
+                    figure: float | str = PEERS[name].measure(setting.python, setting.bench, request)
                 except PeerError as error:
                     figure = str(error)
                 theirs[work, cohort, name].append(figure)
@@ -182,21 +182,21 @@ def measure(
                 work,
                 cohort,
                 peer,
-                setting.asked(peer, work, cohort).cohort,
-                tuple(row["clients_per_second"] for row in own[work, cohort]),
+                setting.request(peer, work, cohort).cohort,
+                tuple(row["clients_per_second"] for row in measured[work, cohort]),
                 tuple(None if isinstance(figure, str) else figure for figure in figures),
                 tuple(figure for figure in figures if isinstance(figure, str)),
             )
         )
-    return rows, [row for found in own.values() for row in found]
+    return rows, [row for group in measured.values() for row in group]
 
 
-def show(found: Sequence[Row], own: Sequence[Mapping[str, Any]]) -> None:
+def show(rows: Sequence[Row], measured: Sequence[Mapping[str, Any]]) -> None:
     """Prints the rows as a table, and what has to be known of them."""
     table = Table(title="Clients trained per second, ratio: ours / theirs, of medians")
     for name in ("work", "cohort", "peer", "its cohort", "ours", "theirs", "ratio", "of a turn", "to reach"):
         table.add_column(name, justify="left" if name in ("work", "peer") else "right", no_wrap=True)
-    for row, after in zip(found, [*found[1:], None], strict=True):
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         failed = row.ratio is None or row.speed is None
         table.add_row(
             row.work,
@@ -212,14 +212,14 @@ def show(found: Sequence[Row], own: Sequence[Mapping[str, Any]]) -> None:
         )
     console = Console(highlight=False, width=max(Console().width, 110))
     console.print(table)
-    for cohort in sorted({row["cohort"] for row in own if row["work"] == COUNTED}):
-        shares = [row["share"] for row in own if (row["work"], row["cohort"]) == (COUNTED, cohort)]
+    for cohort in sorted({row["cohort"] for row in measured if row["work"] == COUNTED}):
+        shares = [row["share"] for row in measured if (row["work"], row["cohort"]) == (COUNTED, cohort)]
         aim = f", to reach {SHARE:.0%}" if cohort == COHORTS[-1] else ""
         console.print(
             f"{COUNTED}, cohort {cohort}: {statistics.median(shares):.0%} of the rate of matrix products "
             f"({min(shares):.0%} to {max(shares):.0%}){aim}."
         )
-    for row in found:
+    for row in rows:
         if row.peer_cohort != row.cohort:
             console.print(f"{row.work}, cohort {row.cohort}: {PEERS[row.peer].title} had {row.peer_cohort}.")
         for error in row.errors:
@@ -252,15 +252,15 @@ def main(
             PEERS[name].check(peers, bench)
     except PeerError as error:
         raise typer.BadParameter(str(error), param_hint="--peers, --bench") from error
-    found, own = measure(work or list(WORKS), cohort or COHORTS, setting)
-    show(found, own)
+    rows, measured = measure(work or list(WORKS), cohort or COHORTS, setting)
+    show(rows, measured)
     if file is not None:
         head = {"schema": 1, "cores": os.cpu_count(), "turns": turns}
-        document = {**head, "rows": [row.to_json() for row in found], "ours": own}
+        document = {**head, "rows": [row.to_json() for row in rows], "ours": measured}
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if less := [f"{row.work} beside {PEERS[row.peer].title}" for row in found if not row.reached]:
+    if less := [f"{row.work} beside {PEERS[row.peer].title}" for row in rows if not row.reached]:
         print(f"Slower than aimed at: {'; '.join(less)}.")
-    if less or any(row.errors for row in found):
+    if less or any(row.errors for row in rows):
         raise typer.Exit(1)
 
 

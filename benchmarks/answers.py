@@ -1,4 +1,4 @@
-"""How fast clients' answers are drawn, for bits and categories, beside the random numbers that they take.
+"""Measures how fast answers for bits and categories are drawn, relative to raw random numbers.
 
     python -m benchmarks.answers
 
@@ -81,7 +81,7 @@ def rows(clients: int, items: int, unary_items: int, repeats: int = 7) -> list[R
     values = stream.integers(0, items, clients)
     response = RandomizedResponse(EPSILON)
     kary, hadamard = KaryRandomizedResponse(items, EPSILON), HadamardResponse(items, EPSILON)
-    told = kary.draw(values, stream), hadamard.draw(values, stream)
+    reports = kary.draw(values, stream), hadamard.draw(values, stream)
 
     def least(work: Callable[[], object]) -> float:
         times = []
@@ -91,21 +91,21 @@ def rows(clients: int, items: int, unary_items: int, repeats: int = 7) -> list[R
             times.append(time.perf_counter() - start)
         return min(times)
 
-    one = least(lambda: stream.random(clients) < 0.3)
+    first = least(lambda: stream.random(clients) < 0.3)
     two = least(lambda: (stream.random(clients), stream.integers(0, items, clients)))
     coin, pair = "random and a comparison", "random and integers"
-    found = [Row(coin, one), Row(pair, two)]
+    results = [Row(coin, first), Row(pair, two)]
     for what, beside, base, work in (
-        ("randomised response, bits", coin, one, lambda: response.draw(bits, stream)),
-        ("randomised response, numbers", coin, one, lambda: response.draw_numbers(numbers, stream)),
+        ("randomised response, bits", coin, first, lambda: response.draw(bits, stream)),
+        ("randomised response, numbers", coin, first, lambda: response.draw_numbers(numbers, stream)),
         (f"k-ary, {items} items", pair, two, lambda: kary.draw(values, stream)),
-        (f"k-ary, {items} items, counted", pair, two, lambda: kary.support(told[0])),
+        (f"k-ary, {items} items, counted", pair, two, lambda: kary.support(reports[0])),
         (f"Hadamard, {items} items", pair, two, lambda: hadamard.draw(values, stream)),
-        (f"Hadamard, {items} items, counted", pair, two, lambda: hadamard.support(told[1])),
+        (f"Hadamard, {items} items, counted", pair, two, lambda: hadamard.support(reports[1])),
     ):
         seconds = least(work)
-        found.append(Row(what, seconds, beside, seconds / base))
-    return found + [row for kind in ("sue", "oue") for row in unary(kind, clients, unary_items)]
+        results.append(Row(what, seconds, beside, seconds / base))
+    return results + [row for kind in ("sue", "oue") for row in unary(kind, clients, unary_items)]
 
 
 def unary(name: str, clients: int, items: int) -> list[Row]:
@@ -129,12 +129,12 @@ def _unary(name: str, clients: int, items: int) -> tuple[float, float, float]:
     return drawn - start, counted - drawn, float(peak)
 
 
-def show(found: list[Row], clients: int) -> None:
+def show(rows: list[Row], clients: int) -> None:
     """Prints the rows as a table."""
     table = Table(title=f"{clients:,} clients, epsilon {EPSILON:g}")
     for name in ("what", "ms", "beside", "ratio", "peak MB"):
         table.add_column(name, justify="left" if name in ("what", "beside") else "right", no_wrap=True)
-    for row in found:
+    for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
         peak = "" if row.peak is None else f"{row.peak / 1e6:.0f}"
         table.add_row(row.what, f"{1e3 * row.seconds:.1f}", row.beside, ratio, peak)
@@ -147,9 +147,9 @@ def main(
     unary_items: Annotated[int, typer.Option(min=2, help="Categories of the unary encodings.")] = 1000,
 ) -> None:
     """Measures how fast answers are drawn; ends with exit code 1 where a limit is broken."""
-    found = rows(clients, items, unary_items)
-    show(found, clients)
-    broken = [row.what for row in found if not row.within]
+    results = rows(clients, items, unary_items)
+    show(results, clients)
+    broken = [row.what for row in results if not row.within]
     if broken:
         print(f"Beyond {LIMIT:g} times, or {MEMORY / 1e9:g} GB: {', '.join(broken)}.")
         raise typer.Exit(1)

@@ -92,7 +92,7 @@ def rows(
         warmup: How many come before them.
         seconds: How long matrices are multiplied before and after each run.
     """
-    found = []
+    results = []
     with tempfile.TemporaryDirectory() as folder, Multipliers(workers) as multipliers:
         for name in works:
             data = WORKS[name].write_data(Path(folder))
@@ -104,7 +104,7 @@ def rows(
                 speed = cohort / timing.median
                 operations = 6.0 * timing.parameters * work.records * EPOCHS
                 reached = operations * speed if name == COUNTED else None
-                found.append(
+                results.append(
                     Row(
                         name,
                         timing.parameters,
@@ -121,17 +121,17 @@ def rows(
                         timing.way,
                     )
                 )
-    return found
+    return results
 
 
-def show(found: Sequence[Row]) -> None:
+def show(rows: Sequence[Row]) -> None:
     """Prints the rows as a table."""
     table = Table(title="Clients trained per second; products: of matrices, on the same cores")
     for name in ("work", "parameters", "cohort", "workers", "ms a round", "fastest", "slowest"):
         table.add_column(name, justify="left" if name == "work" else "right", no_wrap=True)
     for name in ("clients a second", "products GFLOP/s", "reached", "share"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row, after in zip(found, [*found[1:], None], strict=True):
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         table.add_row(
             row.work,
             f"{row.parameters:,}",
@@ -148,15 +148,15 @@ def show(found: Sequence[Row]) -> None:
         )
     console = Console(highlight=False, width=max(Console().width, 130))
     console.print(table)
-    for way in dict.fromkeys(f"{row.work}: {row.way}." for row in found):
+    for way in dict.fromkeys(f"{row.work}: {row.way}." for row in rows):
         console.print(escape(way))
 
 
-def missed(found: Sequence[Row]) -> list[str]:
+def missed(rows: Sequence[Row]) -> list[str]:
     """What does not reach its share of the rate of matrix products with the largest cohort."""
     return [
         f"{row.work}, cohort {row.cohort}: {row.share:.0%}, to reach {SHARE:.0%}"
-        for row in found
+        for row in rows
         if row.share is not None and row.cohort == COHORTS[-1] and row.share < SHARE
     ]
 
@@ -173,12 +173,12 @@ def main(
     """Measures how many clients a second a run trains; ends with exit code 1 where a target is missed."""
     if unknown := sorted(set(work or ()) - set(WORKS)):
         raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(WORKS)}.", param_hint="--work")
-    found = rows(work or list(WORKS), cohort or COHORTS, workers, rounds, warmup, seconds)
-    show(found)
+    results = rows(work or list(WORKS), cohort or COHORTS, workers, rounds, warmup, seconds)
+    show(results)
     if file is not None:
-        document = {"schema": 1, "cores": os.cpu_count(), "rows": [asdict(row) for row in found]}
+        document = {"schema": 1, "cores": os.cpu_count(), "rows": [asdict(row) for row in results]}
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if less := missed(found):
+    if less := missed(results):
         print(f"Slower than aimed at: {'; '.join(less)}.")
         raise typer.Exit(1)
 

@@ -40,9 +40,9 @@ class Law:
     @classmethod
     def of(cls, x: Sequence[float], y: Sequence[float]) -> Law:
         """The one of the least squared relative error, neither part below 0."""
-        own, costs = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
-        largest = own.max()  # so that both columns are of a size
-        (fixed, each), _ = nnls(np.stack([1 / costs, own / largest / costs], axis=1), np.ones(len(own)))
+        values, costs = np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
+        largest = values.max()  # so that both columns are of a size
+        (fixed, each), _ = nnls(np.stack([1 / costs, values / largest / costs], axis=1), np.ones(len(values)))
         return cls(float(fixed), float(each / largest))
 
     def at(self, x: float) -> float:

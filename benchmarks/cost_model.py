@@ -72,7 +72,7 @@ def rows(axes: Sequence[str], works: Sequence[str], rounds: int, warmup: int, wo
         warmup: How many come before them.
         workers: Processes that train.
     """
-    found = []
+    results = []
     for axis in axes:
         for name, value, work in points(axis, works):
             print(f"{axis}: {name}, {value}", file=sys.stderr)
@@ -82,8 +82,8 @@ def rows(axes: Sequence[str], works: Sequence[str], rounds: int, warmup: int, wo
                 timing, peak, worker_peak = _fresh(_play, work, data, Path(folder), workers, count)
             seconds = timing.total if axis == "rounds" else timing.after(warmup).median
             units = timing.parameters if axis == "parameters" else value
-            found.append(Row(axis, name, units, seconds, peak, worker_peak))
-    return found
+            results.append(Row(axis, name, units, seconds, peak, worker_peak))
+    return results
 
 
 def _fresh(work: Callable[..., Result], *given: object) -> Result:
@@ -100,30 +100,30 @@ def _play(
 ) -> tuple[Timing, float, float | None]:
     timing = work.play(data, out, workers, rounds)
     unit = 1 if sys.platform == "darwin" else 1024
-    own, worker = (
+    our_worker, worker = (
         float(unit * resource.getrusage(who).ru_maxrss)
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    return timing, own, worker or None
+    return timing, our_worker, worker or None
 
 
-def laws(found: Sequence[Row]) -> dict[tuple[str, str], tuple[Law, Law]]:
+def laws(rows: Sequence[Row]) -> dict[tuple[str, str], tuple[Law, Law]]:
     """Of each axis and work, the laws of the seconds and of the bytes of the process of the run."""
     fitted = {}
-    for place in dict.fromkeys((row.axis, row.work) for row in found):
-        own = [row for row in found if (row.axis, row.work) == place]
-        x = [row.value for row in own]
-        fitted[place] = Law.of(x, [row.seconds for row in own]), Law.of(x, [row.peak for row in own])
+    for place in dict.fromkeys((row.axis, row.work) for row in rows):
+        group = [row for row in rows if (row.axis, row.work) == place]
+        x = [row.value for row in group]
+        fitted[place] = Law.of(x, [row.seconds for row in group]), Law.of(x, [row.peak for row in group])
     return fitted
 
 
-def show(found: Sequence[Row]) -> None:
+def show(rows: Sequence[Row]) -> None:
     """Prints the rows as a table, and the laws."""
-    fitted = laws(found)
+    fitted = laws(rows)
     table = Table(title="What a run costs; by law: fixed + so much for each unit")
     for name in ("axis", "work", "units", "ms", "by law", "MB", "by law", "MB of a worker"):
         table.add_column(name, justify="left" if name in ("axis", "work") else "right", no_wrap=True)
-    for row, after in zip(found, [*found[1:], None], strict=True):
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         seconds, peak = (law.at(row.value) for law in fitted[row.axis, row.work])
         table.add_row(
             row.axis,
@@ -145,16 +145,21 @@ def show(found: Sequence[Row]) -> None:
         )
 
 
-def write(found: Sequence[Row], folder: Path) -> None:
+def write(rows: Sequence[Row], folder: Path) -> None:
     """Writes the rows and laws as cost_model.json, and the picture as .svg and .png."""
-    fitted = laws(found)
-    told = [
+    fitted = laws(rows)
+    laws_written = [
         {"axis": axis, "work": work, "seconds": asdict(time), "bytes": asdict(memory)}
         for (axis, work), (time, memory) in fitted.items()
     ]
-    document = {"schema": 1, "cores": os.cpu_count(), "rows": [asdict(row) for row in found], "laws": told}
+    document = {
+        "schema": 1,
+        "cores": os.cpu_count(),
+        "rows": [asdict(row) for row in rows],
+        "laws": laws_written,
+    }
     (folder / "cost_model.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    draw(found, fitted, folder / "cost_model")
+    draw(rows, fitted, folder / "cost_model")
 
 
 def main(
@@ -175,9 +180,9 @@ def main(
         raise typer.BadParameter(
             f"{out}: {error.strerror}. Choose a folder that you may write to."
         ) from error
-    found = rows(axis or list(AXES), work or ["lr", "mlp"], rounds, warmup, workers)
-    show(found)
-    write(found, out)
+    results = rows(axis or list(AXES), work or ["lr", "mlp"], rounds, warmup, workers)
+    show(results)
+    write(results, out)
 
 
 if __name__ == "__main__":

@@ -53,11 +53,11 @@ def draw(rows: Sequence[Row], laws: Mapping[tuple[str, str], tuple[Law, Law]], s
             for (place, work), (time, memory) in laws.items():
                 if place != axis:
                     continue
-                own = sorted((row for row in rows if (row.axis, row.work) == (axis, work)), key=_value)
-                at = [row.value for row in own]
-                _curve(above, work, at, [row.seconds for row in own], time, 1.0)
-                _curve(below, work, at, [row.peak for row in own], memory, 1e-6)
-                held = [(row.value, row.worker_peak / 1e6) for row in own if row.worker_peak is not None]
+                group = sorted((row for row in rows if (row.axis, row.work) == (axis, work)), key=_value)
+                at = [row.value for row in group]
+                _curve(above, work, at, [row.seconds for row in group], time, 1.0)
+                _curve(below, work, at, [row.peak for row in group], memory, 1e-6)
+                held = [(row.value, row.worker_peak / 1e6) for row in group if row.worker_peak is not None]
                 color, marker, _ = LOOKS[work]
                 below.plot(*zip(*held, strict=True) if held else ([], []), marker, color=color, mfc="none")
             above.set_title("seconds of the run" if axis == "rounds" else "seconds of a round", loc="left")
@@ -84,11 +84,11 @@ def _range(rows: Sequence[Row]) -> tuple[float, float]:
     return min(0.7 * min(held), max(held) / 10), max(1.4 * max(held), 100.0)
 
 
-def _curve(axes: Axes, work: str, at: list[int], found: list[float], law: Law, scale: float) -> None:
+def _curve(axes: Axes, work: str, at: list[int], values: list[float], law: Law, scale: float) -> None:
     color, marker, _ = LOOKS[work]
     line = np.geomspace(at[0], at[-1], 60)
     axes.plot(line, [scale * law.at(x) for x in line], color=color, linewidth=1.5)
-    axes.plot(at, [scale * y for y in found], marker, color=color, markersize=6)
+    axes.plot(at, [scale * y for y in values], marker, color=color, markersize=6)
 
 
 def _legend(rows: Sequence[Row]) -> list[Line2D]:

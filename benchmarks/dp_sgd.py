@@ -94,7 +94,7 @@ def models() -> dict[str, tuple[nn.Sequential, tuple[int, ...]]]:
 
 
 def our_round(module: nn.Module, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
-    """A round of ours on all records, to be called again and again: from the module's weights to its update.
+    """Returns a callable round of our DP-SGD on all records: from the module's weights to its update.
 
     The update is float64, shape (parameters,).
     """
@@ -113,11 +113,11 @@ def opacus_round(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Ro
     """As many steps of Opacus, to be called again and again, and the module that they change."""
     from opacus import PrivacyEngine
 
-    own = deepcopy(module).train()
+    copy = deepcopy(module).train()
     criterion = nn.CrossEntropyLoss()
-    made = PrivacyEngine().make_private(
-        module=own,
-        optimizer=torch.optim.SGD(own.parameters(), lr=LEARNING_RATE),
+    private = PrivacyEngine().make_private(
+        module=copy,
+        optimizer=torch.optim.SGD(copy.parameters(), lr=LEARNING_RATE),
         criterion=criterion,
         data_loader=DataLoader(TensorDataset(x, y), batch_size=len(y)),
         noise_multiplier=NOISE,
@@ -125,8 +125,8 @@ def opacus_round(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Ro
         poisson_sampling=False,
         grad_sample_mode=mode,
     )
-    wrapped, optimizer = made[0], made[1]
-    loss = made[2] if mode == "ghost" else criterion
+    wrapped, optimizer = private[0], private[1]
+    loss = private[2] if mode == "ghost" else criterion
 
     def run() -> None:
         for _ in range(STEPS):
@@ -134,30 +134,30 @@ def opacus_round(module: nn.Module, x: Tensor, y: Tensor, mode: str) -> tuple[Ro
             loss(wrapped(x), y).backward()
             optimizer.step()
 
-    return run, own
+    return run, copy
 
 
 def rows(
     names: Sequence[str], batches: Sequence[int], threads: Sequence[int], modes: Sequence[str], seconds: float
 ) -> list[Row]:
     """Every measurement, each for about `seconds`."""
-    found = []
+    results = []
     for name in names:
         module, shape = models()[name]
         for batch in batches:
-            made = torch.Generator().manual_seed(batch)
-            x = torch.randn(batch, *shape, generator=made)
-            y = torch.randint(0, CLASSES, (batch,), generator=made)
+            generator = torch.Generator().manual_seed(batch)
+            x = torch.randn(batch, *shape, generator=generator)
+            y = torch.randint(0, CLASSES, (batch,), generator=generator)
             rounds: dict[str, Round] = {"ours": our_round(module, x, y)}
             rounds |= {mode: opacus_round(module, x, y, mode)[0] for mode in modes}
             for count in threads:
                 times = _medians(rounds, count, seconds)
-                own, busy = times["ours"]
-                found += [
-                    Row(name, batch, count, trainer, 1e3 * wall, wall / own, 1e3 * cpu, cpu / busy)
+                ours, busy = times["ours"]
+                results += [
+                    Row(name, batch, count, trainer, 1e3 * wall, wall / ours, 1e3 * cpu, cpu / busy)
                     for trainer, (wall, cpu) in times.items()
                 ]
-    return found
+    return results
 
 
 def _medians(rounds: Mapping[str, Round], threads: int, seconds: float) -> dict[str, tuple[float, float]]:
@@ -185,7 +185,7 @@ def _medians(rounds: Mapping[str, Round], threads: int, seconds: float) -> dict[
     return {name: (statistics.median(walls[name]), statistics.median(cpus[name])) for name in rounds}
 
 
-def show(found: Sequence[Row]) -> None:
+def show(rows: Sequence[Row]) -> None:
     """Prints the rows as a table."""
     table = Table(title="DP-SGD, ratio: our steps per second / theirs")
     for name in (
@@ -200,7 +200,7 @@ def show(found: Sequence[Row]) -> None:
         "CPU ratio",
     ):
         table.add_column(name, justify="left" if name in ("model", "trainer") else "right", no_wrap=True)
-    for row, after in zip(found, [*found[1:], None], strict=True):
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         table.add_row(
             row.model,
             f"{row.batch}",
@@ -216,11 +216,11 @@ def show(found: Sequence[Row]) -> None:
     Console(highlight=False, width=max(Console().width, 110)).print(table)
 
 
-def missed(found: Sequence[Row]) -> list[str]:
+def missed(rows: Sequence[Row]) -> list[str]:
     """What does not reach its target beside Opacus' standard with one thread."""
     return [
         f"{row.model}, batch {row.batch}: {least:.2f}, to reach {TARGETS[row.model]:g}"
-        for row in found
+        for row in rows
         if row.trainer == MODES[0] and row.threads == 1
         if (least := min(row.ratio, row.cpu_ratio)) < TARGETS[row.model]
     ]
@@ -238,12 +238,12 @@ def main(
     warnings.simplefilter("ignore")  # Opacus warns of its random numbers, and of what it does to modules
     cores = os.cpu_count() or 1
     counts = threads or [1, *([cores] if cores > 1 else [])]
-    found = rows(model or list(TARGETS), batch or [64, 256], counts, mode or MODES, seconds)
-    show(found)
+    results = rows(model or list(TARGETS), batch or [64, 256], counts, mode or MODES, seconds)
+    show(results)
     if file is not None:
-        text = json.dumps({"schema": 1, "rows": [asdict(row) for row in found]}, indent=1)
+        text = json.dumps({"schema": 1, "rows": [asdict(row) for row in results]}, indent=1)
         file.write_text(text + "\n", encoding="utf-8")
-    if less := missed(found):
+    if less := missed(results):
         print(f"Slower than aimed at: {'; '.join(less)}.")
         raise typer.Exit(1)
 

@@ -46,8 +46,8 @@ class Row:
     @property
     def guarantee(self) -> str:
         """Whether what is claimed with the fault is what is claimed without it, or less."""
-        found = {trust: self._claims(trust) for trust in self.seen}
-        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
+        claims = {trust: self._claims(trust) for trust in self.seen}
+        return next(iter(claims.values())) if len(set(claims.values())) == 1 else _by_trust(claims)
 
     def _claims(self, trust: str) -> str:
         now, before = epsilons(self.seen[trust].document), self.epsilons[trust]
@@ -63,13 +63,13 @@ class Row:
             if epsilon != before[who]
         )
 
-    def _both(self, said: Callable[[Seen], str]) -> str:
-        found = {trust: said(seen) for trust, seen in self.seen.items()}
-        return next(iter(found.values())) if len(set(found.values())) == 1 else _by_trust(found)
+    def _both(self, describe: Callable[[Seen], str]) -> str:
+        texts = {trust: describe(seen) for trust, seen in self.seen.items()}
+        return next(iter(texts.values())) if len(set(texts.values())) == 1 else _by_trust(texts)
 
 
-def _by_trust(found: Mapping[str, str]) -> str:
-    return "; ".join(f"{trust}: {said}" for trust, said in found.items())
+def _by_trust(texts: Mapping[str, str]) -> str:
+    return "; ".join(f"{trust}: {text}" for trust, text in texts.items())
 
 
 def _number(epsilon: float | None) -> str:
@@ -83,28 +83,30 @@ def _counted(seen: Seen) -> str:
     rounds = len(seen.document["rounds"])
     if not rounds:
         return "no round was finished"
-    told = ", ".join(f"`{kind}` {round(count / rounds, 1):g}" for kind, count in total.items())
-    return f"{told} a round" if told else "nothing"
+    counted = ", ".join(f"`{kind}` {round(count / rounds, 1):g}" for kind, count in total.items())
+    return f"{counted} a round" if counted else "nothing"
 
 
 def _estimate(seen: Seen) -> str:
-    found = seen.document["estimate"]
+    estimate = seen.document["estimate"]
     if not seen.document["rounds"]:
         return "—"
-    if found["unbiased"]:
+    if estimate["unbiased"]:
         return "unbiased"
-    if found["unbiased"] is None:
+    if estimate["unbiased"] is None:
         return "not known, and says so"
-    coin = "by a coin" in found["words"]
-    return f"{found['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
+    coin = "by a coin" in estimate["words"]
+    return (
+        f"{estimate['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
+    )
 
 
 def epsilons(document: Mapping[str, Any]) -> dict[str, float | None]:
-    return {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
+    return {guarantee["observer"]: guarantee["epsilon"] for guarantee in document["privacy"]["guarantees"]}
 
 
-def table(found: Sequence[Row]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """The table, in Markdown."""
     head = ("fault", "engine", "the record counts", "the round ends", "the mean update", "the guarantee")
-    lines = [head, tuple("---" for _ in head), *(row.cells for row in found)]
+    lines = [head, tuple("---" for _ in head), *(row.cells for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

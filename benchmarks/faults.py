@@ -32,7 +32,7 @@ from benchmarks.wire import NODES, Wire
 from clients.app import faults_of, make_app
 from clients.fleet import Fleet
 from fedprivacy.population.clients import population
-from fedprivacy.records.ownership import begun
+from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_record import RunRecord
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
@@ -108,8 +108,10 @@ class Fault:
 
 def _changed(reply: Message, **changed: Callable[[Any], Any]) -> None:
     arrays = {name: array.numpy() for name, array in reply.content.array_records["arrays"].items()}
-    told = {name: changed.get(name, lambda array: array)(array) for name, array in arrays.items()}
-    reply.content.array_records["arrays"] = ArrayRecord({name: Array(array) for name, array in told.items()})
+    arrays_changed = {name: changed.get(name, lambda array: array)(array) for name, array in arrays.items()}
+    reply.content.array_records["arrays"] = ArrayRecord(
+        {name: Array(array) for name, array in arrays_changed.items()}
+    )
 
 
 def _fails(reply: Message) -> None:
@@ -168,7 +170,7 @@ def _lying(scenario: Scenario, out: Path, lie: Callable[[Message], None]) -> obj
 
     fleet = Fleet.of(scenario, population(scenario.data), allow_code=True)
     grid = EmbeddedGrid(make_app(fleet, [mod]), [{}])
-    with begun(out, scenario.name, scenario.to_toml()) as directory:
+    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
         record = RunRecord(scenario, fleet.plan, directory, noise_key=fleet.streams.run)
         view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
         serve(grid, record, fleet.people, fleet.model, view=view)
@@ -182,7 +184,7 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
         faults: Which.
         engines: Names from `ENGINES`; None: all.
     """
-    found = []
+    results = []
     _import_all()
     for fault in faults:
         for engine in engines or [name for name in ENGINES if "ray" not in name or find_spec("ray")]:
@@ -190,19 +192,19 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
                 continue
             row = Row(fault.name, engine)
             for trust in TRUSTS:
-                row.seen[trust] = played(fault, engine, trust)
+                row.seen[trust] = run_with(fault, engine, trust)
                 row.epsilons[trust] = _without(trust, fault.rounds_on(engine))
-            found.append(row)
-    return found
+            results.append(row)
+    return results
 
 
 @cache
 def _without(trust: str, rounds: int) -> dict[str, float | None]:
     """What is claimed of a run in which nothing goes wrong."""
-    return epsilons(played(Fault("none", rounds=rounds), LYING, trust).document)
+    return epsilons(run_with(Fault("none", rounds=rounds), LYING, trust).document)
 
 
-def played(fault: Fault, engine: str, trust: str) -> Seen:
+def run_with(fault: Fault, engine: str, trust: str) -> Seen:
     """A run with a fault, in a process of its own."""
     play = ENGINES[engine] if fault.lie is None else partial(_lying, lie=fault.lie)
     if engine == WIRED:
@@ -300,21 +302,21 @@ def main(
     """Plays every fault on each engine."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # else a federation would stay up
     try:
-        for one in FAULTS:
-            if fault and one.name not in fault:
+        for each in FAULTS:
+            if fault and each.name not in fault:
                 continue
-            found = rows([one], engine)
-            print("\n".join(table(found).splitlines()[2:]), flush=True)
-            if write is not None and found:
-                _write_rows(write, found)
+            results = rows([each], engine)
+            print("\n".join(table(results).splitlines()[2:]), flush=True)
+            if write is not None and results:
+                _write_rows(write, results)
     finally:
         _wire.end()
 
 
-def _write_rows(page: Path, found: Sequence[Row]) -> None:
+def _write_rows(page: Path, rows: Sequence[Row]) -> None:
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     old, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{merged(old, table(found))}\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}\n{merged(old, table(rows))}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kills runs, comparisons and replays with SIGKILL at random moments, and goes on with them to the same end.
+"""Kills runs, comparisons and replays with SIGKILL at random moments, then resumes them.
 
     python -m benchmarks.kill_and_resume --kills 36
 
@@ -138,14 +138,14 @@ def tasks(rounds: int) -> dict[str, Task]:
     """
     local = RUN_TEXT.format(trust="local", rounds=rounds)
     capped = local.replace('trust = "local"', f'trust = "local"\nmax_participations = {rounds // 3}')
-    found = [
+    jobs = [
         Task("central run", "run", RUN_TEXT.format(trust="central", rounds=rounds), ("--workers", "1")),
         Task("local run", "run", capped, ("--workers", "2")),
         Task("comparison", "compare", RUN_TEXT.format(trust="central", rounds=20), ("--workers", "2")),
         Task("statistics", "compare", STATISTICS, ("--workers", "2")),
         Task("replay", "replay", ATTACKED, ("--workers", "2")),
     ]
-    return {task.name: task for task in found}
+    return {task.name: task for task in jobs}
 
 
 def torture(
@@ -155,7 +155,7 @@ def torture(
     folder: Path,
     say: Callable[[str], object] = lambda line: None,
 ) -> list[str]:
-    """Kills a task so many times, and compares each directory that comes of it with that of an unbroken one.
+    """Kills a task repeatedly, and compares each resumed directory with an uninterrupted one.
 
     Args:
         task: What.
@@ -180,13 +180,13 @@ def torture(
 
 def _torture(task: Task, kills: int, killer: Killer, folder: Path, say: Callable[[str], object]) -> None:
     whole, times = killer.whole(task, folder)
-    expected, done = told(whole), 0
+    expected, done = facts_of(whole), 0
     while done < kills:
         path, more = killer.broken(task, folder, times, min(MOST, kills - done))
         done += more
-        found = told(path)
+        facts = facts_of(path)
         for what in expected:
-            if found[what] != expected[what]:
+            if facts[what] != expected[what]:
                 raise Broken(f"{task.name}: {path}: other {what} than {whole}")
         left = list(leftovers(path))
         if left:
@@ -194,20 +194,20 @@ def _torture(task: Task, kills: int, killer: Killer, folder: Path, say: Callable
         say(f"{task.name}: {done} of {kills} kills; the same end after {more}")
 
 
-def told(path: Path) -> dict[str, Any]:
+def facts_of(path: Path) -> dict[str, Any]:
     """All that has to be the same of a finished directory, by what it is."""
     document = json.loads((path / "run.json").read_text())
-    found: dict[str, Any] = {"status": document["status"], "document": timeless(document)}
+    facts: dict[str, Any] = {"status": document["status"], "document": timeless(document)}
     if document["status"] != "finished":
         raise Broken(f"{path}: {document['status']}: {document['error']}")
-    found["arrays"] = {str(folder.relative_to(path)): _hash(folder) for folder in [path, *path.glob("run-*")]}
-    found["accounts"] = [json.loads(file.read_text()) for file in sorted(path.glob("run-*/spent.json"))]
+    facts["arrays"] = {str(folder.relative_to(path)): _hash(folder) for folder in [path, *path.glob("run-*")]}
+    facts["accounts"] = [json.loads(file.read_text()) for file in sorted(path.glob("run-*/spent.json"))]
     if document["kind"] == "run":
         lines = (path / "events.jsonl").read_text().splitlines()
-        found["events"] = [timeless(json.loads(line)) for line in lines]
-        if found["events"] != timeless(document["rounds"]):
+        facts["events"] = [timeless(json.loads(line)) for line in lines]
+        if facts["events"] != timeless(document["rounds"]):
             raise Broken(f"{path}: events.jsonl and run.json tell of other rounds")
-    return found
+    return facts
 
 
 def _hash(folder: Path) -> str | None:
@@ -246,7 +246,7 @@ def main(
     for name, count in shares(kills, list(chosen)).items():
         with tempfile.TemporaryDirectory(prefix="killed-") as folder:
             left = torture(chosen[name], count, killer, Path(folder), lambda line: print(line, flush=True))
-        words = Counter(one.split(": ", 1)[1] for one in left)
+        words = Counter(problem.split(": ", 1)[1] for problem in left)
         table.add_row(name, str(len(left)), "; ".join(f"{what} ({n})" for what, n in sorted(words.items())))
         counted += len(left)
     Console().print(table)

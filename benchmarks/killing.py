@@ -16,6 +16,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 LIMIT = 600.0  # seconds that one command may take
 NOTHING = "nothing was begun in it"
 
@@ -80,9 +82,9 @@ class Killer:
         while process.poll() is None and not _written(out):
             time.sleep(0.002)
         start = time.monotonic()
-        said = self._end(process)
+        output = self._end(process)
         if process.returncode:
-            raise Broken(f"{task.name}: {said}")
+            raise Broken(f"{task.name}: {output}")
         (path,) = out.iterdir()
         return path, Times(start - began, time.monotonic() - start)
 
@@ -98,18 +100,18 @@ class Killer:
             begin = [str(_scenario(task, folder)), "--out", str(out)]
             process = self._start(task, begin if path is None else ["--resume", str(path)])
             killed = kills < most and self._doom(process, out if path is None else path, times)
-            said, found = self._end(process), path or _only(out)
+            output, directory = self._end(process), path or _only(out)
             if killed:
                 kills += 1
-                self.where.append(f"{task.name}: {_found(found)}")
-                path = found
-            elif process.returncode == 0 and found is not None:
-                return found, kills
-            elif path is not None and NOTHING in said and process.returncode == 2:
+                self.where.append(f"{task.name}: {_status_of(directory)}")
+                path = directory
+            elif process.returncode == 0 and directory is not None:
+                return directory, kills
+            elif path is not None and NOTHING in output and process.returncode == 2:
                 # It was killed before anything was begun, which the next one has said: start it anew.
                 path, out = None, folder / f"broken-{self.chance.randrange(10**9)}"
             else:
-                raise Broken(f"{task.name}: {_words(process)} ended with {process.returncode}: {said}")
+                raise Broken(f"{task.name}: {_words(process)} ended with {process.returncode}: {output}")
 
     def _start(self, task: Task, given: Sequence[str]) -> subprocess.Popen[str]:
         words = [*self.words, task.command, *given, *task.options, "--json"]
@@ -185,9 +187,9 @@ def _scenario(task: Task, folder: Path) -> Path:
 
 def _only(out: Path) -> Path | None:
     """The directory that a command has made."""
-    made = sorted(out.iterdir()) if out.is_dir() else []
-    made = [path for path in made if not path.name.startswith("tmp")]  # of `check_out`
-    return made[0] if made else None
+    folders = sorted(out.iterdir()) if out.is_dir() else []
+    folders = [path for path in folders if not path.name.startswith("tmp")]  # of `check_out`
+    return folders[0] if folders else None
 
 
 def _holder(place: Path) -> int | None:
@@ -202,31 +204,31 @@ def _holder(place: Path) -> int | None:
 
 def _written(place: Path) -> float:
     """When something was written in a directory last, in nanoseconds; 0 if never."""
-    found = 0
+    latest = 0
     for folder, _, names in os.walk(place):  # folders may vanish meanwhile
         for name in names:
             if name != "lock":
                 with suppress(OSError):
-                    found = max(found, os.stat(os.path.join(folder, name)).st_mtime_ns)
-    return found
+                    latest = max(latest, os.stat(os.path.join(folder, name)).st_mtime_ns)
+    return latest
 
 
 def _runs(pid: int) -> bool:
     try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 
-def _found(path: Path | None) -> str:
+def _status_of(path: Path | None) -> str:
     """In words what a killed process has left."""
     if path is None:
         return "no directory"
     cells = len(list(path.glob("cells/*.json")))
     rounds = len((path / "events.jsonl").read_text().splitlines()) if (path / "events.jsonl").exists() else 0
-    begun = (path / "run.json").exists() or (path / "begun.json").exists()
+    has_started = (path / "run.json").exists() or (path / "begun.json").exists()
     parts = ", a part of a file" if list(path.rglob("*.part")) else ""
-    if not begun:
+    if not has_started:
         return f"nothing begun{parts}"
     finished = (path / "run.json").exists() and status(path) == "finished"
     done = (
@@ -249,8 +251,8 @@ def timeless(value: Any, *also: str) -> Any:
     """
     without = {"seconds", "started", "path", "command", "performance", "runs", "clients_per_second", *also}
     if isinstance(value, dict):
-        return {key: timeless(one, *also) for key, one in value.items() if key not in without}
-    return [timeless(one, *also) for one in value] if isinstance(value, list) else value
+        return {key: timeless(item, *also) for key, item in value.items() if key not in without}
+    return [timeless(item, *also) for item in value] if isinstance(value, list) else value
 
 
 def leftovers(path: Path) -> Iterator[Path]:

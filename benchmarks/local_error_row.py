@@ -33,5 +33,5 @@ class Row:
 
     def differs(self, other: Row) -> bool:
         """Whether another row is of another budget or dimension."""
-        own, others = ((one.dimension, one.answers, one.epsilon) for one in (self, other))
-        return own != others
+        mine, others = ((row.dimension, row.answers, row.epsilon) for row in (self, other))
+        return mine != others

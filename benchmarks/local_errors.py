@@ -24,8 +24,8 @@ from rich.table import Table
 
 from benchmarks.local_error_row import Row
 from benchmarks.local_errors_plot import draw
-from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.signs import SignBits
 from fedprivacy.plan.mechanism_search import calibrated, message_errors
 from fedprivacy.plan.privacy_plan import Plan
@@ -61,12 +61,12 @@ NOTES = {
 
 def rows(dimensions: Sequence[int], epsilons: Sequence[float], messages: int) -> list[Row]:
     """Both tables: one answer at each epsilon, then several answers at each total epsilon."""
-    asked = [(d, 1, epsilon) for d in dimensions for epsilon in epsilons]
-    asked += [(d, answers, total) for d in dimensions for total in TOTALS for answers in ANSWERS]
-    return [row for d, answers, epsilon in asked for row in _rows(d, answers, epsilon, messages)]
+    cases = [(d, 1, epsilon) for d in dimensions for epsilon in epsilons]
+    cases += [(d, answers, total) for d in dimensions for total in TOTALS for answers in ANSWERS]
+    return [row for d, answers, epsilon in cases for row in _rows(d, answers, epsilon, messages)]
 
 
-def mechanisms(dimension: int, answers: int, epsilon: float) -> dict[str, Local]:
+def mechanisms(dimension: int, answers: int, epsilon: float) -> dict[str, LocalMechanism]:
     """Every mechanism as a run with this budget has it."""
     plan = Plan(
         trust="local",
@@ -80,24 +80,24 @@ def mechanisms(dimension: int, answers: int, epsilon: float) -> dict[str, Local]
         max_participations=answers,
         noise_draw="client",
     )
-    found: dict[str, Local] = {}
-    for name, made in calibrated(plan, epsilon, dimension, "lifted").items():
-        if isinstance(made, Plan) and made.randomiser is not None:
-            found[name] = made.randomiser
+    by_name: dict[str, LocalMechanism] = {}
+    for name, plan_or_reason in calibrated(plan, epsilon, dimension, "lifted").items():
+        if isinstance(plan_or_reason, Plan) and plan_or_reason.randomiser is not None:
+            by_name[name] = plan_or_reason.randomiser
     if answers == 1:
-        found[PER_BIT] = SignBits(1.0, epsilon / dimension, dimension)
-    return found
+        by_name[PER_BIT] = SignBits(1.0, epsilon / dimension, dimension)
+    return by_name
 
 
 def _rows(dimension: int, answers: int, epsilon: float, messages: int) -> list[Row]:
-    found = []
+    results = []
     for name, mechanism in mechanisms(dimension, answers, epsilon).items():
         errors = message_errors(mechanism, dimension, messages)
         measured = float(errors.mean())
         reference = REFERENCE.get((name, answers), {}).get(epsilon)
         if name == PER_BIT and dimension != 1000:
             reference = None
-        found.append(
+        results.append(
             Row(
                 dimension,
                 answers,
@@ -110,23 +110,23 @@ def _rows(dimension: int, answers: int, epsilon: float, messages: int) -> list[R
                 None if reference is None else measured / reference,
             )
         )
-    return found
+    return results
 
 
-def write(found: Sequence[Row], messages: int, folder: Path) -> None:
+def write(rows: Sequence[Row], messages: int, folder: Path) -> None:
     """Writes the rows as local_errors.csv and .json, and the picture as .svg and .png."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "local_errors.csv", "w", encoding="utf-8", newline="") as stream:
         table = csv.DictWriter(stream, [field.name for field in fields(Row)])
         table.writeheader()
-        table.writerows(asdict(row) for row in found)
+        table.writerows(asdict(row) for row in rows)
     document = {"schema": 1, "delta": DELTA, "messages": messages, "notes": NOTES}
-    text = json.dumps({**document, "rows": [asdict(row) for row in found]}, indent=1)
+    text = json.dumps({**document, "rows": [asdict(row) for row in rows]}, indent=1)
     (folder / "local_errors.json").write_text(text + "\n", encoding="utf-8")
-    draw(found, TOTALS[0], folder / "local_errors")
+    draw(rows, TOTALS[0], folder / "local_errors")
 
 
-def show(found: Sequence[Row], messages: int) -> None:
+def show(rows: Sequence[Row], messages: int) -> None:
     """Prints the rows as a table, and what has to be known of them."""
     what = f"Mean squared error per coordinate of a message, {messages} messages of norm 1 each"
     table = Table(title=f"{what}; ratio: measured / known")
@@ -134,7 +134,7 @@ def show(found: Sequence[Row], messages: int) -> None:
         table.add_column(name, justify="left" if name == "mechanism" else "right", no_wrap=True)
     for name in ("predicted", "measured", "± s.e.", "known", "ratio"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row, after in zip(found, [*found[1:], None], strict=True):
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         about = (f"{row.dimension}", f"{row.answers}", f"{row.epsilon:g}", row.mechanism)
         numbers = (row.predicted, row.measured, row.standard_error, row.reference)
         ratio = "" if row.ratio is None else f"{row.ratio:.3f}" + ("*" if row.mechanism == "sqkr" else "")
@@ -164,9 +164,9 @@ def main(
         raise typer.BadParameter(
             f"{out}: {error.strerror}. Choose a folder that you may write to."
         ) from error
-    found = rows(dimension or DIMENSIONS, epsilon or EPSILONS, messages)
-    show(found, messages)
-    write(found, messages, out)
+    results = rows(dimension or DIMENSIONS, epsilon or EPSILONS, messages)
+    show(results, messages)
+    write(results, messages, out)
 
 
 if __name__ == "__main__":

@@ -44,21 +44,21 @@ def draw(rows: Sequence[Row], total: float, stem: Path) -> None:
         stem: The path without its ending.
     """
     dimension = rows[0].dimension
-    own = [row for row in rows if row.dimension == dimension]
+    group = [row for row in rows if row.dimension == dimension]
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(12.5, 5.4), layout="constrained")
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2)
-        _panel(left, [row for row in own if row.answers == 1], "epsilon")
+        _panel(left, [row for row in group if row.answers == 1], "epsilon")
         left.set(xlabel=f"epsilon, one answer of each client (d = {dimension})")
         left.set_title("Mean squared error per coordinate of a message", loc="left", fontsize=11)
         listed = [
-            row for row in own if row.epsilon == total and row.mechanism != "sign-bits, epsilon/d a bit"
+            row for row in group if row.epsilon == total and row.mechanism != "sign-bits, epsilon/d a bit"
         ]
         _panel(right, listed, "answers")
         right.set(xlabel=f"answers of each client, at epsilon = {total:g} together (d = {dimension})")
         right.set_title("Line: by formula. Mark: measured, ± 2 standard errors.", loc="left", fontsize=11)
-        figure.legend(handles=_legend(own), loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(handles=_legend(group), loc="outside lower center", ncols=3, frameon=False)
         figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
         figure.savefig(stem.with_suffix(".png"), dpi=110)
 
@@ -71,14 +71,14 @@ def _panel(axes: Axes, rows: Sequence[Row], key: str) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
     for name, (color, marker, line) in LOOKS.items():
-        own = sorted((row for row in rows if row.mechanism == name), key=lambda row: getattr(row, key))
-        at = [getattr(row, key) for row in own]
-        axes.plot(at, [row.predicted for row in own], color=color, linestyle=line, linewidth=1.8)
-        bars = [2 * row.standard_error for row in own]
+        group = sorted((row for row in rows if row.mechanism == name), key=lambda row: getattr(row, key))
+        at = [getattr(row, key) for row in group]
+        axes.plot(at, [row.predicted for row in group], color=color, linestyle=line, linewidth=1.8)
+        bars = [2 * row.standard_error for row in group]
         axes.errorbar(
-            at, [row.measured for row in own], bars, color=color, fmt=marker, markersize=6, capsize=3
+            at, [row.measured for row in group], bars, color=color, fmt=marker, markersize=6, capsize=3
         )
-        known = [(place, row.reference) for place, row in zip(at, own, strict=True) if row.reference]
+        known = [(place, row.reference) for place, row in zip(at, group, strict=True) if row.reference]
         axes.plot(
             *zip(*known, strict=True) if known else ([], []), "x", color="black", markersize=9, zorder=4
         )

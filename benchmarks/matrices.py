@@ -23,7 +23,7 @@ class Multipliers:
         # Started afresh: training forks processes of its own, and those should not share anything with these.
         context = multiprocessing.get_context("spawn")
         pairs = [context.Pipe() for _ in range(workers)]
-        self._pipes = [own for own, _ in pairs]
+        self._pipes = [ends for ends, _ in pairs]
         self._processes = [context.Process(target=_serve, args=(other,), daemon=True) for _, other in pairs]
 
     def __enter__(self) -> Multipliers:
@@ -52,9 +52,9 @@ def _serve(pipe: Connection) -> None:
     product = torch.empty(ROWS, COLUMNS)
     while True:
         seconds = pipe.recv()
-        count, begun, now = 0, time.perf_counter(), 0.0
+        count, start, now = 0, time.perf_counter(), 0.0
         while now < seconds or not count:
             torch.mm(left, right, out=product)
             count += 1
-            now = time.perf_counter() - begun
+            now = time.perf_counter() - start
         pipe.send(2.0 * ROWS * INNER * COLUMNS * count / now)

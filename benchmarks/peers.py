@@ -80,29 +80,29 @@ class Peer:
             if subprocess.run([python, "-c", code], env=_environment(), capture_output=True).returncode:
                 raise PeerError(f"{self.title}: {python} has no module {module}. Install it there.")
 
-    def measure(self, python: Path, bench: Path, asked: Asked) -> float:
+    def measure(self, python: Path, bench: Path, request: Asked) -> float:
         """Clients per second.
 
         Raises:
             PeerError: if it fails, takes too long, or prints no figure; with the end of what it said.
         """
-        before, after = self.options(asked)
+        before, after = self.options(request)
         script = str(bench.absolute() / self.script)
-        said = run([str(self._program(python)), *before, script, *asked.options, *after], self.title)
-        for line in reversed(said.splitlines()):
+        output = run([str(self._program(python)), *before, script, *request.options, *after], self.title)
+        for line in reversed(output.splitlines()):
             try:
                 return float(json.loads(line)["clients_per_s"])
             except (ValueError, TypeError, KeyError):
                 continue
-        raise PeerError(f"{self.title} printed no clients_per_s; the end of what it said: {said[-500:]!r}")
+        raise PeerError(f"{self.title} printed no clients_per_s; the end of what it said: {output[-500:]!r}")
 
     def _program(self, python: Path) -> Path:
         return python.absolute().parent / (self.program or python.name)
 
 
-def _of_pfl(asked: Asked) -> tuple[list[str], list[str]]:
-    hidden = ["--hidden", "200"] if asked.work == "mlp" else []
-    processes = ["--standalone", f"--nproc_per_node={asked.processes}"]
+def _of_pfl(request: Asked) -> tuple[list[str], list[str]]:
+    hidden = ["--hidden", "200"] if request.work == "mlp" else []
+    processes = ["--standalone", f"--nproc_per_node={request.processes}"]
     return processes, [*hidden, "--threads", "1", "--no-warn", "--json"]
 
 
@@ -134,16 +134,16 @@ def run(command: Sequence[str], title: str, folder: Path | None = None, limit: f
         start_new_session=True,  # so that all that it starts ends with it
     ) as process:
         try:
-            said, error = process.communicate(timeout=limit)
+            output, error = process.communicate(timeout=limit)
         except BaseException as stopped:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(stopped, subprocess.TimeoutExpired):
                 raise PeerError(f"{title} took more than {limit:g} s") from stopped
             raise
     if process.returncode:
-        told = (error or said).strip()[-1500:]
-        raise PeerError(f"{title} ended with exit code {process.returncode}: {told}")
-    return said
+        message = (error or output).strip()[-1500:]
+        raise PeerError(f"{title} ended with exit code {process.returncode}: {message}")
+    return output
 
 
 def _environment() -> dict[str, str]:

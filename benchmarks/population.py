@@ -110,18 +110,18 @@ def _peak(work: Callable[[], Any]) -> int:
     """The most bytes that were held while it worked."""
     tracemalloc.start()
     try:
-        _kept = work()
+        _result = work()
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
-def show(found: list[Row]) -> None:
+def show(rows: list[Row]) -> None:
     """Prints the table."""
     table = Table(title="What each client of the population costs, asked or not")
     for heading in ("part", "how often", "population", "bytes a client", "ns a client"):
         table.add_column(heading, justify="left" if heading in ("part", "how often") else "right")
-    for row in found:
+    for row in rows:
         table.add_row(row.what, row.often, f"{row.population:,}", f"{row.held:.1f}", f"{row.nanoseconds:.1f}")
     Console().print(table)
 
@@ -131,10 +131,10 @@ def main(
     file: Annotated[Path | None, typer.Option("--json", help="Where the figures go as JSON.")] = None,
 ) -> None:
     """Measures what the population of a run costs."""
-    found = rows(tuple(population or POPULATIONS))
-    show(found)
+    results = rows(tuple(population or POPULATIONS))
+    show(results)
     if file is not None:
-        document = {"schema": 1, "rows": [asdict(row) for row in found]}
+        document = {"schema": 1, "rows": [asdict(row) for row in results]}
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 

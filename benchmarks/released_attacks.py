@@ -144,7 +144,7 @@ def attack(
     recipe, streams = data.recipe(epochs), Streams(seed)
     began = time.process_time()
     coins = draw_coins(targets, len(data.y), streams.stream("released/targets/members"))
-    own = train(recipe, data.x, data.y, coins, streams, "targets")
+    targets_trained = train(recipe, data.x, data.y, coins, streams, "targets")
     others = train_references(recipe, data.x, data.y, streams, references)
     training = time.process_time() - began
     module = recipe.build(0)
@@ -152,20 +152,24 @@ def attack(
     once = battery.prepare()
     measured: dict[str, list[Measured]] = {name: [] for name in ATTACKS if name in attacks}
     seconds = dict.fromkeys(measured, 0.0)
-    for number, (weights, members) in enumerate(zip(own.weights, own.members, strict=True)):
+    for number, (weights, members) in enumerate(
+        zip(targets_trained.weights, targets_trained.members, strict=True)
+    ):
         calibration = draw_calibration(len(members), streams.stream("released/calibration", member=number))
-        found = battery.run(weights, members, calibration)
-        for name, one in found.items():
-            measured[name].append(_measured(one, members, calibration))
-            seconds[name] += one.seconds / targets
-    exposed = exposure(in_turn(lira, battery.asked[0], others.members), others.members, data.y.numpy())
-    inside, outside = _accuracies(module, own, data)
+        results = battery.run(weights, members, calibration)
+        for name, scored in results.items():
+            measured[name].append(_measured(scored, members, calibration))
+            seconds[name] += scored.seconds / targets
+    exposed = exposure(
+        in_turn(lira, battery.reference_confidences[0], others.members), others.members, data.y.numpy()
+    )
+    inside, outside = _accuracies(module, targets_trained, data)
     rows = [_row(name, runs, seconds[name]) for name, runs in measured.items()]
     return Found(rows, inside, outside, exposed, training, once)
 
 
-def _measured(one: Scored, members: np.ndarray, calibration: np.ndarray) -> Measured:
-    return measure(Targets(one.scores, members, calibration), fitted=one.fitted)
+def _measured(scored: Scored, members: np.ndarray, calibration: np.ndarray) -> Measured:
+    return measure(Targets(scored.scores, members, calibration), fitted=scored.fitted)
 
 
 def _row(name: str, runs: Sequence[Measured], seconds: float) -> Row:
@@ -193,19 +197,19 @@ def _accuracies(module: nn.Module, models: Models, data: Data) -> tuple[float, f
     return float(inside), float(outside)
 
 
-def show(found: Found) -> None:
+def show(results: Found) -> None:
     """Prints the figures as a table."""
-    table = Table(title=f"Train accuracy {found.train:.1%}, test accuracy {found.test:.1%}")
+    table = Table(title=f"Train accuracy {results.train:.1%}, test accuracy {results.test:.1%}")
     table.add_column("attack", no_wrap=True)
     for name in ("AUC", "TPR at 1 % FPR", "balanced accuracy", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in found.rows:
+    for row in results.rows:
         table.add_row(row.attack, *map(_text, (row.auc, row.tpr, row.balanced)), f"{row.seconds:.1f}")
     console = Console(highlight=False, width=max(Console().width, 120))
     console.print(table)
-    exposed, (most,) = found.exposure, found.exposure.most(1)
+    exposed, (most,) = results.exposure, results.exposure.most(1)
     console.print(
-        f"Models were trained in {found.training:.0f} s and asked in {found.once:.0f} s. LiRA on each "
+        f"Models were trained in {results.training:.0f} s and asked in {results.once:.0f} s. LiRA on each "
         f"reference in turn: {len(exposed.proved())} of {len(exposed.hits)} records are exposed for certain; "
         f"the most exposed is found in {most.hits} of {most.models} models with it, and in {most.alarms} of "
         f"{most.others} without it."
@@ -216,14 +220,14 @@ def _text(figure: Figure) -> str:
     return f"{figure.value:.3f} ({figure.low:.3f} to {figure.high:.3f})"
 
 
-def missed(found: Found) -> list[str]:
+def missed(results: Found) -> list[str]:
     """What was aimed at and not reached."""
-    rows: Mapping[str, Row] = {row.attack: row for row in found.rows}
+    rows: Mapping[str, Row] = {row.attack: row for row in results.rows}
     best = max((rows[name] for name in REFERENCED), key=lambda row: row.auc.value)
     simple = max((rows[name] for name in THRESHOLDS), key=lambda row: row.auc.value)
     loss = rows["loss"].tpr.value
     wrongs = {
-        f"the targets know {found.train:.1%} of their records, to reach 100 %": found.train < 1,
+        f"the targets know {results.train:.1%} of their records, to reach 100 %": results.train < 1,
         f"{best.attack}: AUC {best.auc.value:.3f}, to reach {LEAST}": best.auc.value < LEAST,
         f"{best.attack}: AUC not above that of {simple.attack}": best.auc.value <= simple.auc.value,
         f"{best.attack}: TPR {best.tpr.value:.3f}, to reach {TIMES} x {loss:.3f}": best.tpr.value
@@ -246,22 +250,22 @@ def main(
         return
     torch.set_num_threads(1)
     try:
-        found = attack(Data.read(path), references, targets, epochs, seed)
+        results = attack(Data.read(path), references, targets, epochs, seed)
     except FedPrivacyError as error:
         print(error)
         raise typer.Exit(error.exit_code) from error
-    show(found)
+    show(results)
     if file is not None:
         document = {
             "schema": 1,
-            "train_accuracy": found.train,
-            "test_accuracy": found.test,
-            "rows": [row.to_json() for row in found.rows],
-            "exposure": found.exposure.to_json(),
-            "seconds": {"training": found.training, "once": found.once},
+            "train_accuracy": results.train,
+            "test_accuracy": results.test,
+            "rows": [row.to_json() for row in results.rows],
+            "exposure": results.exposure.to_json(),
+            "seconds": {"training": results.training, "once": results.once},
         }
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if less := missed(found):
+    if less := missed(results):
         print(f"Less than aimed at: {'; '.join(less)}.")
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""The federation on this machine that faults are played on: started once, and anew after what breaks it.
+"""The local federation for fault injection: started once, restarted after it breaks.
 
 Noise comes from the scenario's seed, so that what is claimed can be compared with a simulation.
 """
@@ -49,9 +49,9 @@ class Wire:
             kill: Whether the SuperNode of the last partition is killed when the first round is over.
         """
         assert self._folder is not None
-        found = read(self._folder)
-        assert found is not None
-        victims = [found] if kill else []
+        document = read(self._folder)
+        assert document is not None
+        victims = [document] if kill else []
 
         def after(event: dict[str, Any]) -> None:
             while victims:

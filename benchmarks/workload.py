@@ -63,7 +63,7 @@ class Workload:
         scenario = Scenario.from_text(self._text(data, rounds))
         with torch.device("meta"):
             module = blueprint(scenario.model, (self.features,), CLASSES).build(0)
-        begun = last = time.perf_counter()
+        start = last = time.perf_counter()
         seconds = []
 
         def tick(_: object) -> None:
@@ -73,7 +73,7 @@ class Workload:
             last = now
 
         document = run(scenario, out, on_round=tick, report=False, engine=Engine(workers=workers))
-        total, parameters = time.perf_counter() - begun, sum(each.numel() for each in module.parameters())
+        total, parameters = time.perf_counter() - start, sum(each.numel() for each in module.parameters())
         return Timing(tuple(seconds), total, parameters, document["performance"]["way"])
 
     def _text(self, data: Path, rounds: int) -> str:

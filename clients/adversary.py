@@ -49,7 +49,7 @@ class Participant:
     watched: Ids | None = None
     round: int = 0
     _before: Tensor | None = None
-    _own: Tensor | None = None
+    _isolated_sum: Tensor | None = None
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Looks at what the last round has made of the global model, and answers this round.
@@ -61,8 +61,8 @@ class Participant:
         if len(arrays.get("clients", ())) != 1 or arrays["clients"][0] != self.attacker:
             return call_next(message, context)
         weights = torch.from_numpy(arrays["weights"].copy())
-        if self._before is not None and self._own is not None:
-            others = weights - self._before - self.share * self._own
+        if self._before is not None and self._isolated_sum is not None:
+            others = weights - self._before - self.share * self._isolated_sum
             self.see(Sight(self._before, others, torch.empty(0, len(weights)), self.watched, self.round))
         self.forget()
         reply = call_next(message, context)
@@ -75,15 +75,15 @@ class Participant:
             if self.most is not None:
                 upload *= self.most / max(self.most, float(np.linalg.norm(upload)))
             shape = (1, -1) if answered["updates"].ndim == 2 else (-1,)
-            own = {"updates": Array(upload.reshape(shape)), "clients": Array(arrays["clients"])}
-            reply.content.array_records["arrays"] = ArrayRecord(own)
+            forged = {"updates": Array(upload.reshape(shape)), "clients": Array(arrays["clients"])}
+            reply.content.array_records["arrays"] = ArrayRecord(forged)
             reply.content.config_records["values"]["refused"] = 0  # its budget binds honest code alone
             return reply
         self._before = weights
         rows = torch.from_numpy(answered["updates"].astype(np.float32)).reshape(-1, len(weights))
-        self._own = rows.sum(dim=0)
+        self._isolated_sum = rows.sum(dim=0)
         return reply
 
     def forget(self) -> None:
         """Looks away from what the round under way makes of the global model."""
-        self._before = self._own = None
+        self._before = self._isolated_sum = None

@@ -35,7 +35,7 @@ def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None =
     """The ClientApp of clients that are already there (simulation on one machine).
 
     Args:
-        residents: The clients of the scenario: those that train, those that are asked, or silos.
+        residents: The clients of the scenario: those that train, those that answer queries, or silos.
         mods: Flower mods around every handler; a malicious participant is one.
         crew: Who trains them; None: this process.
     """
@@ -47,7 +47,7 @@ def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None =
 
 
 def _crew_of_node(fleet: Fleet) -> AbstractContextManager[Crew | None]:
-    """Where clients have a time of their own, a process that can be stopped: no server sees who hangs."""
+    """A worker process that can be stopped, for clients with a time limit: no server sees who hangs."""
     return nullcontext() if fleet.client_timeout is None else Crew()
 
 
@@ -97,7 +97,7 @@ def _app(
                 request = AskRequest.of(*parts_of(message))
             if here.pinned:
                 vet_query(respondents, request, here.hosts)
-            reply = _asked(context.state, here, respondents, request)
+            reply = _answer_query(context.state, here, respondents, request)
             if here.pinned:
                 log(f"query {request.query}: answered {reply.answered}, refused {reply.refused}")
             return reply_to(message, *reply.parts())
@@ -121,13 +121,13 @@ def _app(
 
 
 def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
-    """The clients, if they are there for what is asked of them."""
+    """The clients, if they are of the requested kind."""
     if not isinstance(residents, kind):
         raise Refusal("the clients of this scenario agreed to something else: to train, or to be asked")
     return residents
 
 
-def _asked(state: RecordDict, here: Residence, who: Respondents, request: AskRequest) -> AskReply:
+def _answer_query(state: RecordDict, here: Residence, who: Respondents, request: AskRequest) -> AskReply:
     """The reply to a query; which client has answered which is kept over all messages."""
     account = here.account
     if account is None:
@@ -162,7 +162,7 @@ def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
 
 
 def _budgets(state: RecordDict, here: Residence, fleet: Fleet) -> Budgets | None:
-    """What the clients have left: by the node's account, or else in this Flower run."""
+    """The clients' remaining participations: by the node's account, or else in this Flower run."""
     if here.account is not None:
         return KeptBudgets(here.account, fleet.plan.population, fleet.plan.answers)
     return _load(state, fleet)
@@ -199,7 +199,7 @@ def _faults(state: RecordDict, round: int) -> Faults:
 
 
 def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
-    """What went wrong in a round, from the states of all nodes: only who simulates can look there."""
+    """The faults of a round, from the states of all nodes: only a simulation can look there."""
     return sum((_faults(state, round) for state in states), Faults())
 
 

@@ -39,11 +39,11 @@ class Silos:
         """The silos of a scenario.
 
         Args:
-            scenario: What they agreed to.
+            scenario: The agreed scenario.
             people: Its records, where they have been read before.
 
         Raises:
-            InputError: if a file is not what the scenario says of it.
+            InputError: if a file does not match the scenario.
         """
         who = records(scenario) if people is None else people
         return cls(SiloStudy(scenario, who, study_streams(scenario, who)), scenario.federation.hosts)
@@ -59,15 +59,15 @@ class Silos:
     def answer(self, request: SiloRequest, last: Asked, hosts: list[int]) -> SiloReply:
         """Serves a request as the silos' own plan allows: each step once, in the study's order.
 
-        A silo that told a step twice, at two points, would tell their difference without any noise.
+        A silo that answered a step twice, at two points, would reveal their difference without any noise.
 
         Args:
-            request: What the server asks for.
+            request: The server's request.
             last: As `fresh`; the silos that answer now are marked.
             hosts: The logical hosts that live on this node.
 
         Raises:
-            Refusal: if the server asks for another plan than the silos agreed to, or for silos that are not
+            Refusal: if the server requests another plan than the silos agreed to, or silos that are not
                 here.
             InputError: if the request names a lot or a step that do not exist here, or points that are none
                 or beyond the radius; or the records of a silo break a condition.

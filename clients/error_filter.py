@@ -1,4 +1,4 @@
-"""What a node that holds its plan itself tells a server of an error: its kind, and nothing that data decide.
+"""Filters errors of a pinned node: the server learns their kind, nothing that depends on data.
 
 The rest is in the node's own log, which its owner reads. Where a scenario came with the run, in a simulation
 say, whoever runs it owns everything and hears the whole text.
@@ -59,7 +59,7 @@ def kinds_only(pinned: bool) -> Iterator[None]:
 
 @contextmanager
 def kind(name: str) -> Iterator[None]:
-    """Says of which kind an error inside is, where it does not say so itself.
+    """Gives an error inside its kind, where it has none itself.
 
     Raises:
         Refusal: of this kind, with the error's text.
@@ -69,14 +69,14 @@ def kind(name: str) -> Iterator[None]:
     except Refusal:
         raise
     except Exception as error:
-        said = str(error) if isinstance(error, FedPrivacyError) else f"{type(error).__name__}: {error}"
-        raise Refusal(said, name) from error
+        text = str(error) if isinstance(error, FedPrivacyError) else f"{type(error).__name__}: {error}"
+        raise Refusal(text, name) from error
 
 
 def log(text: str) -> None:
     """Writes to the node's log, the error output of its SuperNode; further lines are indented.
 
-    Words of a server may be in it: they cannot begin a line, nor say anything to a terminal.
+    It may contain a server's text, which can neither begin a line nor control a terminal.
     """
     if len(text) > MOST:
         text = f"{text[:MOST]} ..."  # a request may be as long as a server likes
@@ -85,12 +85,12 @@ def log(text: str) -> None:
 
 
 def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults, most: str) -> None:
-    """Says in the node's log what was answered, and what went wrong here and is not told.
+    """Writes to the node's log what was answered, and the faults here that are not sent.
 
     Args:
-        request: What was asked for.
-        reply: What leaves.
-        faults: What went wrong.
+        request: The request.
+        reply: The reply.
+        faults: The faults.
         most: How many answers a client has given by now, of how many.
     """
     log(

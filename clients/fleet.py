@@ -43,7 +43,7 @@ class Fleet:
     Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
     records that each client is agreed to have, shape (population,), which a game may add to or take from.
     Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
-    the noise is in an update by then. So a server cannot set a time either that tells it who is slow
+    the noise is in an update by then. So a server cannot set a time either that reveals who is slow
     (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last
     clients are `canaries`, which answer what was planted. `dense`: whether places of calls are seldom empty.
     """
@@ -78,7 +78,7 @@ class Fleet:
         """The fleet of a scenario.
 
         Args:
-            scenario: What the clients agreed to.
+            scenario: The agreed scenario.
             people: Replaces the data that the scenario names.
             plan: The scenario's plan, where it has been calibrated before.
             sizes: The records that each client is agreed to have; None: as many as it has.
@@ -86,8 +86,8 @@ class Fleet:
 
         Raises:
             InputError: if there is no such device, the scenario's model cannot be made, or not for this data,
-                or not trained as asked, or the plan is made for other clients, or no public record is left
-                to a defence that reads them.
+                or not trained as configured, or the plan is made for other clients, or no public record is
+                left to a defence that reads them.
         """
         if scenario.training.device == "cuda":
             if not torch.cuda.is_available():
@@ -140,12 +140,12 @@ class Fleet:
 
     @cached_property
     def parameters(self) -> int:
-        """How many weights the model has."""
+        """The number of the model's weights."""
         return sum(p.numel() for p in self.module.parameters())
 
     @property
     def way(self) -> str:
-        """How clients are trained, in words."""
+        """The way of training, in words."""
         size = self._places(self._records, formed=False)
         calls = f"calls of {size} client{'' if size == 1 else 's'} of mean size"
         if self.plan.unit == "example":
@@ -194,7 +194,7 @@ class Fleet:
         return Shape.of(self.training.batches, records, self._places(records, formed))
 
     def places(self, clients: Ids, shape: Shape) -> Ids:
-        """Where clients stand in calls of a shape, by their ids alone, shape (clients,).
+        """The clients' places in calls of a shape, by their ids alone, shape (clients,).
 
         Ids that follow each other, on one host of several too, have different places: so few calls hold them.
         """
@@ -213,7 +213,7 @@ class Fleet:
         return int(np.clip(self.piece_size(records, formed=formed) // share, 1, most))
 
     def train(self, task: Task) -> tuple[Updates, Ids]:
-        """What the training of a call's clients makes of the model.
+        """Trains the clients of a call.
 
         Returns:
             Updates, which with unit "example" under local trust are private already; and how many gradients
@@ -230,16 +230,16 @@ class Fleet:
 
     @property
     def _records(self) -> int:
-        """How many records a client is agreed to have in the mean."""
+        """The agreed mean number of records of a client."""
         return max(1, round(self.sizes.mean()))
 
     def weights(self, clients: Ids) -> torch.Tensor:
-        """What multiplies the update of each client, float64, shape (clients, 1); over all its mean is 1."""
+        """The weight of each client's update, float64, shape (clients, 1); its mean over all clients is 1."""
         shares = self.sizes / self.sizes.mean() if self.by_records else np.ones(len(self.sizes))
         return torch.from_numpy(shares[clients])[:, None]
 
     def present(self, clients: Ids, round: int) -> Ids:
-        """Those of some clients that do not drop out of a round: a coin each, the same whenever asked."""
+        """Those of some clients that do not drop out of a round: a coin each, always with the same result."""
         if not self.dropout:
             return clients
         coins = self.streams.streams("dropout", clients.tolist(), round=round)
@@ -286,7 +286,7 @@ class Budgets:
     """How often each client has answered, and in which round last.
 
     A client answers a round once, and later rounds only: a second answer to one round would reuse
-    that round's noise. Refusing is the client's own act, whoever asks.
+    that round's noise. Refusing is the client's own act, whoever sends the request.
 
     Args:
         counts: Answers so far, int32, shape (population,).
@@ -303,11 +303,13 @@ class Budgets:
         return cls(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
 
     def words(self, clients: Ids) -> str:
-        """How many answers these clients have given at most, of how many."""
+        """The most answers of any of these clients, and the limit, in words."""
         return f"{int(self.counts[clients].max(initial=0))} of {self.cap}"
 
     def spend(self, clients: Ids, round: int) -> Ids:
         """Charges the clients that may answer this round, and returns their ids."""
+        # `last < round` refuses a server that repeats a round, or goes back to an earlier one, with another
+        # model: from a seeded stream the noise would be the same, and would cancel in the difference.
         willing = clients[(self.counts[clients] < self.cap) & (self.last[clients] < round)]
         self.counts[willing] += 1
         self.last[willing] = round

@@ -1,4 +1,4 @@
-"""Who lives on a node, by whose scenario, and what its owner has said."""
+"""The clients of a node, their scenario, and the settings of the node's owner."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Residence:
     Args:
         residents: The clients of the scenario, of whom those on `hosts` live here.
         hosts: The logical hosts that the node serves.
-        owner: What its owner has said: nothing, in a simulation.
+        owner: Its owner's settings: none, in a simulation.
         account: Where what they have answered is kept; None: in Flower's node state.
-        observe: What its own scenario lets a server see: "sum" or "each". Of statistics there are sums alone.
+        observe: What its own scenario allows a server to see: "sum" or "each"; for statistics only sums.
     """
 
     residents: Residents

@@ -1,9 +1,9 @@
-"""What the owner of a node's data has said to it: the node config that its SuperNode was started with.
+"""The settings of a node's data owner: the node config that its SuperNode was started with.
 
 partition-id    which of the nodes this is, from 0
 num-partitions  how many nodes there are
 scenario        a scenario of its own, as a path or as TOML text: the node is pinned, and serves no other plan
-data            the path of its own records, where the scenario says that data are on nodes
+data            the path of its own records, where the scenario has data on nodes
 home            a folder for its account of what was answered, which outlives every run; pinned nodes need one
 noise           "system" (the operating system's entropy) or "seeded" (a simulation that repeats)
 allow-code      whether its own scenario may run code
@@ -29,14 +29,14 @@ def is_pinned(node_config: Mapping[str, object]) -> bool:
 
 @dataclass(frozen=True)
 class Owner:
-    """What an owner has said.
+    """The settings of an owner.
 
     Args:
         scenario: The text of its own scenario; None: the node follows the run.
-        named: What that text is called in messages.
+        named: The name of that text in messages.
         data: The path of its own records.
         home: Where its account is kept; None: on a node that follows the run.
-        noise: Where its noise comes from; None: nothing was said, on a node that follows the run.
+        noise: Where its noise comes from; None: not set, on a node that follows the run.
         allow_code: Whether its own scenario may run code.
     """
 
@@ -92,7 +92,7 @@ class Owner:
         return self.scenario is not None
 
     def warnings(self, hosts: list[int]) -> Iterator[str]:
-        """What its owner has to know when a run begins."""
+        """The notice to its owner when a run begins."""
         if not self.pinned:
             return
         yield f"serves hosts {hosts} by its own scenario {self.named}, whatever a run says"

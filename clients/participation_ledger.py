@@ -11,13 +11,11 @@ lock           held while the account is read, changed and written
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,9 @@ from numpy.typing import NDArray
 from clients.fleet import Budgets, Ids
 from fedprivacy.errors import Refusal
 from fedprivacy.io import bounded_json
+from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.folder import open_append
+from fedprivacy.io.lock import locked
 from fedprivacy.scenario.loading import AnyScenario
 
 SCHEMA = 1
@@ -44,7 +44,7 @@ _PLACES = ("path", "test")
 
 
 class Account:
-    """What was answered under one scenario.
+    """The answers under one scenario.
 
     Args:
         home: The folder; it exists.
@@ -79,21 +79,16 @@ class Account:
         Raises:
             Refusal: if another process holds it for too long.
         """
-        deadline = time.monotonic() + LOCK_SECONDS
-        with open_append(self.home / "lock") as lock:
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        what = f"another process has held {self.home / 'lock'} for {LOCK_SECONDS:.0f} s"
-                        raise Refusal(f"home {self.home}: {what}. End it.", "home") from None
-                    time.sleep(0.02)
+        with open_append(self.home / "lock") as file, ExitStack() as stack:
+            try:
+                stack.enter_context(locked(file.fileno(), LOCK_SECONDS))
+            except TimeoutError:
+                what = f"another process has held {self.home / 'lock'} for {LOCK_SECONDS:.0f} s"
+                raise Refusal(f"home {self.home}: {what}. End it.", "home") from None
             yield
 
     def read(self) -> Answers:
-        """What each client has answered; empty before the first answer.
+        """The answers of each client; empty before the first one.
 
         Raises:
             Refusal: if the file is damaged, or of another scenario.
@@ -110,7 +105,8 @@ class Account:
             content = bounded_json.loads(text or b"")
             digest = content.pop("digest")
             answers: Answers = {
-                str(int(client)): [int(one) for one in own] for client, own in content["answers"].items()
+                str(int(client)): [int(count) for count in counts]
+                for client, counts in content["answers"].items()
             }
             whole = digest == _digest(content) and content["schema"] == SCHEMA
             of, name = str(content["of"]), str(content["scenario"])
@@ -135,17 +131,7 @@ class Account:
         """Replaces the account; it is on disk when this returns."""
         content = {"schema": SCHEMA, "of": self.of, "scenario": self.name, "answers": answers}
         data = json.dumps({**content, "digest": _digest(content)}).encode()
-        part = self.file.with_name(self.file.name + ".part")
-        with part.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, self.file)
-        folder = os.open(self.home, os.O_RDONLY)  # the name, too, has to be on disk
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(self.file, data, strict=True)
 
 
 class KeptBudgets(Budgets):
@@ -163,6 +149,8 @@ class KeptBudgets(Budgets):
 
     def spend(self, clients: Ids, round: int) -> Ids:
         """As `Budgets.spend`, with the account on disk before this returns."""
+        # Read, charge and write under one lock, and before any answer is computed: two messages at once, or a
+        # process that dies after answering, could otherwise answer more often than the cap.
         with self.account.locked():
             answers = self.account.read()
             for client, (count, last) in answers.items():
@@ -189,7 +177,7 @@ def keep_answered(account: Account, marks: NDArray[np.uint8]) -> None:
 
 
 def agreed(scenario: AnyScenario) -> str:
-    """Tells scenarios apart that differ in what is done with records, or how they are protected."""
+    """Fingerprints a scenario: the use of records, and their protection."""
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
     data: Mapping[str, Any] = settings["data"]
     settings["data"] = {key: value for key, value in data.items() if key not in _PLACES}

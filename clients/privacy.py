@@ -26,10 +26,10 @@ _AT_ONCE = 2**16  # numbers randomised at once: few enough for a processor's cac
 def privatise(
     updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What clients that trained together answer, but for noise that is drawn for a sum (`sum_noise`).
+    """Privatises the updates of clients that trained together, without the noise of sums (`sum_noise`).
 
     Args:
-        updates: Raw updates; with unit "example" private already.
+        updates: Raw updates; with unit "example" already private.
         clients: Their ids, sorted, shape (clients,).
         plan: The clients' own plan, of this round (`Plan.following`).
         streams: The run's random streams; each client draws from its own.
@@ -41,18 +41,26 @@ def privatise(
         norm is adapted with one number more, the bits; and which updates were zeroed because they were not
         finite. A zeroed client's noise is drawn all the same.
     """
-    # Of records, gradients were clipped, and under local trust noised, before they were summed.
+    # With unit "example", gradients were clipped, and under local trust noised, inside training
+    # (`fedprivacy.training.dp_sgd`), so the sum over a client's records is not clipped again.
     bound, error = plan.clipping_norm if plan.unit == "client" else None, math.inf
     randomiser = plan.randomiser if plan.noise_draw == "client" else None
-    if randomiser is None and plan.encoder is None:  # a sum of floating-point numbers
+    # Floating-point addition rounds, so the computed sum can move by more than C for one client. Clipping a
+    # little below C leaves room for that (proof: `bounds_of_a_sum`). Randomised messages need no room, since
+    # adding them up is post-processing.
+    if randomiser is None and plan.encoder is None:
         bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum)
     adaptive = plan.adaptive
+    # The bits compare with C before clipping: after it every norm would be at most C.
     bits = None if adaptive is None else adaptive.bits(updates.norms().numpy(), adaptive.clipping_norm)
+    # Some trainers compute the clipped sum without forming single updates (`Updates.clipped_total`).
     if observe == "sum" and randomiser is None and plan.encoder is None:
         total, broken = updates.clipped_total(bound, error)
-        found = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
-        return found, broken.numpy()
+        released = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
+        return released, broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
+    # Encoding comes between clipping and noise, so it is part of the mechanism and its codes are accounted
+    # for. After the noise it would be free post-processing.
     if plan.encoder is not None:
         bounded = plan.encoder.encode(bounded)
     if randomiser is not None:
@@ -60,8 +68,10 @@ def privatise(
         for rows, ids in zip(
             bounded.split(most), np.split(clients, range(most, len(clients), most)), strict=True
         ):
-            own = streams.noises("local", ids.tolist(), round=round)
-            rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), own))
+            # One stream for each client and round. The same noise on two messages of a client would let the
+            # server subtract them and read the difference of the updates.
+            streams_of_clients = streams.noises("local", ids.tolist(), round=round)
+            rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), streams_of_clients))
     if bits is not None:
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from clients.fleet import Budgets, Fleet
 from clients.privacy import sum_noise
-from clients.training import pieces, train_piece
+from clients.training import ChunkTrainer, client_chunks
 from clients.worker_pool import Crew
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.summation import RunningSum
@@ -35,16 +35,16 @@ def answer(
 
     Args:
         fleet: The clients of this node.
-        budgets: What they have left, or None where the plan limits nobody.
-        request: What the server asks for.
+        budgets: Their remaining participations, or None where the plan limits nobody.
+        request: The server's request.
         hosts: The logical hosts that live on this node.
         crew: Who trains them; None: this process.
 
     Returns:
-        The reply, and what went wrong that it does not tell: under local trust that is for the node alone.
+        The reply, and the faults that it leaves out: under local trust those are for the node alone.
 
     Raises:
-        Refusal: if the server asks for another plan than the clients agreed to, or for single
+        Refusal: if the server requests another plan than the clients agreed to, or single
             messages where the plan draws noise for sums only.
         InputError: if the request names clients that do not exist or live elsewhere, or has another model,
             or a clipping norm where the plan's does not change, or none where it does.
@@ -66,8 +66,8 @@ def answer(
     rows, row, total = np.zeros((len(willing), parameters) if each else 0), 0, RunningSum(parameters)
     answered: list[Ids] = []
     dropped = Faults({"dropped": len(clients) - len(present)})
-    faults, cut = dropped, pieces(fleet, willing, request.observe)
-    here = (train_piece(fleet, request, piece) for piece in cut)
+    faults, cut = dropped, client_chunks(fleet, willing, request.observe)
+    here = map(ChunkTrainer(fleet, request).train, cut)
     for part in here if crew is None else crew.train(fleet, request, cut):
         if each:
             rows[row : row + len(part.clients)] = part.private
@@ -83,5 +83,5 @@ def answer(
         private = rows[order]
     else:
         private = total.total + sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
-    told = dropped if fleet.plan.trust == "local" else faults
-    return TrainReply(private, ids, len(present) - len(willing), told), faults - told
+    counted = dropped if fleet.plan.trust == "local" else faults
+    return TrainReply(private, ids, len(present) - len(willing), counted), faults - counted

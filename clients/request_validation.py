@@ -1,6 +1,6 @@
-"""What a node that holds its plan itself checks of a request, before anything is spent or computed.
+"""Checks of a request on a node that holds its plan itself, before anything is spent or computed.
 
-Each check says of which kind its refusal is; none looks at data.
+Each check names the kind of its refusal; none looks at data.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
 
     Args:
         fleet: The clients.
-        request: What the server asks for.
+        request: The server's request.
         hosts: The logical hosts that live on this node.
-        observe: What the node's own scenario lets a server see.
+        observe: What the node's own scenario allows a server to see.
 
     Raises:
-        Refusal: it asks for another plan, for single messages where sums were agreed, for clients who are not
+        Refusal: it names another plan, single messages where sums were agreed, or clients who are not
             here, for a round beyond the plan's, or sends what is no model of the scenario.
     """
     plan = fleet.plan
@@ -53,7 +53,7 @@ def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int
     """Refuses a query that the node's own plan does not cover.
 
     Raises:
-        Refusal: it asks for another plan, for clients who are not here, or for a query that there is not.
+        Refusal: it names another plan, clients who are not here, or an unknown query.
     """
     plan = respondents.plan
     reason = plan.refusal(request.plan)

@@ -18,11 +18,11 @@ Counts = NDArray[np.int32]
 
 
 def changes(before: RecordDict, after: RecordDict) -> RecordDict:
-    """What a message changed in a node's state.
+    """The changes of a message in a node's state.
 
     Args:
         before: The state that it was answered on.
-        after: What `clients.app` left.
+        after: The state that `clients.app` left.
 
     Returns:
         For `merged`. Its size is that of the message, not that of the population.
@@ -55,7 +55,7 @@ def merged(now: RecordDict, changed: RecordDict) -> RecordDict:
 
     Args:
         now: The state by now; it stays as it is.
-        changed: What `changes` said of the message.
+        changed: The message's `changes`.
 
     Raises:
         Refusal: if a client in it has answered another message meanwhile: both were answered on one budget,

@@ -38,11 +38,11 @@ class Respondents:
         """The clients of a scenario.
 
         Args:
-            scenario: What the clients agreed to.
+            scenario: The agreed scenario.
             plan: The scenario's plan, where it has been made before.
 
         Raises:
-            InputError: if a file is not what the scenario says of it.
+            InputError: if a file does not match the scenario.
         """
         plan = plan or plan_of(scenario)
         who = people_of(scenario, plan)
@@ -66,13 +66,13 @@ class Respondents:
         """Serves a request as the clients' own plan allows: each client answers each query once.
 
         Args:
-            request: What the server asks for.
+            request: The server's request.
             answered: As `fresh`; the clients that answer now are marked.
             hosts: The logical hosts that live on this node.
-            keep: Called once they are marked, before anything is told.
+            keep: Called once they are marked, before anything is sent.
 
         Raises:
-            Refusal: if the server asks for another plan than the clients agreed to.
+            Refusal: if the server requests another plan than the clients agreed to.
             InputError: if the request names clients or a query that do not exist here.
         """
         reason = self.plan.refusal(request.plan)
@@ -89,5 +89,5 @@ class Respondents:
         # A client answers a query once, so the first of those that answer keys a draw of their own.
         first = int(willing[0]) if len(willing) else 0
         stream = self.streams.noise(f"answers/{ask.question.name}", member=first)
-        told = totals(self.plan, ask, self.people, willing, stream)
-        return AskReply(told, answered=len(willing), refused=len(request.clients) - len(willing))
+        released = totals(self.plan, ask, self.people, willing, stream)
+        return AskReply(released, answered=len(willing), refused=len(request.clients) - len(willing))

@@ -23,9 +23,9 @@ class Worker:
     """A process forked from this one.
 
     Args:
-        work: What it does with each task, and answers.
-        begin: What it calls first.
-        given: What it calls it with; nothing is copied.
+        work: The function that turns each task into an answer.
+        begin: The function that it calls first.
+        given: Its argument; nothing is copied.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Worker:
 
     @property
     def seconds(self) -> float:
-        """How long it has been at its task."""
+        """The time since its task began."""
         return time.monotonic() - self._began
 
     def take(self) -> Any:

@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from clients.fleet import Fleet
-from clients.training import Part, joined, silent, train_piece, without_data
+from clients.training import ChunkTrainer, Part, joined
 from clients.worker import Died, Worker
 from fedprivacy.io.processes import CAN_FORK
 from fedprivacy.messages.faults import Failure
@@ -63,17 +63,17 @@ class Crew:
             self._idle.pop().dismiss()
 
     def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
-        """What became of each piece, in order; an answer is to be used up before the next is taken.
+        """The results of the pieces, in order; use each one before taking the next.
 
         Args:
             fleet: The same each time.
-            request: What the server asks for.
+            request: The server's request.
             pieces: The clients that answer, cut into pieces.
         """
         alone = self.workers == 1 and fleet.client_timeout is None
         if alone or not CAN_FORK or fleet.device != "cpu" or not pieces:
             for piece in pieces:
-                yield train_piece(fleet, request, piece)
+                yield ChunkTrainer(fleet, request).train(piece)
             return
         rows = max(map(len, pieces)) if request.observe == "each" else 1
         shared = self._share(fleet, len(request.weights), rows)
@@ -111,9 +111,9 @@ class _Job:
 
     Args:
         clients: Its ids.
-        slot: Where its answers stand.
+        slot: The place of its answers in shared memory.
         left: Those that are still to be done alone, or None while all are done at once.
-        parts: What became of those done alone.
+        parts: The results of those done alone.
         failure: Why the client whose turn it is answers without its data.
         retried: How often a process died over all of them.
     """
@@ -127,7 +127,7 @@ class _Job:
 
     @property
     def now(self) -> Ids:
-        """Whose turn it is."""
+        """The next piece."""
         return self.clients if self.left is None else np.array([self.left[0]])
 
 
@@ -138,6 +138,7 @@ class _Turns:
         self, crew: Crew, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
     ) -> None:
         self._crew, self._shared, self._request = crew, shared, request
+        self._trainer = ChunkTrainer(fleet, request)
         self._plain = replace(request, weights=np.zeros(0, np.float32))
         self._pieces = pieces
         self._most = fleet.client_timeout or fleet.timeout  # seconds
@@ -148,7 +149,7 @@ class _Turns:
         self.busy: dict[Worker, tuple[int, _Job]] = {}
 
     def parts(self) -> Iterator[Part]:
-        """What became of each piece, in order."""
+        """The results of the pieces, in order."""
         for number in range(len(self._pieces)):
             self._hand_out()
             while number not in self._done:
@@ -198,11 +199,11 @@ class _Turns:
             self._next(number, job, replace(part, private=part.private.copy()))
 
     def _lost(self, worker: Worker, kind: str) -> None:
-        """What is done instead of what a process died of or took too long for."""
+        """Replaces the work of a process that died or took too long: again, one by one, or without data."""
         number, job = self.busy.pop(worker)
         worker.stop()
         if job.failure is not None:  # not even without its data
-            self._next(number, job, silent(self._request, job.now, job.failure))
+            self._next(number, job, self._trainer.silent(job.now, job.failure))
             return
         if job.left is None and kind == "worker_died" and not job.retried:
             job.retried = 1
@@ -259,7 +260,7 @@ _here: tuple[Fleet, _Shared] | None = None
 
 
 def _join(fleet: Fleet, shared: _Shared) -> None:
-    """What a process begins with."""
+    """Initialises a worker process."""
     global _here
     _here = fleet, shared
 
@@ -267,7 +268,7 @@ def _join(fleet: Fleet, shared: _Shared) -> None:
 def _work(request: TrainRequest, piece: Ids, slot: int, failure: Failure | None) -> Part:
     assert _here is not None
     fleet, shared = _here
-    request = replace(request, weights=shared.weights)
+    trainer = ChunkTrainer(fleet, replace(request, weights=shared.weights))
     if failure is not None:
-        return shared.put(without_data(fleet, request, int(piece[0]), failure), slot)
-    return shared.put(train_piece(fleet, request, piece), slot)
+        return shared.put(trainer.without_data(int(piece[0]), failure), slot)
+    return shared.put(trainer.train(piece), slot)

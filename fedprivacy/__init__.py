@@ -1,4 +1,4 @@
-"""fedprivacy: simulate federated learning with differential privacy, and say who is protected from whom."""
+"""fedprivacy: simulates federated learning with differential privacy, with a guarantee per observer."""
 
 import os
 

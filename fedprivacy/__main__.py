@@ -1,4 +1,4 @@
-"""`python -m fedprivacy`: the installed command of that name, of which the library itself knows nothing."""
+"""`python -m fedprivacy` runs the installed command; the library itself does not import it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from fedprivacy.io.atomic import sweep_parts
 from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
-from fedprivacy.records.ownership import begun, taken_up
+from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
@@ -62,7 +62,7 @@ def run(
     candidates = candidates_of(scenario, fleet.model) if report else None
     with (
         launched(engine, scenario, fleet, allow_code=allow_code) as apps,
-        begun(out, scenario.name, scenario.to_toml()) as directory,
+        begin_run(out, scenario.name, scenario.to_toml()) as directory,
     ):
         record = RunRecord(
             scenario,
@@ -77,7 +77,7 @@ def run(
             way=fleet.way,
             engine={"engine": engine.name, "workers": apps.workers},
         )
-        return _play(apps, fleet, record, None, report)
+        return _train(apps, fleet, record, None, report)
 
 
 def resume(
@@ -89,10 +89,10 @@ def resume(
     report: bool = True,
     engine: Engine = EMBEDDED,
 ) -> dict[str, Any]:
-    """Goes on with an interrupted run from its newest whole checkpoint, to the same end.
+    """Resumes an interrupted run from its newest whole checkpoint, to the same result.
 
-    Without any it begins again with the first round: it draws the same cohorts and the same noise. A run that
-    has finished is left as it is, but for a report that is missing.
+    Without a checkpoint it starts again at the first round and draws the same cohorts and the same noise. A
+    finished run is left as it is, except that a missing report is written.
 
     Args:
         path: The run's directory.
@@ -100,13 +100,13 @@ def resume(
         allow_code: As of `run`.
         on_round: As of `run`.
         report: As of `run`.
-        engine: As of `run`; it may be another than the run began on.
+        engine: As of `run`; it may differ from the engine that the run started on.
 
     Raises:
-        InputError: if `path` holds no run, or the scenario, data, code or versions are not those that it
-            began with, or its record states another plan than its scenario, or another process works on it.
+        InputError: if `path` holds no run, or the scenario, data, code or versions changed since it started,
+            or its record states another plan than its scenario, or another process works on it.
     """
-    with taken_up(path) as directory:
+    with take_up_run(path) as directory:
         earlier, stored = plan_to_resume(directory)
         if earlier["status"] == "finished":
             if report and not (path / "report.html").exists():
@@ -118,8 +118,7 @@ def resume(
         if fleet.streams.run != earlier["noise_key"]:
             what = "the data or the code of its model" if fleet.model.code else "the data"
             raise InputError(
-                f"{path}: {what} changed since the run began. A run goes on with what it began with; "
-                "start a new one."
+                f"{path}: {what} changed since the run began, so it cannot be resumed. Start a new run."
             )
         damaged: list[Path] = []
         checkpoint = directory.load_checkpoint(damaged.append)
@@ -136,25 +135,25 @@ def resume(
                 way=fleet.way,
                 engine={"engine": engine.name, "workers": apps.workers},
             )
-            if checkpoint is not None:  # all of it is read before anything is written
+            if checkpoint is not None:  # read completely before anything is written
                 apps.restore(checkpoint.tensors)
                 record.restore(checkpoint)
-            _tell(damaged, checkpoint)
+            _report_damage(damaged, checkpoint)
             sweep_parts(path)
             sweep_parts(path / "checkpoint")
-            return _play(apps, fleet, record, checkpoint, report)
+            return _train(apps, fleet, record, checkpoint, report)
 
 
-def _tell(damaged: list[Path], checkpoint: Checkpoint | None) -> None:
-    """Says on stderr what of the stored state cannot be used, and what is."""
+def _report_damage(damaged: list[Path], checkpoint: Checkpoint | None) -> None:
+    """Reports on stderr which stored files are damaged, and where the run is resumed from."""
     if not damaged:
         return
     which = "the first round" if checkpoint is None else f"the checkpoint of round {checkpoint.rounds}"
     names = ", ".join(map(str, damaged))
-    print(f"Damaged: {names}. Going on from {which}, with the same noise as before.", file=sys.stderr)
+    print(f"Damaged: {names}. Resuming from {which}, with the same noise as before.", file=sys.stderr)
 
 
-def _play(
+def _train(
     apps: Launched, fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool
 ) -> dict[str, Any]:
     # One thread: many small products gain nothing from more, and spinning threads lose a lot.
@@ -170,12 +169,14 @@ def _play(
         path = record.directory.path
         allow = " --allow-code" if fleet.model.code else ""
         print(
-            f"Interrupted. Go on with: fedprivacy run --resume {shlex.quote(str(path))}{allow}",
+            f"Interrupted. Resume with: fedprivacy run --resume {shlex.quote(str(path))}{allow}",
             file=sys.stderr,
         )
         raise
     finally:
-        with nullcontext() if ended else suppress(FedPrivacyError):  # what ended the run says more
+        with (
+            nullcontext() if ended else suppress(FedPrivacyError)
+        ):  # the error that stopped the run says more
             document = record.directory.document()
             if report:
                 write_report(document, record.directory.path)

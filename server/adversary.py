@@ -28,14 +28,14 @@ See = Callable[[Sight], None]
 
 
 class ServerAdversary(Protocol):
-    """What an adversary at the server does with each message."""
+    """An adversary at the server, who may change each message."""
 
     def act(self, request: Message) -> Message:
-        """What is really sent instead of `request` (passive: the request itself)."""
+        """The request to send instead of `request` (passive: the request itself)."""
         ...
 
     def observe(self, reply: Message) -> Message:
-        """Looks at a reply, and says what the honest code gets to see of it."""
+        """Looks at a reply, and returns the one that the honest code gets."""
         ...
 
 
@@ -98,7 +98,7 @@ class Listener:
         see: Takes each round's observation.
         targets: Those that are attacked in the round under way; None where all are judged.
         round: Its number, which its observation bears.
-        scale: What makes steps of weights of the answers, where clients send sums of gradients.
+        scale: Turns answers into steps of the weights, where clients send sums of gradients.
     """
 
     victim: int
@@ -180,7 +180,7 @@ class Climber(Listener):
 
 @dataclass
 class Isolator:
-    """A malicious server that gives the victim a stream of its own: no other client is asked.
+    """A malicious server that gives the victim a stream of its own: no other client gets a request.
 
     Args:
         grid: Flower's way to the nodes.

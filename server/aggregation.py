@@ -22,13 +22,13 @@ NO_ANSWER = ("no_answer", "the node did not answer")
 
 @dataclass
 class RoundTotal:
-    """What a round's replies amount to. Counts and texts are operator-only.
+    """The total of a round's replies. Counts and texts are operator-only.
 
     Args:
         updates: The sum of all answered updates, float64, shape (parameters,).
         answered: How many clients are in it.
         refused: How many clients refused, since their budget is spent.
-        faults: What went wrong.
+        faults: The counted faults.
         known: Whether `faults` has what went wrong on the nodes, which local trust keeps there.
         noise_alone: How many of those that answered did so with noise alone, since they had failed.
     """
@@ -42,24 +42,24 @@ class RoundTotal:
 
     @property
     def failed(self) -> int:
-        """How many clients failed or never answered."""
+        """The number of clients that failed or never answered."""
         return self.faults.failed
 
     @property
     def zeroed(self) -> int | None:
-        """How many had an update that was not finite; None where nobody may know."""
+        """The number of updates that were not finite; None where nobody may know."""
         return self.faults.zeroed if self.known else None
 
     @property
     def contributed(self) -> int | None:
-        """How many are in the sum with a whole update of their own; None where nobody may know."""
+        """The number of clients with a whole update in the sum; None where nobody may know."""
         if not self.known:
             return None
         return max(0, self.answered - self.noise_alone - self.faults.zeroed)
 
     @property
     def first_failure(self) -> str | None:
-        """Why the first of those that failed did."""
+        """The reason of the first failure."""
         return self.faults.first
 
     def fail(self, kind: str, count: int, reason: str) -> None:
@@ -67,14 +67,14 @@ class RoundTotal:
         self.faults += Faults({kind: count}, reason)
 
     def nobody_answered(self, round: int) -> str:
-        """Why a run ends in which every client failed, but for those that refused."""
+        """Explains why a run ends in which every client failed or refused."""
         refused = f" ({self.refused} others refused)" if self.refused else ""
         first = first_line(self.first_failure or "")
         return f"round {round}: all {self.failed} clients failed{refused}. First: {first}"
 
 
 def aggregate(
-    asked: Iterable[Chunk],
+    chunks_requested: Iterable[Chunk],
     replies: Iterable[Message],
     *,
     parameters: int,
@@ -89,7 +89,7 @@ def aggregate(
     Memory holds the total and whatever arrived before its turn, not the cohort.
 
     Args:
-        asked: The round's chunks, in order; message number i asked for the i-th.
+        chunks_requested: The round's chunks, in order; message number i requested the i-th.
         replies: Flower replies; `metadata.group_id` ends in the message's number.
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the replies hold.
@@ -98,10 +98,12 @@ def aggregate(
         counted: Whether the last number counts clients (`server.reply_validation.accepted`).
         fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
     """
+    # Floating-point addition is not associative: adding in order of arrival would make a run depend on the
+    # network, and its rounding error on timing that may depend on data.
     total, updates = RoundTotal(np.zeros(parameters)), RunningSum(parameters)
     in_order = by_turn(replies)
     reply = next(in_order, None)
-    for number, chunk in enumerate(asked):
+    for number, chunk in enumerate(chunks_requested):
         if reply is not None and reply[0] == number:
             _add(total, updates, chunk, reply[1], parameters, observe, longest, dropout, counted)
             reply = next(in_order, None)
@@ -121,7 +123,7 @@ SPENT = (
 
 
 def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why a run ends in which all that were asked refused, or None where somebody answered.
+    """Explains why a run ends in which every client refused; None where any answered.
 
     Args:
         events: Its rounds (`fedprivacy.records.run_record.round_event`).
@@ -130,10 +132,11 @@ def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
     away = [event["refusals"] + event["failures"] + event["faults"].get("dropped", 0) for event in events]
     if not refused or any(event["cohort"] > gone for event, gone in zip(events, away, strict=True)):
         return None
-    asked, others = sum(event["cohort"] for event in events), sum(away) - refused
+    requested, others = sum(event["cohort"] for event in events), sum(away) - refused
     rounds = "its round" if len(events) == 1 else f"all {len(events)} rounds"
     return (
-        f"nobody's data are in the model: of {asked} times that a client was asked, in {rounds}, {refused} "
+        f"nobody's data are in the model: of {requested} times that a client was asked, in {rounds}, "
+        f"{refused} "
         f"were refused{f' and {others} failed or dropped out' if others else ''}. {SPENT}"
     )
 
@@ -154,6 +157,8 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
     for message in replies:
         number = message_number(message)
         if number >= turn:
+            # The first of several replies to a request counts: a node that answers twice must not be in the
+            # sum twice, which would double its clients' sensitivity.
             waiting.setdefault(number, message)
         while turn in waiting:
             yield turn, waiting.pop(turn)
@@ -173,17 +178,20 @@ def _add(
     dropout: bool,
     counted: bool,
 ) -> None:
-    asked = len(chunk.clients)
+    requested = len(chunk.clients)
+    # Validated before it is added. Under central trust a client moves the sum by at most C only if its node
+    # clipped; a reply that is too long is therefore refused as a whole.
     try:
         reply = accepted(message, chunk.clients, parameters, observe, longest, dropout, counted)
     except Rejected as error:
-        total.fail(error.kind, asked, str(error))
+        total.fail(error.kind, requested, str(error))
         return
     summed = observe == "sum"
     updates.add(reply.updates if summed else sum_of_rows(torch.from_numpy(reply.updates)).numpy())
     total.answered += len(reply.clients)
     total.refused += reply.refused
     total.faults += reply.faults
-    missing = asked - len(reply.clients) - reply.refused - reply.faults.failed - reply.faults["dropped"]
+    # Clients that the reply accounts for in no way.
+    missing = requested - len(reply.clients) - reply.refused - reply.faults.failed - reply.faults["dropped"]
     if missing > 0:
         total.fail("no_answer", missing, "the client did not answer")

@@ -1,4 +1,4 @@
-"""The ServerApp: plays the rounds of a scenario over a grid and keeps the record true."""
+"""The ServerApp: runs the rounds of a scenario over a grid and keeps the record up to date."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.population.on_nodes import for_server
 from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
-from fedprivacy.records.ownership import begun as begun_in
+from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.records.run_record import RunRecord, round_event
 from fedprivacy.scenario import OnNodes, Scenario
@@ -54,11 +54,11 @@ from server.strategy import Federation
 
 @dataclass(frozen=True)
 class NodeView:
-    """What whoever simulates can see on the nodes and no message says; by default nothing.
+    """The view that a simulation has of the nodes beyond messages; by default nothing.
 
     Args:
         states: The nodes' own state as arrays, for checkpoints.
-        faults: What went wrong on the nodes in a round, which local trust keeps from the server. It
+        faults: The faults on the nodes in a round, which local trust keeps from the server. It
             serves the record, and ends a run in which every client failed.
         retried: How many messages the engine has sent again so far, since a process died.
     """
@@ -82,8 +82,8 @@ def make_app(
         record: Where the run is written; it holds the scenario, the plan and the ledger.
         people: The data; the server reads only its held-out part.
         model: How the scenario's model is made.
-        checkpoint: Where to go on (the record has been restored to it), or None to start.
-        view: What the engine lets the simulation see on the nodes.
+        checkpoint: The round to resume from (the record has been restored to it), or None to start.
+        view: The engine's view of the nodes, for a simulation.
     """
     server_app = ServerApp()
 
@@ -101,25 +101,25 @@ def serve(
     model: Blueprint,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
-    begun: Callable[[], object] = lambda: None,
+    on_begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Plays a scenario's rounds; whatever ends it, the record says how far it came.
+    """Runs a scenario's rounds; however it ends, the record states its progress.
 
     Args:
         grid: Flower's way to the nodes.
         record: Where the run is written; it holds the scenario, the plan and the ledger.
         people: The data; the server reads only its held-out part.
         model: How the scenario's model is made.
-        checkpoint: Where to go on, or None to start.
-        view: What the engine lets the simulation see on the nodes.
-        begun: Called once the record is there, before any node is spoken to.
+        checkpoint: The round to resume from, or None to start.
+        view: The engine's view of the nodes, for a simulation.
+        on_begin: Called once the record is there, before any node is spoken to.
 
     Raises:
         RunError: if a host has no node, all clients of a round fail, or all refuse in every round.
     """
     record.begin()
     try:
-        begun()
+        on_begin()
         _play(grid, record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
@@ -168,7 +168,7 @@ def _play(
             zeroed=total.zeroed,
             failures=total.failed,
             refusals=total.refused,
-            faults=total.faults.told,
+            faults=total.faults.by_kind,
             contributed=total.contributed,
             first_failure=total.first_failure,
             quality=quality,
@@ -203,8 +203,8 @@ def federation_of(
 
     Args:
         grid: Flower's way to the nodes.
-        scenario: What is run.
-        ledger: What will be released; it holds the plan, and says where noise and cohorts come from.
+        scenario: The scenario to run.
+        ledger: The planned releases; it has the plan, and the source of noise and cohorts.
         people: The data, or what the server knows of them.
         model: How the scenario's model is made.
 
@@ -239,7 +239,7 @@ def federation_of(
 
 
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:
-    """What makes the mean update of a round's sum: the mean size of a cohort.
+    """The denominator that turns a round's sum into a mean update: the mean size of a cohort.
 
     Where clients answer with sums of gradients it is the mean number of records in their batches, and
     the mean gradient moves the model by the clients' learning rate.
@@ -269,7 +269,7 @@ def _main(grid: Grid, context: Context) -> None:
         stated = Stated(pinned, noise, reads=read)
 
         def begin(text: str) -> RunDirectory:
-            directory = held.enter_context(begun_in(out, scenario.name, text))
+            directory = held.enter_context(begin_run(out, scenario.name, text))
             home.begin(directory)
             return directory
 
@@ -308,7 +308,7 @@ def _train(
         sizes=people.partition.sizes,
         stated=stated,
     )
-    serve(grid, record, people, model, begun=home.begun)
+    serve(grid, record, people, model, on_begin=home.on_begin)
     return directory
 
 
@@ -327,7 +327,7 @@ def _fit(grid: Grid, scenario: ErmScenario, begin: Begin, stated: Stated, home: 
         stated=stated,
         command="flwr run .",
         on_cell=home.event,
-        begun=home.begun,
+        on_begin=home.on_begin,
     )
     return directory
 
@@ -347,5 +347,5 @@ def _ask(grid: Grid, scenario: Statistics, begin: Begin, stated: Stated, home: H
         noise_key=key,
         stated=stated,
     )
-    serve_statistics(grid, record, who, begun=home.begun)
+    serve_statistics(grid, record, who, on_begin=home.on_begin)
     return directory

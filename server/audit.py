@@ -23,7 +23,7 @@ class Auditor:
         parameters: Of the model.
 
     Attributes:
-        messages: What the messages say of each canary: their components along its direction, in units of C,
+        messages: The messages' component along each canary's direction, in units of C,
             from the middle between both coins, added up, shape (canaries,).
     """
 
@@ -55,13 +55,13 @@ class Auditor:
         return reply
 
     def others(self) -> Vector:
-        """The sum of what all clients but the canaries answered since this was asked last."""
-        found, self._others = self._others, np.zeros_like(self._others)
-        return found
+        """The sum of the answers of all clients but the canaries since the last call."""
+        totals, self._others = self._others, np.zeros_like(self._others)
+        return totals
 
 
 class Overheard:
-    """A server optimizer that tells what it is given: the average that a round releases.
+    """A server optimizer that records its input: the average that a round releases.
 
     Args:
         inner: Moves the model.

@@ -1,4 +1,4 @@
-"""What is done with a noisy mean update before it moves the model: post-processing, which costs no privacy.
+"""Denoises a mean update before it moves the model: post-processing without privacy cost.
 
 Both estimators know the standard deviation of the noise, which is the plan's, and shrink what may be noise.
 They trade variance for bias: less squared error in a round is not always a better model.
@@ -85,5 +85,5 @@ def denoised(noisy: Vector, deviation: float, how: Denoise) -> Vector:
 
 def _log_density(prior: float, variance: float, squares: Vector) -> Vector:
     """Of a grid point together with each coordinate, up to a constant."""
-    found: Vector = prior - 0.5 * np.log(variance) - squares / (2 * variance)
-    return found
+    log_density: Vector = prior - 0.5 * np.log(variance) - squares / (2 * variance)
+    return log_density

@@ -19,7 +19,7 @@ POLL = 0.5  # seconds between two looks for replies; Flower's own loop looks eve
 
 
 class PollingGrid(MessageGrid):
-    """Sends a few messages at a time through Flower's grid, one to a node, and yields replies as they come.
+    """Sends messages through Flower's grid, one per node at a time; yields replies as they arrive.
 
     Flower starts a process for each message that reaches a node, however many there are already.
 
@@ -86,10 +86,10 @@ class PollingGrid(MessageGrid):
                 continue  # what was sent did not go; its node is free
             came = list(self._grid.pull_messages(list(waiting))) if waiting else []
             for reply in came:
-                asked = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if asked is None:
+                chunk = waiting.pop(reply.metadata.reply_to_message_id, None)
+                if chunk is None:
                     continue  # nobody asked for it
-                reply.metadata.group_id = asked[1]  # what was asked, whatever the reply says
+                reply.metadata.group_id = chunk[1]  # what was asked, whatever the reply says
                 yield reply
             if late:  # what was there has been handed on
                 left = len(waiting) + len(held)
@@ -113,5 +113,5 @@ class PollingGrid(MessageGrid):
         if fresh:
             about = [(message.metadata.dst_node_id, message.metadata.group_id) for message in fresh]
             sent = list(self._grid.push_messages(fresh))
-            waiting |= {key: one for key, one in zip(sent, about, strict=False) if key}
+            waiting |= {key: entry for key, entry in zip(sent, about, strict=False) if key}
         return later

@@ -1,4 +1,4 @@
-"""The server's side of a study of private estimates: asks silos over a grid, and keeps the record true."""
+"""The server of a private ERM study: queries silos over a grid, and writes the record."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def serve(
     stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
-    begun: Callable[[], object] = lambda: None,
+    on_begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Plays a study, whose silos are asked over a grid; whatever ends it, the record says how far it came.
+    """Runs a study whose silos answer over a grid; however it ends, the record states its progress.
 
     Args:
         grid: Flower's way to the nodes.
-        scenario: What is fitted.
+        scenario: The study's scenario.
         people: Its records, of which a simulation knows the exact minimum.
         directory: Where the study is written.
         streams: Those of the study, on this side.
-        stated: What is stated of nodes that are not our own; None: all are.
+        stated: The submitter's statements about remote nodes; None: there are none.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
-        begun: Called once the record is there, before any node is spoken to.
+        on_begin: Called once the record is there, before any node is spoken to.
 
     Raises:
         RunError: if a host has no node, no silo answers, or a minimum was not found.
@@ -60,7 +60,7 @@ def serve(
     asking = SilosOnGrid(grid, SiloStudy(scenario, people, streams))
 
     def begin() -> None:
-        begun()
+        on_begin()
         asking.deal()
 
     study(
@@ -73,7 +73,7 @@ def serve(
         stated=stated,
         command=command,
         on_cell=on_cell,
-        begun=begin,
+        on_begin=begin,
     )
 
 
@@ -91,7 +91,7 @@ class SilosOnGrid:
     dealing: Dealing | None = None
 
     def deal(self) -> Dealing | None:
-        """Finds the node of each host, where there is anything to ask silos for.
+        """Finds the node of each host, where silos take part at all.
 
         Raises:
             RunError: a host has none.
@@ -101,29 +101,29 @@ class SilosOnGrid:
         return self.dealing
 
     def __call__(self, lot: Lot, step: int, thetas: NDArray[np.float64]) -> Told:
-        """What the silos of a lot tell at a step, put together by their numbers, whatever node has them."""
+        """The answers of a lot's silos at a step, in the order of the silos, whatever their nodes."""
         dealing = self.deal()
         assert dealing is not None  # there is a lot
         federation = self.side.scenario.federation
-        asked = list(chunks(np.arange(lot.silos), hosts=federation.hosts, size=lot.silos))
-        told = Told(np.zeros((lot.count, lot.silos, thetas.shape[1])), 0)
-        in_order = by_turn(self._replies(dealing, asked, lot, step, thetas))
+        requested = list(chunks(np.arange(lot.silos), hosts=federation.hosts, size=lot.silos))
+        step_results = Told(np.zeros((lot.count, lot.silos, thetas.shape[1])), 0)
+        in_order = by_turn(self._replies(dealing, requested, lot, step, thetas))
         reply = next(in_order, None)
         present, why = 0, None
-        for number, chunk in enumerate(asked):
+        for number, chunk in enumerate(requested):
             if reply is None or reply[0] != number:
                 why = why or (dealing.fault(chunk.host) or NO_ANSWER)[1]
                 continue
             try:
                 silos, rows = self._accepted(reply[1], lot, chunk, thetas.shape[1])
-                told.rows[:, silos] = rows.transpose(1, 0, 2)
+                step_results.rows[:, silos] = rows.transpose(1, 0, 2)
                 present += len(silos)
                 if len(silos) < len(chunk.clients):
                     why = why or "a silo refused: it answers each step once, in the study's order"
             except FedPrivacyError as error:
                 why = why or str(error)[:REASON]
             reply = next(in_order, None)
-        return Told(told.rows, present, why)
+        return Told(step_results.rows, present, why)
 
     def _accepted(
         self, message: Message, lot: Lot, chunk: Chunk, dimension: int
@@ -131,11 +131,11 @@ class SilosOnGrid:
         """The silos of a reply, and their rows.
 
         Raises:
-            FedPrivacyError: it is an error, no answer, or what no honest silo tells.
+            FedPrivacyError: it is an error, no answer, or one that no honest silo gives.
         """
         if message.has_error():
             raise FedPrivacyError(message.error.reason or f"Flower error {message.error.code}")
-        reply = SiloReply.of(*parts_of(message), asked=chunk.clients, shape=(lot.count, dimension))
+        reply = SiloReply.of(*parts_of(message), requested=chunk.clients, shape=(lot.count, dimension))
         federated = self.side.federated(lot)
         if federated.trust == "central":  # exact sums, of gradients that are bounded
             longest = self.side.longest(lot)[reply.silos]
@@ -146,7 +146,7 @@ class SilosOnGrid:
     def _replies(
         self,
         dealing: Dealing,
-        asked: Sequence[Chunk],
+        chunks_requested: Sequence[Chunk],
         lot: Lot,
         step: int,
         thetas: NDArray[np.float64],
@@ -156,7 +156,7 @@ class SilosOnGrid:
         It keeps count of what each silo has answered.
         """
         plan, timeout = self.side.plan(lot), self.side.scenario.federation.timeout
-        for wave in one_per_node(asked, dealing.nodes):
+        for wave in one_per_node(chunks_requested, dealing.nodes):
             messages = (
                 request_to(
                     dealing.nodes[chunk.host],

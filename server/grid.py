@@ -1,4 +1,4 @@
-"""What is the same in every Flower ``Grid`` of ours, on one machine and over many."""
+"""The common part of our Flower ``Grid`` classes, on one machine and over many."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class MessageGrid(Grid):
 
 
 def deadline_of(timeout: float | None) -> float:
-    """When ``time.monotonic`` has gone on by so many seconds from now; without a timeout, never."""
+    """The ``time.monotonic`` of a deadline in so many seconds; infinite without a timeout."""
     return math.inf if timeout is None else time.monotonic() + timeout

@@ -41,7 +41,7 @@ class Dealing:
         nodes: For each host that is served its node.
         contested: For each host that several nodes claim these nodes; it is dealt to none of them.
         left_out: The node without which no host is contested, and the hosts that it claims.
-        errors: For each node that could not say what it serves the reason, which may depend on its data.
+        errors: For each node that could not state what it serves, the reason, which may depend on its data.
     """
 
     hosts: int
@@ -70,7 +70,7 @@ class Dealing:
         return "no_node", ". ".join([f"no node serves logical host {host}", *reasons[:1]])
 
     def claim(self, host: int) -> str:
-        """Who claims a contested host, in words."""
+        """The claimants of a contested host, in words."""
         return f"logical host {host} is claimed by the nodes {_listed(self.contested[host])}"
 
     def exclusions(self) -> list[str]:
@@ -82,11 +82,11 @@ class Dealing:
         ]
 
     def answers(self) -> list[str]:
-        """What the nodes that erred answered, in words."""
+        """The answers of nodes with errors, in words."""
         return [f"Node {node} answered: {reason}" for node, reason in self.errors.items()]
 
     def to_json(self) -> dict[str, Any]:
-        """How hosts were dealt, for the operator: which nodes erred may depend on their data."""
+        """The dealing of hosts, for the operator: which nodes erred may depend on their data."""
         by_node: dict[int, list[int]] = {}
         for host, node in sorted(self.nodes.items()):
             by_node.setdefault(node, []).append(host)
@@ -155,7 +155,7 @@ def _take(
     claims: dict[int, frozenset[int]],
     errors: dict[int, str],
 ) -> None:
-    """Adds what nodes answered to their claims, or to the errors; one that is away is asked again."""
+    """Adds nodes' answers to their claims, or to the errors; an absent node gets another request."""
     for reply in replies:
         node = groups.get(reply.metadata.group_id)
         if node is None:
@@ -197,7 +197,7 @@ def _dealt(hosts: int, claims: Mapping[int, frozenset[int]], errors: Mapping[int
 
 
 def _claimants(claims: Mapping[int, frozenset[int]]) -> dict[int, list[int]]:
-    """Who claims each host, hosts and nodes ascending."""
+    """The claimants of each host, hosts and nodes ascending."""
     claimants: dict[int, list[int]] = {}
     for node in sorted(claims):
         for host in claims[node]:
@@ -215,7 +215,7 @@ def _culprit(claimants: Mapping[int, list[int]]) -> int | None:
 
 
 def _refusal(dealing: Dealing, waited: float, online: int, answered: int) -> str:
-    """Why no round can start, and what to do."""
+    """Explains why no round can start, with a remedy."""
     are = "node is" if online == 1 else "nodes are"
     problems = [dealing.claim(host) for host in [*dealing.contested][:_SHOWN]]
     if len(dealing.contested) > _SHOWN:

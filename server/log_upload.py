@@ -1,4 +1,4 @@
-"""Sends the record of a run home through the run's log, where whoever submitted it asked for that."""
+"""Sends the record of a run to its submitter through the run's log, where this was requested."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Home:
         if self._sender:
             self._write(self._sender.begin(str(directory.path.resolve())))
 
-    def begun(self) -> None:
+    def on_begin(self) -> None:
         """Sends the record as it is before the first round or query, in which the whole plan is charged.
 
         Should the rest be lost, what was released by then is not forgotten.
@@ -55,7 +55,7 @@ class Home:
             self._write(line)
 
     def end(self, error: BaseException | None) -> None:
-        """Sends the record as it stands, and how the run ended."""
+        """Sends the current record, and the status of the run."""
         if self._sender is None:
             return
         left_out = None
@@ -63,14 +63,14 @@ class Home:
             self._write(self._sender.begin(""))
         else:
             left_out = self._send(["scenario.toml", "run.json", "events.jsonl", *self._checkpoint()])
-        said = None if error is None else said_of(error)
-        self._write(self._sender.end("finished" if error is None else "failed", said, left_out))
+        message = None if error is None else said_of(error)
+        self._write(self._sender.end("finished" if error is None else "failed", message, left_out))
         time.sleep(2 * _PAUSE)  # the log's last lines are uploaded before the run is called finished
 
     def _checkpoint(self) -> list[str]:
         assert self.directory is not None
-        found = sorted((self.directory.path / "checkpoint").glob("round-*.safetensors"))
-        return [f"checkpoint/{found[-1].name}"] if found else []
+        checkpoints = sorted((self.directory.path / "checkpoint").glob("round-*.safetensors"))
+        return [f"checkpoint/{checkpoints[-1].name}"] if checkpoints else []
 
     def _send(self, names: Iterable[str]) -> str | None:
         """Sends files, and returns the name of one that was left out for its size."""
@@ -109,7 +109,7 @@ def going_home(run_config: Mapping[str, object]) -> Iterator[Home]:
 
 
 def said_of(error: BaseException) -> str:
-    """What a run that failed says for itself: our own errors in their words, others with their kind."""
+    """The error text of a failed run: our own errors in their words, others with their kind."""
     text = str(error) if isinstance(error, FedPrivacyError) else f"{type(error).__name__}: {error}"
     return text[:2000]  # which goes home in one line
 

@@ -28,10 +28,12 @@ def add_central_noise(
         correlated: The noise of the run so far, where the plan's is correlated over rounds.
     """
     noise = plan.central_noise
-    if noise is None:
+    if noise is None:  # the clients have added theirs (local trust), or there is no noise at all
         return total
     if plan.banded is not None:
         if correlated is None:
             raise RunError("the noise of past rounds is missing, with which this round's is correlated")
         return total + correlated.draw(round, streams)
+    # Also for an empty cohort: a sum without noise would show that nobody was drawn, which Poisson sampling
+    # keeps secret. In float64: in float32, small noise on large numbers is rounded away.
     return total + noise.draw(len(total), streams.noise("central", round=round))

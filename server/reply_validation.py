@@ -1,4 +1,4 @@
-"""What a node may answer to a training request, and what of that no honest node can.
+"""Validates a node's reply to a training request: form, and values that no honest node sends.
 
 A node that answers otherwise is at fault, and nothing of its answer is taken. Under the plan each client's
 part is bounded, so a bound on the reply rejects no honest one: what is rejected depends on nobody's data.
@@ -13,18 +13,19 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError
-from fedprivacy.mechanisms.catalogue import ClipOnly, Local
+from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.messages.faults import REASON
 from fedprivacy.messages.protocol import TrainReply
 from fedprivacy.plan.privacy_plan import Plan
 from server.messages import parts_of
 
-_ROUNDING = 1 + 1e-6
+_ROUNDING = 1 + 1e-6  # an honest norm of exactly C may come out this much longer after rounding
 _TAIL = 12.0  # a Gaussian message is so many times as long as a typical one with probability below 1e-22
 
 
 class Rejected(FedPrivacyError):
-    """A node's reply that is not what was asked for.
+    """A node's reply that does not fit the request.
 
     Args:
         kind: One of `fedprivacy.messages.faults.OF_REPLIES`.
@@ -37,10 +38,10 @@ class Rejected(FedPrivacyError):
 
 
 def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
-    """The L2 norm that one client's part of a reply has at most, or None where the plan does not say.
+    """The L2 norm that one client's part of a reply has at most, or None where the plan sets no bound.
 
     Args:
-        plan: What was agreed.
+        plan: The agreed plan.
         parameters: The length of an update.
         records: Of the largest client, where the gradients of records are what is clipped.
     """
@@ -51,7 +52,7 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
         # One more may be there in a game. Steps in a client end where the data say.
         most = max(records + 1, getattr(plan.batches, "batch_size", None) or 0)
         return bound * most * _ROUNDING if plan.trust == "central" else None
-    randomiser: Local | None = plan.randomiser
+    randomiser: LocalMechanism | None = plan.randomiser
     if randomiser is None or isinstance(mechanism, ClipOnly):
         return bound * _ROUNDING
     return _TAIL * bound * math.sqrt(randomiser.error(parameters) * parameters + 1)
@@ -59,7 +60,7 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
 
 def accepted(
     message: Message,
-    asked: NDArray[np.int64],
+    requested: NDArray[np.int64],
     parameters: int,
     observe: str,
     most: float | None,
@@ -70,10 +71,10 @@ def accepted(
 
     Args:
         message: From a node.
-        asked: The clients that it was asked for, shape (clients,).
+        requested: The requested clients, shape (clients,).
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the reply holds.
-        most: What `longest` gave.
+        most: The bound of `longest`.
         dropout: Whether clients may drop out (`federation.dropout`).
         counted: Whether the last number is a sum of centred bits (adaptive clipping), each 1/2 at most.
 
@@ -87,17 +88,25 @@ def accepted(
     except FedPrivacyError as error:
         raise Rejected("reply_shape", str(error)) from error
     answered, faults = len(reply.clients), reply.faults
-    if answered > len(asked):  # before anything is done with so many
-        raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and names {answered}")
-    if len(np.setdiff1d(reply.clients, asked)) or len(np.unique(reply.clients)) != answered:
+    # The checks of ids protect the accounting: a client that is counted twice, or was not drawn, would move
+    # the sum by more than the plan's sensitivity, or without a charge.
+    if answered > len(requested):  # before anything is done with so many
+        raise Rejected("reply_clients", f"a node was asked for {len(requested)} clients and names {answered}")
+    if len(np.setdiff1d(reply.clients, requested)) or len(np.unique(reply.clients)) != answered:
         raise Rejected("reply_clients", "a node answered for clients that it was not asked for, or twice")
-    told = answered + reply.refused + faults.failed + faults["dropped"]
-    if reply.refused < 0 or told > len(asked) or max(faults.zeroed, faults["retried"]) > len(asked):
-        raise Rejected("reply_clients", f"a node was asked for {len(asked)} clients and counts others")
+    reported = answered + reply.refused + faults.failed + faults["dropped"]
+    if (
+        reply.refused < 0
+        or reported > len(requested)
+        or max(faults.zeroed, faults["retried"]) > len(requested)
+    ):
+        raise Rejected("reply_clients", f"a node was asked for {len(requested)} clients and counts others")
     if faults["dropped"] and not dropout:
         raise Rejected("reply_clients", "a node says that clients dropped out, where none does")
+    # One NaN or infinity would make the whole sum useless, and no noise hides it.
     if not np.isfinite(reply.updates).all():
         raise Rejected("reply_not_finite", "a node answered with numbers that are not finite")
+    # Under local trust the bound protects the model from a faulty node, not any client's privacy.
     if most is not None:
         at_once = answered if observe == "sum" else 1
         numbers = np.atleast_2d(reply.updates)

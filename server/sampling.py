@@ -1,4 +1,4 @@
-"""Who is asked in a round, and in which chunks: by clients, never by nodes."""
+"""Draws the cohort of a round and cuts it into chunks: by clients, never by nodes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,14 @@ class Chunk:
 
 def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids:
     """The ids of a round's cohort, sorted; clients without participations left are not drawn."""
+    # The draw is over clients. Over nodes, which hold different numbers of clients, the inclusion rate of a
+    # client would not be the one that amplification by sampling assumes.
     stream = streams.cohort(round)
     eligible = ledger.eligible()
     if eligible is None:
         return plan.sampler.draw(plan.population, stream)
+    # A draw among some clients only has other rates than the plan's. No claim uses amplification then: under
+    # local trust each answer is charged in full, and separated cohorts may be known to all.
     return eligible[plan.sampler.draw(len(eligible), stream)]
 
 
@@ -50,16 +54,16 @@ def chunks(cohort: Ids, *, hosts: int, size: int) -> Iterator[Chunk]:
             yield Chunk(host, number, here[start : start + size])
 
 
-def one_per_node(asked: Sequence[Chunk], nodes: Mapping[int, int]) -> list[list[tuple[int, Chunk]]]:
-    """Numbered chunks in waves that hold at most one chunk for each node; those without a node are left out.
+def one_per_node(requested: Sequence[Chunk], nodes: Mapping[int, int]) -> list[list[tuple[int, Chunk]]]:
+    """Groups numbered chunks into waves of at most one per node; drops chunks without a node.
 
     Args:
-        asked: A round's chunks, in order.
+        requested: A round's chunks, in order.
         nodes: For each logical host that is served its node.
     """
     waves: list[list[tuple[int, Chunk]]] = []
     depth: dict[int, int] = {}
-    for number, chunk in enumerate(asked):
+    for number, chunk in enumerate(requested):
         if (node := nodes.get(chunk.host)) is None:
             continue
         wave = depth.get(node, 0)

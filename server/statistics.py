@@ -1,4 +1,4 @@
-"""The server's side of a statistics scenario: ask, add up, release, and keep the record true."""
+"""The server's side of a statistics scenario: sends queries, adds up, releases, and writes the record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MESSAGE = "query.statistic"
 
 @dataclass
 class Gathered:
-    """What the replies to one query amount to; all but the totals is operator-only.
+    """The total of the replies to one query; all but the totals is operator-only.
 
     Args:
         totals: The sum of all chunks' totals, float64, shape (cells,).
@@ -60,22 +60,22 @@ def serve(
     grid: Grid,
     record: StatisticsRecord,
     people: People,
-    begun: Callable[[], object] = lambda: None,
+    on_begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Asks the queries of a scenario; whatever ends it, the record says how far it came.
+    """Runs the queries of a scenario; however it ends, the record states its progress.
 
     Args:
         grid: Flower's way to the nodes.
         record: Where the run is written; it holds the scenario and the plan.
         people: The data, of which a simulation knows the true values.
-        begun: Called once the record is there, before any node is spoken to.
+        on_begin: Called once the record is there, before any node is spoken to.
 
     Raises:
         RunError: if a host has no node, or nobody answers a query.
     """
     record.begin()
     try:
-        begun()
+        on_begin()
         _play(grid, record, people)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
@@ -92,11 +92,11 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
     record.dealing = dealing.to_json()
     streams = streams_for(record.stated.noise, statistics_streams(record.scenario, people))
     everybody = np.arange(plan.population)
-    asked = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
+    requested = list(chunks(everybody, hosts=federation.hosts, size=federation.chunk_size))
     for number, ask in enumerate(plan.asks):
         began = time.perf_counter()
-        replies = _replies(grid, dealing, asked, number, plan.to_json(), federation.timeout)
-        gathered = gather(asked, replies, plan, ask, dealing)
+        replies = _replies(grid, dealing, requested, number, plan.to_json(), federation.timeout)
+        gathered = gather(requested, replies, plan, ask, dealing)
         if not gathered.answered:
             why = gathered.first_failure
             refused = f"{gathered.refused} of {plan.population} clients refused. "
@@ -123,21 +123,21 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
 
 
 def gather(
-    asked: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask, dealing: Dealing
+    requested: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask, dealing: Dealing
 ) -> Gathered:
     """The sum over a query's replies, added in the order of the chunks whatever the order of arrival.
 
     Args:
-        asked: The chunks, in order; message number i asked for the i-th.
+        requested: The chunks, in order; message number i requested the i-th.
         replies: Flower replies.
-        plan: What is asked for.
+        plan: The requested plan.
         ask: One of its queries.
         dealing: Which hosts have no node, and why.
     """
     gathered = Gathered(np.zeros(plan.totals_of(ask)))
     in_order = by_turn(replies)
     reply = next(in_order, None)
-    for number, chunk in enumerate(asked):
+    for number, chunk in enumerate(requested):
         if reply is None or reply[0] != number:
             _, reason = dealing.fault(chunk.host) or NO_ANSWER
             gathered.fail(len(chunk.clients), reason)
@@ -182,14 +182,14 @@ def _check(reply: AskReply, *, counts: bool) -> None:
 
 
 def _replies(
-    grid: Grid, dealing: Dealing, asked: Sequence[Chunk], query: int, plan: Any, timeout: float
+    grid: Grid, dealing: Dealing, requested: Sequence[Chunk], query: int, plan: Any, timeout: float
 ) -> Iterator[Message]:
     """The replies to one query. A node gets its next message when it has answered the last.
 
     It keeps count of who has answered, and Flower's simulation engine loses a node's state where two of
     its messages are under way at once.
     """
-    for wave in one_per_node(asked, dealing.nodes):
+    for wave in one_per_node(requested, dealing.nodes):
         messages = (
             request_to(
                 dealing.nodes[chunk.host],

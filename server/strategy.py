@@ -2,7 +2,7 @@
 
 draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local trust,
 noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
-ledger -> commit the round -> take noise out, where asked -> move the model
+ledger -> commit the round -> denoise, where configured -> move the model
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class Federation:
         grid: Flower's way to the nodes.
         dealing: Which node serves which logical host.
         plan: The privacy plan.
-        ledger: What has been released so far.
+        ledger: The releases so far.
         optimizer: Moves the model.
         streams: The run's random streams.
         weights: The model, float64, shape (parameters,); it is sent as float32.
         chunk_size: Clients in one message.
         observe: "sum" or "each": what nodes reply with.
-        denominator: What makes the mean update of a sum, whoever answers.
+        denominator: Turns a sum into a mean update; it does not depend on who answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
         longest: The norm that one client's part of a reply has at most (`server.reply_validation.longest`),
             or None.
         dropout: Whether clients may drop out.
         leaving: The rate at which they do, which is public.
-        denoise: What takes noise out of the mean update.
+        denoise: The denoising of the mean update.
         clipping_norm: Of the next round, where the plan's changes from round to round; else None.
         correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
     """
@@ -83,30 +83,36 @@ class Federation:
         return self.weights.astype(np.float32)
 
     def round(self, number: int) -> tuple[NDArray[np.int64], RoundTotal]:
-        """Plays round `number` (from 0) and moves the model.
+        """Runs round `number` (from 0) and moves the model.
 
         Returns:
-            The ids of the cohort that was asked, and what its replies amount to.
+            The ids of the cohort, and the total of its replies.
 
         Raises:
-            RunError: if clients were asked and every one of them failed.
+            RunError: if the cohort is not empty and every client failed.
         """
         plan = self.plan.following(self.clipping_norm)
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
+        # Charged before the first message leaves: a crash in the round must not lose a charge.
         self.ledger.ask(cohort)
         total = self.total(number, cohort)
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
-        # Of the norm that clipped.
+        # `plan` has the norm that clipped this round's updates. Noise for the next round's norm, as Flower's
+        # adaptive clipping draws it, would be too little whenever the norm falls.
         released = add_central_noise(total.updates, plan, self.streams, number, self.correlated)
         if plan.adaptive is not None:
+            # The next norm comes from the noisy count of bits alone, so following it is post-processing.
             expected = plan.sampler.expected_cohort(plan.population) * (1 - self.leaving)
             self.clipping_norm = plan.adaptive.after(float(released[-1]), expected).clipping_norm
             released = released[:-1]
-        # A fixed denominator: dividing by the realised cohort would break the sensitivity bound.
+        # A fixed denominator. One client more or less changes the realised cohort, and dividing by that would
+        # change all other clients' shares too, by more than the sensitivity that the noise is made for.
         average = released / self.denominator
+        # Charged before the model moves, since the model is what the round releases.
         self.ledger.release(cohort, total.answered)
         deviation = plan.sum_deviation(total.answered)
+        # Denoising sees the noisy average alone: post-processing, at no privacy cost.
         if deviation is not None:
             average = denoised(average, deviation / self.denominator, self.denoise)
         self.weights = self.optimizer.step(self.weights, average)
@@ -120,10 +126,10 @@ class Federation:
             cohort: Sorted ids, shape (cohort,).
         """
         plan = self.plan.following(self.clipping_norm)
-        asked = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
+        requested = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
         return aggregate(
-            asked,
-            self._replies(number, asked),
+            requested,
+            self._replies(number, requested),
             parameters=plan.answer_length(len(self.weights)),
             observe=self.observe,
             longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
@@ -132,32 +138,32 @@ class Federation:
             fault_of=self.dealing.fault,
         )
 
-    def _replies(self, number: int, asked: Sequence[Chunk]) -> Iterator[Message]:
+    def _replies(self, number: int, requested: Sequence[Chunk]) -> Iterator[Message]:
         """The replies to a round's requests, as they arrive.
 
         Under local trust the clients count their answers in the node's state, and Flower's simulation
         engine loses such state where two messages of one node are under way at once. So a node gets
-        its next message there when it has answered the last, unless the grid says that it `merges` what
-        messages of one node change.
+        its next message there when it has answered the last, unless the grid itself `merges` the changes of
+        one node's messages.
         """
         alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
         turns = getattr(self.grid, "one_each", False)
         nodes = self.dealing.nodes
-        served = [one for one in enumerate(asked) if one[1].host in nodes]
-        waves = one_per_node(asked, nodes) if alone or turns else [served]
+        served = [chunk for chunk in enumerate(requested) if chunk[1].host in nodes]
+        waves = one_per_node(requested, nodes) if alone or turns else [served]
         if not alone:  # without waiting for a wave; in turns, so that no node waits for another's chunks
-            waves = [[one for wave in waves for one in wave]]
+            waves = [[chunk for wave in waves for chunk in wave]]
         for wave in waves:
             yield from self.grid.send_and_receive(self._requests(number, wave), timeout=self.timeout)
 
     def state(self) -> dict[str, NDArray[np.float64]]:
-        """What a checkpoint must hold to go on bit-identically."""
+        """The state that a checkpoint needs for a bit-identical resume."""
         norm = {} if self.clipping_norm is None else {"clipping_norm": np.array([self.clipping_norm])}
         optimizer = {f"optimizer/{key}": value for key, value in self.optimizer.state.items()}
         return {"weights": self.weights, **optimizer, **norm}
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Goes on from what `state` gave.
+        """Restores what `state` returned.
 
         Raises:
             InputError: these are arrays of another model or optimizer.
@@ -170,10 +176,10 @@ class Federation:
             self.clipping_norm = self.plan.following(float(norm[0])).clipping_norm
         self.weights, self.optimizer.state = stored_array(tensors, "weights", self.weights), state
 
-    def _requests(self, number: int, asked: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
+    def _requests(self, number: int, requested: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
         """Numbered messages, made one at a time, so that memory does not grow with the cohort."""
         model, nodes = self.model, self.dealing.nodes
-        for position, chunk in asked:
+        for position, chunk in requested:
             request = TrainRequest(
                 round=number,
                 host=chunk.host,

@@ -1,7 +1,7 @@
 """From (epsilon, delta) to noise: the smallest noise multiplier whose event costs at most epsilon.
 
-The search asks the same `epsilon` that later writes the guarantee, and rounds up, so that a
-calibrated run never claims more than was asked for.
+The search evaluates the same `epsilon` function that later writes the guarantee, and rounds up, so that a
+calibrated run never costs more than its target.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def noise_multiplier(
 
 
 class _Asker:
-    """Our accountants in the shape that `calibrate_dp_mechanism` asks for."""
+    """Adapts our accountants to the interface that `calibrate_dp_mechanism` expects."""
 
     ledger = dp.NoOpDpEvent()
 

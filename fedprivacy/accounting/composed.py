@@ -1,4 +1,4 @@
-"""The composition theorems side by side: what each of them says of the same k releases."""
+"""The composition theorems side by side: the bound of each on the same k releases."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ EXACT = "Balle and Wang 2018; Dong, Roth and Su 2022"
 
 @dataclass(frozen=True)
 class Bound:
-    """What one theorem says of all releases together.
+    """The joint bound of one theorem on all releases.
 
     Args:
         name: Of the theorem.
         epsilon: None where the theorem does not apply, or proves nothing.
-        delta: Of the guarantee; at most the one that was asked for.
+        delta: Of the guarantee; at most the requested one.
         note: How delta was split, or why the theorem does not apply.
         source: The theorem.
     """
@@ -51,12 +51,12 @@ class Bound:
 
     @property
     def applies(self) -> bool:
-        """Whether the theorem says anything here."""
+        """Whether the theorem applies here."""
         return self.epsilon is not None
 
 
 def compositions(epsilon: float, delta: float, count: int, total_delta: float) -> list[Bound]:
-    """What each theorem says of `count` releases, each (epsilon, delta)-DP and nothing else known.
+    """Computes each theorem's bound on `count` releases of which only (epsilon, delta) is known.
 
     Args:
         epsilon: Of one release, from 1e-9 to 500.
@@ -114,7 +114,7 @@ def compositions(epsilon: float, delta: float, count: int, total_delta: float) -
 
 
 def gaussian_compositions(mu: float, count: int, total_delta: float) -> list[Bound]:
-    """What each theorem says of `count` releases of one and the same Gaussian noise, of everybody's data.
+    """Computes each theorem's bound on `count` Gaussian releases of all data with equal noise.
 
     The theorems for (epsilon, delta)-DP see of each release its exact epsilon at its part of the total.
 
@@ -135,10 +135,10 @@ def gaussian_compositions(mu: float, count: int, total_delta: float) -> list[Bou
 
     def once(delta: float) -> float:
         # A little less of delta, so that the sum of the parts is not above the whole.
-        found = gaussian_epsilon(delta * (1 - ROUNDING), mu)
-        if not found <= theorem.MAX_EPSILON:
+        cost = gaussian_epsilon(delta * (1 - ROUNDING), mu)
+        if not cost <= theorem.MAX_EPSILON:
             raise InputError(f"one release costs more than epsilon = {theorem.MAX_EPSILON:g}")
-        return max(found, theorem.MIN_EPSILON)
+        return max(cost, theorem.MIN_EPSILON)
 
     def of_basic() -> tuple[float, float, str]:
         return count * once(total_delta / count), total_delta, f"delta/{count} for each release"
@@ -157,8 +157,8 @@ def gaussian_compositions(mu: float, count: int, total_delta: float) -> list[Bou
         return epsilon_rdp(event, total_delta, "add-remove"), total_delta, ""
 
     def of_losses() -> tuple[float, float, str]:
-        found = epsilon_pld(event, total_delta, "add-remove")
-        return found, total_delta, "numerically, on a grid that rounds up"
+        cost = epsilon_pld(event, total_delta, "add-remove")
+        return cost, total_delta, "numerically, on a grid that rounds up"
 
     def exact() -> tuple[float, float, str]:
         total = mu * math.sqrt(count)

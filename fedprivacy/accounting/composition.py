@@ -1,4 +1,4 @@
-"""The composition theorems, and group privacy: what several releases, or several people, cost together.
+"""Composition theorems and group privacy: the joint cost of several releases or several people.
 
 All hold for releases that are chosen one after another, each knowing the earlier answers (adaptive
 composition). Each is an upper bound, so the least of them is as true as the others:
@@ -24,7 +24,7 @@ MIN_EPSILON, MAX_EPSILON = 1e-9, 500.0  # e^epsilon is a number up to some 700
 
 
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """What a release promises a group: all of `size` people's records changed at once.
+    """Group privacy: the guarantee of a release when the records of `size` people change at once.
 
     (size epsilon, size e^((size - 1) epsilon) delta): Dwork and Roth 2014, Theorem 2.2, and the lectures.
     For Gaussian noise `gaussian_group` promises more, at a delta that does not grow.

@@ -1,4 +1,4 @@
-"""What Student t noise on encoded updates costs: a finite code book, accounted for coordinate by coordinate.
+"""Accounts for Student t noise on encoded updates: a finite code book, coordinate by coordinate.
 
 A client adds to the sum a vector of which at most k coordinates are not 0, and these are a or -a. Student t
 noise is independent in each coordinate and not the same in every direction, so that its cost hangs on which
@@ -78,7 +78,7 @@ class EncodedStudentDpEvent(dp.DpEvent):
 
 
 def gaussian_like(event: EncodedStudentDpEvent) -> float:
-    """The noise multiplier of the Gaussian release that tells as much in the limit of many small moves.
+    """The noise multiplier of the equally revealing Gaussian release, in the limit of many small moves.
 
     The Fisher information of Student t noise of variance v is nu (nu + 1)/((nu - 2)(nu + 3) v);
     that of Gaussian noise 1/v, which is the least for that variance.
@@ -152,13 +152,13 @@ def _release(event: EncodedStudentDpEvent, replaced: bool) -> _Release:
         alone = math.ceil(alone / step) * step
         curve_alone = _symmetric(partial(moved_delta, moved=moved, degrees=nu))
         single = _Dots.of(curve_alone, (-alone, alone), step, rounding)
-        two = pld.PrivacyLossDistribution(single.distribution()).self_compose(2)
-        curve, end = _larger(curve, _symmetric(partial(_asked, two))), max(end, 2 * alone)
-    unit = pld.PrivacyLossDistribution(_Dots.of(curve, (-end, end), step, rounding).distribution())
-    total, allowance = unit.self_compose(units), _FFT_ERROR * (100 + units)
+        two = single.distribution().self_compose(2)
+        curve, end = _larger(curve, _symmetric(_curve_of(two))), max(end, 2 * alone)
+    unit = _Dots.of(curve, (-end, end), step, rounding).distribution()
+    total, allowance = _curve_of(unit.self_compose(units)), _FFT_ERROR * (100 + units)
 
     def above(epsilons: Numbers) -> Numbers:
-        return _asked(total, epsilons) + allowance
+        return total(epsilons) + allowance
 
     most = min(units * end, _LARGEST, 4 * _POINTS * step)
     lost = _lost(units, rounding)
@@ -212,15 +212,15 @@ def moved_delta(epsilons: Numbers, moved: float, degrees: float) -> Numbers:
     """
     excess = np.expm1(2 * epsilons / (degrees + 1))  # b - 1
     root = (1 + excess) * moved**2 - degrees * excess**2
-    found = np.zeros(len(epsilons))
+    divergence = np.zeros(len(epsilons))
     some = root > 0
     excess, root, alpha = excess[some], np.sqrt(root[some]), np.exp(epsilons[some])
     high = (moved**2 - degrees * excess) / (moved + root)
     with np.errstate(divide="ignore"):
         low = -(moved + root) / excess  # minus infinity at epsilon = 0
     inside = stdtr(degrees, high) - stdtr(degrees, low)
-    found[some] = inside - alpha * (stdtr(degrees, high - moved) - stdtr(degrees, low - moved))
-    return np.maximum(found, 0.0)
+    divergence[some] = inside - alpha * (stdtr(degrees, high - moved) - stdtr(degrees, low - moved))
+    return np.maximum(divergence, 0.0)
 
 
 # --- curves ---------------------------------------------------------------------------------------
@@ -241,8 +241,8 @@ def _symmetric(above: Curve) -> Curve:
     return curve
 
 
-def _larger(one: Curve, other: Curve) -> Curve:
-    return lambda epsilons: np.maximum(one(epsilons), other(epsilons))
+def _larger(first: Curve, other: Curve) -> Curve:
+    return lambda epsilons: np.maximum(first(epsilons), other(epsilons))
 
 
 def _removed(curve: Curve, rate: float) -> Curve:
@@ -250,10 +250,10 @@ def _removed(curve: Curve, rate: float) -> Curve:
 
     def sampled(epsilons: Numbers) -> Numbers:
         excess = np.expm1(epsilons)
-        found = -excess  # below the least loss there is
+        epsilons_needed = -excess  # below the least loss there is
         some = excess > -rate
-        found[some] = rate * curve(np.log1p(excess[some] / rate))
-        return found
+        epsilons_needed[some] = rate * curve(np.log1p(excess[some] / rate))
+        return epsilons_needed
 
     return sampled
 
@@ -264,10 +264,10 @@ def _added(curve: Curve, rate: float) -> Curve:
     def sampled(epsilons: Numbers) -> Numbers:
         alpha = np.exp(epsilons)
         left = 1 - alpha * (1 - rate)
-        found = np.zeros(len(epsilons))
+        epsilons_needed = np.zeros(len(epsilons))
         some = left > 0
-        found[some] = left[some] * curve(np.log(alpha[some] * rate / left[some]))
-        return found
+        epsilons_needed[some] = left[some] * curve(np.log(alpha[some] * rate / left[some]))
+        return epsilons_needed
 
     return sampled
 
@@ -282,8 +282,8 @@ def _replaced(replaced: Curve, zeroed: Curve, rate: float) -> Curve:
     def above(epsilons: Numbers) -> Numbers:
         inner = np.log1p(np.expm1(epsilons) / rate)
         beta = np.exp(epsilons - inner)
-        found: Numbers = rate * ((1 - beta) * zeroed(inner) + beta * replaced(inner))
-        return found
+        branch: Numbers = rate * ((1 - beta) * zeroed(inner) + beta * replaced(inner))
+        return branch
 
     return _symmetric(above)
 
@@ -312,8 +312,8 @@ class _Dots:
         grid = (places * step).astype(np.float64)
         deltas = np.clip(curve(grid) + rounding, 0.0, 1.0)
         deltas = np.minimum.accumulate(deltas)  # no curve rises: a bound further left is one here too
-        kept = _lower_hull(np.exp(grid), deltas)
-        return cls(places[kept], deltas[kept], step)
+        hull = _lower_hull(np.exp(grid), deltas)
+        return cls(places[hull], deltas[hull], step)
 
     @property
     def reach(self) -> float:
@@ -323,10 +323,10 @@ class _Dots:
     def curve(self, epsilons: Numbers) -> Numbers:
         """Its deltas; shape (points,)."""
         alphas = np.concatenate([[0.0], np.exp(self.places * self.step)])
-        found: Numbers = np.interp(np.exp(epsilons), alphas, np.concatenate([[1.0], self.deltas]))
-        return found
+        values: Numbers = np.interp(np.exp(epsilons), alphas, np.concatenate([[1.0], self.deltas]))
+        return values
 
-    def distribution(self) -> pld_pmf.PLDPmf:
+    def distribution(self) -> pld_pmf.DensePLDPmf:
         """The privacy loss distribution that has this curve."""
         pmf = pld_pmf.create_pmf_pessimistic_connect_dots(self.step, self.places, self.deltas)
         return pmf.to_dense_pmf()
@@ -336,18 +336,34 @@ def _distribution(curve: Curve, losses: tuple[float, float], step: float) -> pld
     return _Dots.of(curve, losses, step).distribution()
 
 
-def _asked(loss: pld.PrivacyLossDistribution, epsilons: Numbers) -> Numbers:
-    return np.asarray(loss.get_delta_for_epsilon(epsilons), dtype=np.float64)
+def _curve_of(loss: pld_pmf.DensePLDPmf) -> Curve:
+    """The function of epsilon that `get_delta_for_epsilon` computes, to the bit, without a loop over points.
+
+
+    Of P and Q it adds up P(loss) and Q(loss) from the largest loss down to those above an epsilon.
+    """
+    losses = (np.arange(loss.size) + loss._lower_loss) * loss._discretization
+    masses = np.asarray(loss._probs)[::-1]
+    first = np.cumsum(np.concatenate([[loss._infinity_mass], masses]))
+    other = np.cumsum(np.concatenate([[0.0], masses * np.exp(-losses[::-1])]))
+
+    def curve(epsilons: Numbers) -> Numbers:
+        above = len(losses) - np.searchsorted(losses, epsilons, side="right")
+        taken = np.zeros(len(epsilons))
+        np.multiply(np.exp(epsilons), other[above], out=taken, where=above > 0)  # infinity times 0 is 0
+        return np.asarray(first[above] - taken, dtype=np.float64)
+
+    return curve
 
 
 def _lower_hull(alphas: Numbers, deltas: Numbers) -> list[int]:
     """The places of the points on the lower convex hull, to which (0, 1) belongs too (Andrew 1979)."""
-    points, kept = [(0.0, 1.0), *zip(alphas.tolist(), deltas.tolist(), strict=True)], [0]
+    points, corners = [(0.0, 1.0), *zip(alphas.tolist(), deltas.tolist(), strict=True)], [0]
     for number, (x, y) in enumerate(points[1:], 1):
-        while len(kept) > 1:
-            (x0, y0), (x1, y1) = points[kept[-2]], points[kept[-1]]
+        while len(corners) > 1:
+            (x0, y0), (x1, y1) = points[corners[-2]], points[corners[-1]]
             if (y1 - y0) * (x - x0) < (y - y0) * (x1 - x0):
                 break
-            kept.pop()
-        kept.append(number)
-    return [number - 1 for number in kept[1:]]
+            corners.pop()
+        corners.append(number)
+    return [number - 1 for number in corners[1:]]

@@ -1,4 +1,4 @@
-"""What it costs: the epsilon of a DpEvent at a delta, under one adjacency.
+"""Computes the epsilon of a DpEvent at a delta, under one adjacency.
 
 Noise multipliers in an event are noise standard deviation / clipping norm C under every adjacency.
 Taking one record away, or zeroing it, moves a clipped sum by C; replacing it moves the sum by 2C,
@@ -56,7 +56,7 @@ def epsilon(event: dp.DpEvent, delta: float, adjacency: str) -> Spent:
 
     Raises:
         InputError: delta, adjacency or a number in the event is out of range.
-        UnsupportedEvent: No accountant answers for this event; the message says what to do instead.
+        UnsupportedEvent: No accountant covers this event; the message proposes an alternative.
 
     >>> round(epsilon(dp.GaussianDpEvent(2.0), 1e-5, "replace-one").epsilon, 3)
     4.377
@@ -80,7 +80,7 @@ def epsilon_rdp(event: dp.DpEvent, delta: float, adjacency: str) -> float:
 
 
 def gaussian_mu(event: dp.DpEvent, adjacency: str) -> float | None:
-    """The mu for which `event` is exactly mu-Gaussian-DP; None unless all of it is unsampled Gaussian noise.
+    """Returns the mu of mu-Gaussian-DP; None unless `event` is unsampled Gaussian noise alone.
 
     Args:
         event: What was released; noise multipliers are noise standard deviation / C.

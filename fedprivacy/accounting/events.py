@@ -1,7 +1,7 @@
-"""What happened, as a value: DpEvents to and from JSON, and as the list of their releases.
+"""Reads and writes DpEvents as JSON, and flattens them into lists of releases.
 
-A DpEvent (of dp_accounting, and our PureDpEvent and EncodedStudentDpEvent) says what was released, not what
-it costs. Noise multipliers in this project are always noise standard deviation / clipping norm C, under every
+A DpEvent (of dp_accounting, and our PureDpEvent and EncodedStudentDpEvent) describes a release, not its cost.
+Noise multipliers in this project are always noise standard deviation / clipping norm C, under every
 adjacency.
 
 The JSON form is the class name and its fields, and nothing is imported by name:
@@ -10,7 +10,7 @@ The JSON form is the class name and its fields, and nothing is imported by name:
         {"type": "PoissonSampledDpEvent", "sampling_probability": 0.1, "event":
             {"type": "GaussianDpEvent", "noise_multiplier": 4.0}}}
 
-ZCDpEvent is left out on purpose (it does not say for which adjacency it holds), and so is
+ZCDpEvent is left out on purpose (it does not specify its adjacency), and so is
 MixtureOfGaussiansDpEvent (nothing here releases one).
 """
 
@@ -59,7 +59,7 @@ def from_json(data: object) -> dp.DpEvent:
 
     Raises:
         InputError: Unknown type, missing or extra field, a value of the wrong type or out of range,
-            or events nested more than `MAX_DEPTH` deep; the message says where.
+            or events nested more than `MAX_DEPTH` deep; the message names the place.
     """
     return _event(data, "event", 1)
 

@@ -1,4 +1,4 @@
-"""What Gaussian noise on a cohort of fixed size costs, the cohort drawn uniformly and without replacement.
+"""Accounts for Gaussian noise on cohorts of fixed size, drawn uniformly without replacement.
 
 H(alpha; P, Q) is the hockey-stick divergence, which is delta at epsilon = log alpha; as a function of alpha
 it is called a curve. q is cohort / population. A is the release about a cohort with the client, B the same

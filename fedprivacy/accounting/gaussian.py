@@ -1,4 +1,4 @@
-"""What unsampled Gaussian releases cost together, exactly (Balle and Wang 2018)."""
+"""The exact joint cost of unsampled Gaussian releases (Balle and Wang 2018)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def applications(event: dp.DpEvent) -> Composition:
 
 
 def joint_noise(event: dp.DpEvent) -> float | None:
-    """The noise multiplier of the Gaussian release that tells as much; None if not all of it is Gaussian."""
+    """The noise multiplier of the equivalent single Gaussian release; None if any part is not Gaussian."""
     parts = applications(event)
     return 1 / root_information(parts) if all_gaussian(parts) else None
 
@@ -125,6 +125,6 @@ def as_if_unsampled(parts: Composition, delta: float, adjacency: str) -> float:
 
 
 def root_information(parts: Composition) -> float:
-    """1/z of the one Gaussian release that tells as much as all of `parts`; 0 for none."""
+    """1/z of the single Gaussian release equivalent to all of `parts`; 0 for none."""
     inverses = ((1 / leaf.noise_multiplier, count) for leaf, count in parts)
     return math.sqrt(sum(count * inverse * inverse for inverse, count in inverses))

@@ -1,4 +1,4 @@
-"""What Gaussian steps on batches drawn with replacement cost whoever knows the batches.
+"""Epsilon of Gaussian steps on batches drawn with replacement, for an observer who knows the batches.
 
 A record stands K_t times in batch t, K_t ~ Binomial(b, 1/n), whatever the data are and whatever was seen
 before. Given all batches, step t moves by K_t times what one record can change, so that the steps, each of
@@ -42,7 +42,7 @@ _GAUSSIAN_ERROR = 1e-6  # of the Gaussian deltas and mu, very generously
 
 
 def known_batches(parts: Composition, delta: float, adjacency: str) -> float:
-    """An epsilon against whoever knows the batches, rounded up.
+    """Epsilon against an observer who knows the batches, rounded up.
 
     Args:
         parts: Gaussian releases of batches drawn with replacement, and of everybody.
@@ -146,9 +146,9 @@ class _Law:
     def plus(self, other: _Law) -> _Law:
         """The law of the sum of two independent ones."""
         step = max(self.step, other.step)
-        one, two = self._coarser(step), other._coarser(step)
+        mine, two = self._coarser(step), other._coarser(step)
         lost = self.lost + other.lost
-        return _Law(step, one.low + two.low, np.convolve(one.mass, two.mass), lost)._within()
+        return _Law(step, mine.low + two.low, np.convolve(mine.mass, two.mass), lost)._within()
 
     def _coarser(self, step: int) -> _Law:
         """On the grid of the multiples of `step`, which is a multiple of ours; rounded up."""
@@ -182,14 +182,14 @@ def _law(records: int, batch: int, count: int) -> _Law:
 
 
 def _repeated(law: _Law, count: int) -> _Law:
-    found: _Law | None = None
+    total: _Law | None = None
     while True:
         if count % 2:
-            found = law if found is None else found.plus(law)
+            total = law if total is None else total.plus(law)
         count //= 2
         if count == 0:
-            assert found is not None
-            return found
+            assert total is not None
+            return total
         law = law.plus(law)
 
 

@@ -1,4 +1,4 @@
-"""What releases cost by privacy loss distributions (dp_accounting), with an allowance for rounding."""
+"""Accounts by privacy loss distributions (dp_accounting), with an allowance for rounding."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
 
 
 def _merged(parts: Composition) -> Composition:
-    """The same releases, with all unsampled Gaussian ones as the one that tells as much."""
+    """The same releases, with all unsampled Gaussian ones merged into the equivalent single one."""
     gaussians = tuple(part for part in parts if isinstance(part[0], dp.GaussianDpEvent))
     others = tuple(part for part in parts if not isinstance(part[0], dp.GaussianDpEvent))
     if not gaussians:
@@ -188,7 +188,7 @@ def _loss_scale(leaf: dp.DpEvent, adjacency: str) -> _Scale:
 
 
 def _discretization(scales: list[tuple[_Scale, int]]) -> float:
-    """The grid interval of the privacy loss: the finest that a release asks for, within limits.
+    """The grid interval of the privacy loss: the finest that a release needs, within limits.
 
     The limits keep the distribution of a release below 200,000 points and that of the composition
     below a million or so: coarser is less exact, never less safe.

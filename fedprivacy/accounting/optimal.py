@@ -1,4 +1,4 @@
-"""Releases of which only an epsilon is known, and the optimal composition theorem that is exact for them.
+"""Pure-DP releases known only by their epsilon, and the optimal composition theorem for them.
 
 Kairouz, Oh and Viswanath 2015, Theorems 3.2 and 3.3: whatever is epsilon_0-DP is a function of randomised
 response on one bit at epsilon_0, and k answers of that are what k such releases cost at most. The number

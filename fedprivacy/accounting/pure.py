@@ -1,4 +1,4 @@
-"""What releases cost of which each has an epsilon at delta = 0: exactly, or by their sum."""
+"""Accounts for pure epsilon-DP releases: exactly where possible, else by the sum of their epsilons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What releases cost by Renyi differential privacy (dp_accounting), with an allowance for rounding."""
+"""Accounts by Renyi differential privacy (dp_accounting), with an allowance for rounding."""
 
 from __future__ import annotations
 

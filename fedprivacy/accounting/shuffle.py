@@ -13,7 +13,7 @@ tells, with C clones, of which A answer for the first data set:
 `epsilon` evaluates that pair, rounded up. The pair of the sequel (SODA 2023) has an erratum and is not used.
 Apple's ml-shuffling-amplification (github.com/apple/ml-shuffling-amplification) evaluates the same pair.
 
-Nothing in this project shuffles: no run is accounted for in this way unless somebody asks.
+Nothing in this project shuffles: no run is accounted for in this way unless the user requests it.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Clones:
     """
 
     def __init__(self, local_epsilon: float, clients: int, delta: float) -> None:
-        """Args as for `shuffled_epsilon`; `delta` says how much of the clones' law may be left out."""
+        """Args as for `shuffled_epsilon`; `delta` bounds the mass of the clones' law that may be left out."""
         _check(local_epsilon, clients, delta)
         self.local_epsilon = local_epsilon
         trials, chance = clients - 1, math.exp(-local_epsilon)

@@ -1,1 +1,1 @@
-"""Membership attacks: what an observer can tell of who is in the data, in figures, beside the bound."""
+"""Membership attacks: how well an observer infers who is in the data, compared with the bound."""

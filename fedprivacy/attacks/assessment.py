@@ -1,4 +1,4 @@
-"""What an audit states of one observer: its bounds, its estimate and the verdict on the claim.
+"""The audit result for one observer: its bounds, its estimate and the verdict on the claim.
 
 The bound from guesses and the test of the whole curve (`auditing`) hold whatever the mechanism is. The bound
 from scores (`gaussian_scores`) holds if the mechanism is Gaussian. The estimate is no bound.
@@ -64,7 +64,7 @@ def assess(
     scores: ScoreMoments,
     neighbours: Neighbours | None,
 ) -> dict[str, Any]:
-    """All that an audit states of one observer, as a JSON object: an audit and who checks its record call it.
+    """Returns an audit's statements about one observer as JSON; auditing and verification share it.
 
     Args:
         observer: "server", "participant" or "outsider".
@@ -79,7 +79,7 @@ def assess(
         ValueError: there are more or fewer sets of guesses than an audit makes.
     """
     delta, curve = ledger["delta"] or WITHOUT_CLAIM, claimed_curve(ledger, observer)
-    [guarantee] = [one.to_json() for one in guarantees(ledger) if one.observer == observer]
+    [guarantee] = [claim.to_json() for claim in guarantees(ledger) if claim.observer == observer]
     one_run = bound = estimated = None
     if guesses is not None:
         one_run = OneRun(guesses, delta, len(OBSERVERS) * CHECKS, curve).to_json()
@@ -111,7 +111,7 @@ def verdict(
     gaussian: Mapping[str, Any] | None = None,
     neighbours: Neighbours | None = None,
 ) -> dict[str, Any]:
-    """Whether a claim stands, as a JSON object: `holds` is false if it is refuted, null if nothing is known.
+    """Returns the verdict on a claim as JSON: `holds` is false if refuted, null if unknown.
 
     Args:
         guarantee: The claim (`statement.Guarantee.to_json`).
@@ -122,54 +122,56 @@ def verdict(
     """
     claimed = guarantee["epsilon"]
     if claimed is not None and neighbours is not None and neighbours.refutes:
-        return _said(False, f"REFUTED: the claim is false{_taken(neighbours)}; {neighbours.words}")
+        return _verdict_json(False, f"REFUTED: the claim is false{_taken(neighbours)}; {neighbours.words}")
     above = _above(claimed, estimated, gaussian)
     if one_run is None:
-        return _said(None, f"proves nothing: an estimate is no bound; --method one-run has one{above}")
+        return _verdict_json(
+            None, f"proves nothing: an estimate is no bound; --method one-run has one{above}"
+        )
     low, most, many = one_run["epsilon"], one_run["ceiling"], f"{one_run['canaries']:,} canaries"
     at = f"epsilon = {down(low)} at delta = {one_run['delta']:g}"
-    found = f"it is at least {at}" if low > 0 else "no epsilon above 0 was proved"
+    proved = f"it is at least {at}" if low > 0 else "no epsilon above 0 was proved"
     if claimed is None:
-        return _said(None, f"nothing is claimed, so there is nothing to refute; {found}")
+        return _verdict_json(None, f"nothing is claimed, so there is nothing to refute; {proved}")
     least = 0.0 if gaussian is None else gaussian["epsilon"]
     if gaussian is not None:
-        found = f"whatever the mechanism is, {found}; if it is Gaussian, it is at least {down(least)}"
+        proved = f"whatever the mechanism is, {proved}; if it is Gaussian, it is at least {down(least)}"
     claim, p_values, error = printed(claimed), one_run["p_values"], ERROR / one_run["checks"]
     if low > claimed:
-        return _said(
+        return _verdict_json(
             False, f"REFUTED: the claim is false. Epsilon = {claim} is claimed, and it is at least {at}"
         )
     if p_values is not None and min(p_values) <= error:
-        told = p_values.index(min(p_values))
-        right, made = one_run["guesses"][told]["right"], one_run["guesses"][told]["made"]
+        checked = p_values.index(min(p_values))
+        right, guesses = one_run["guesses"][checked]["right"], one_run["guesses"][checked]["made"]
         corrected = min(p_values) * one_run["checks"]
-        return _said(
+        return _verdict_json(
             False,
             f"REFUTED: the claim is false. With all that epsilon = {claim} stands for, {right:,} right "
-            f"guesses of {made:,} have probability {corrected:.1g} at most, corrected for "
-            f"{one_run['checks']} checks ({found})",
+            f"guesses of {guesses:,} have probability {corrected:.1g} at most, corrected for "
+            f"{one_run['checks']} checks ({proved})",
         )
     if gaussian is not None and gaussian["p_value"] <= error:
-        return _said(
+        return _verdict_json(
             False,
             f"REFUTED: the claim is false as the ledger accounts for it, by unsampled Gaussian noise. With "
             f"the noise of epsilon = {claim}, scores so far apart have probability "
             f"{gaussian['p_value'] * one_run['checks']:.1g} at most, corrected for {one_run['checks']} "
-            f"checks: there is less noise, or it is not Gaussian ({found})",
+            f"checks: there is less noise, or it is not Gaussian ({proved})",
         )
     if least <= 0 and most <= claimed and (p_values is None or one_run["least_p_value"] > error):
-        return _said(
+        return _verdict_json(
             None,
             f"proves nothing: even if every guess were right, {many} would prove no more than "
             f"{down(most)}, and epsilon = {claim} is claimed{above or '. More canaries or runs prove more'}",
         )
     if low <= 0 and least <= 0:
-        return _said(
+        return _verdict_json(
             None, f"proves nothing: of {many} hardly more are guessed than chance allows, if any{above}"
         )
-    return _said(
+    return _verdict_json(
         True,
-        f"consistent: {found}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
+        f"consistent: {proved}, and epsilon = {claim} is claimed. That refutes nothing, and proves no "
         f"guarantee{above}",
     )
 
@@ -196,12 +198,12 @@ def _above(
     return ""
 
 
-def _taken(found: Neighbours) -> str:
-    """What a claim takes for granted that neighbouring data have shown to be wrong."""
-    if found.changed and found.reacts:
+def _taken(neighbours: Neighbours) -> str:
+    """The assumptions of a claim that neighbouring data have shown to be wrong."""
+    if neighbours.changed and neighbours.reacts:
         return ". It takes the others' updates for unchanged"
-    if found.too_far:
-        return f". It takes what is released to move by {found.allowed:g} C at most"
+    if neighbours.too_far:
+        return f". It takes what is released to move by {neighbours.allowed:g} C at most"
     return " as the ledger accounts for it, which takes what is released for a sum of clipped updates"
 
 
@@ -214,5 +216,5 @@ def down(epsilon: float) -> str:
     return f"{math.floor(epsilon * 1000) / 1000:g}"
 
 
-def _said(holds: bool | None, words: str) -> dict[str, Any]:
+def _verdict_json(holds: bool | None, words: str) -> dict[str, Any]:
     return {"holds": holds, "words": f"{words}."}

@@ -1,4 +1,4 @@
-"""The record of an audit: what was audited, in words, and which run's claim is held against the canaries."""
+"""The record of an audit: its description, and the run whose claim the canaries test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedprivacy.guarantees.statement import guarantees
 
 
 def audit_description(scenario: Mapping[str, Any], audited: Mapping[str, Any]) -> str:
-    """What was audited, in plain sentences.
+    """Describes the audited run in plain sentences.
 
     Args:
         scenario: As `Scenario.tables` gives it.
@@ -30,8 +30,8 @@ def audit_description(scenario: Mapping[str, Any], audited: Mapping[str, Any]) -
         f"{other}; it has records too, more or fewer by the same coin, and trains on them. "
     )
     if audited["neighbours"] is not None:
-        found = Neighbours.of_json(audited["neighbours"])
-        text += f"Without noise, neighbouring data sets were compared: {found.words}. "
+        neighbours = Neighbours.of_json(audited["neighbours"])
+        text += f"Without noise, neighbouring data sets were compared: {neighbours.words}. "
     if audited["method"] != "canary-clients":
         text += (
             f"True claims are refuted with a probability of {100 * ERROR:g} % at most, all together, and all "
@@ -56,12 +56,14 @@ def audit_description(scenario: Mapping[str, Any], audited: Mapping[str, Any]) -
 
 
 def dearest(ledgers: Sequence[Mapping[str, Any]], observer: str) -> int:
-    """The number of the first ledger that claims most: each run keeps to its own claim, so all keep to that.
+    """Returns the index of the ledger with the largest epsilon: a bound that all runs satisfy.
 
     Args:
         ledgers: Of all runs, as JSON.
         observer: "server", "participant" or "outsider".
     """
-    claims = [next(one for one in guarantees(ledger) if one.observer == observer) for ledger in ledgers]
+    claims = [
+        next(stated for stated in guarantees(ledger) if stated.observer == observer) for ledger in ledgers
+    ]
     costs = [math.inf if claim.epsilon is None else claim.epsilon for claim in claims]
     return costs.index(max(costs))

@@ -1,4 +1,4 @@
-"""What canaries prove against one observer: a lower bound of epsilon, a test of the claim, an estimate.
+"""Evidence from canaries against one observer: a lower bound of epsilon, a test, an estimate.
 
 Bound and test hold whatever the scores are. The estimate is neither: it takes the scores for normal.
 """
@@ -34,7 +34,7 @@ _NINETY_FIVE = 1.96  # standard deviations
 
 @dataclass(frozen=True)
 class OneRun:
-    """What guesses prove: of epsilon (`empirical`), and against all that is claimed (`curve_bound`).
+    """The bounds that guesses prove: on epsilon (`empirical`), and on the whole claim (`curve_bound`).
 
     Args:
         guesses: For each of `SHARES`, over all runs.
@@ -50,22 +50,22 @@ class OneRun:
 
     def to_json(self) -> dict[str, Any]:
         """The largest bound of all shares, and the p-value of each, as a JSON object."""
-        found = [lower_bound(one, self.delta, 1 - ERROR / self.checks) for one in self.guesses]
-        best = max(range(len(found)), key=lambda at: found[at].epsilon)
+        bounds = [lower_bound(guesses, self.delta, 1 - ERROR / self.checks) for guesses in self.guesses]
+        best = max(range(len(bounds)), key=lambda at: bounds[at].epsilon)
         p_values, least = None, None
         if self.curve is not None:
             inverse = Inverse(self.curve)
-            perfect = [Guesses(one.trials, one.made, one.made) for one in self.guesses]
-            p_values = [curve_p_value(one, inverse) for one in self.guesses]
-            least = min(curve_p_value(one, inverse) for one in perfect)
+            perfect = [Guesses(guesses.trials, guesses.made, guesses.made) for guesses in self.guesses]
+            p_values = [curve_p_value(guesses, inverse) for guesses in self.guesses]
+            least = min(curve_p_value(guesses, inverse) for guesses in perfect)
         return {
-            "epsilon": found[best].epsilon,
-            "ceiling": max(one.ceiling for one in found),
+            "epsilon": bounds[best].epsilon,
+            "ceiling": max(guesses.ceiling for guesses in bounds),
             "delta": self.delta,
             "confidence": 1 - ERROR,
             "checks": self.checks,
             "canaries": self.guesses[0].trials,
-            "guesses": [{"made": one.made, "right": one.right} for one in self.guesses],
+            "guesses": [{"made": guesses.made, "right": guesses.right} for guesses in self.guesses],
             "p_values": p_values,
             "least_p_value": least,
         }
@@ -79,12 +79,12 @@ def claimed_curve(ledger: Mapping[str, Any], observer: str) -> TradeOff | None:
         observer: "server", "participant" or "outsider".
     """
     events = [claim["event"] for claim in ledger["claims"] if claim["observer"] == observer]
-    found = [
+    curves = [
         _curve(json.dumps(event, sort_keys=True), ledger["adjacency"])
         for event in events
         if event is not None
     ]
-    return min((one for one in found if one is not None), key=lambda one: one.auc, default=None)
+    return min((curve for curve in curves if curve is not None), key=lambda curve: curve.auc, default=None)
 
 
 @lru_cache(maxsize=16)
@@ -134,8 +134,8 @@ def estimate(moments: ScoreMoments, delta: float) -> dict[str, Any]:
         return {"epsilon": None, "low": LARGEST, "high": None, "delta": delta, "distance": None}
     spread = _NINETY_FIVE * math.sqrt(1 / n + 1 / m + distance**2 / (2 * (n + m - 2)))
     ends = (distance, max(0.0, distance - spread), distance + spread)
-    found = [gaussian_epsilon(delta, mu) for mu in ends]
-    epsilon, low, high = (value if value <= LARGEST else None for value in found)
+    epsilons = [gaussian_epsilon(delta, mu) for mu in ends]
+    epsilon, low, high = (value if value <= LARGEST else None for value in epsilons)
     return {
         "epsilon": epsilon,
         "low": LARGEST if low is None else low,

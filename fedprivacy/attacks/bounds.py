@@ -1,4 +1,4 @@
-"""What a guarantee leaves an attacker at a seat: the bound that stands beside each attack's result."""
+"""The bound that a guarantee puts on any attacker at a seat, shown with each attack's result."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.accounting.events import from_json
+from fedprivacy.attacks.roc import Curve
 from fedprivacy.attacks.tradeoff import TradeOff, from_event, from_pairs
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.statement import SEES
 
 RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are told
@@ -51,7 +53,7 @@ class Bound:
     Args:
         seat: "server", "participant" or "outsider".
         curve: The largest TPR at each FPR; None where nothing is guaranteed.
-        assumptions: What it rests on; where nothing is guaranteed, why.
+        assumptions: Those of the bound; where nothing is guaranteed, the reason.
     """
 
     seat: str
@@ -77,7 +79,7 @@ class Bound:
             "balanced_accuracy": None if curve is None else (1 + curve.advantage) / 2,
             "auc": None if curve is None else curve.auc,
             "tpr_at_fpr": None if curve is None else {f"{r:g}": float(curve.tpr(r)) for r in RATES},
-            "curve": None if curve is None else _points(curve),
+            "curve": None if curve is None else _points(curve).to_json(),
             "basis": None if curve is None else curve.basis,
             "assumptions": list(self.assumptions),
             "words": self.words,
@@ -85,7 +87,7 @@ class Bound:
 
 
 def bound_of_pair(epsilon: float, delta: float, unit: str, adjacency: str, seat: str) -> Bound:
-    """The bound of one (epsilon, delta) and nothing else: TPR <= e^epsilon FPR + delta, and its mirror image.
+    """Bounds an attack by one (epsilon, delta): TPR <= e^epsilon FPR + delta, and its mirror image.
 
     Args:
         epsilon: At least 0.
@@ -116,12 +118,12 @@ def bound_of_ledger(ledger: Mapping[str, Any], seat: str) -> Bound:
     _check(seat, SEES, "seat")
     try:
         claims = [claim for claim in ledger["claims"] if claim["observer"] == seat]
-        found = [_bound(claim, ledger["unit"], ledger["adjacency"]) for claim in claims]
+        bounds = [_bound(claim, ledger["unit"], ledger["adjacency"]) for claim in claims]
     except (KeyError, TypeError) as error:
         raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
-    if not found:
+    if not bounds:
         raise InputError(f"the ledger is damaged: it says nothing of the {seat}.")
-    return min(found, key=lambda bound: 2.0 if bound.curve is None else bound.curve.auc)
+    return min(bounds, key=lambda bound: 2.0 if bound.curve is None else bound.curve.auc)
 
 
 def _bound(claim: Mapping[str, Any], unit: str, adjacency: str) -> Bound:
@@ -130,7 +132,7 @@ def _bound(claim: Mapping[str, Any], unit: str, adjacency: str) -> Bound:
     if claim["event"] is not None:
         curve = from_event(from_json(claim["event"]), adjacency)
         if curve is None:
-            assumptions = ("the noise is zero", *assumptions)
+            assumptions = (str(TrainingAssumption.NOISE_IS_ZERO), *assumptions)
     if curve is None:
         return Bound(claim["observer"], None, tuple(assumptions))
     curve, steps = _for_a_record(curve, unit, adjacency)
@@ -149,10 +151,12 @@ def _check(value: object, known: Mapping[Any, Any], name: str) -> None:
         raise InputError(f"{name} = {value!r}: must be one of {', '.join(map(str, known))}.")
 
 
-def _points(curve: TradeOff) -> dict[str, list[float]]:
+def _points(curve: TradeOff) -> Curve:
     """Points for linear and logarithmic axes, from FPR 0 to 1."""
     fpr = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 61), np.linspace(0.0, 1.0, 41)]))
-    return {"fpr": fpr.tolist(), "tpr": curve.tpr(fpr).tolist()}
+    # Rounding may leave the TPR at a corner an ulp below, or above 1; a curve that falls is refused.
+    tpr = np.maximum.accumulate(np.minimum(curve.tpr(fpr), 1.0))
+    return Curve(fpr=tuple(fpr.tolist()), tpr=tuple(tpr.tolist()))
 
 
 def _up(rate: float) -> str:

@@ -62,7 +62,7 @@ class Canaries:
 
     @property
     def middle(self) -> float:
-        """What lies halfway between the answers of both coins, in units of C along the direction."""
+        """The midpoint between the answers of both coins, in units of C along the direction."""
         return 0.0 if self.opposite else 0.5
 
     def of(self, clients: Ids) -> Ids:
@@ -70,7 +70,7 @@ class Canaries:
         return clients[clients >= self.first] - self.first
 
     def updates(self, places: Ids) -> Tensor:
-        """What some of them answer before it is clipped, float32, shape (places, parameters)."""
+        """The answers of some of them before clipping, float32, shape (places, parameters)."""
         return torch.from_numpy(self.directions[places] * (self.length * self.signs[places])[:, None])
 
     def along(self, total: NDArray[np.float64]) -> Scores:
@@ -141,17 +141,17 @@ def with_canaries(partition: Partition, count: int, stream: np.random.Generator)
 
 
 def ragged_sizes(sizes: Ids, count: int) -> Ids:
-    """How many records each canary has at most: two, of every tenth the mean and of every hundredth far more.
+    """Returns record limits of canaries: two; for every tenth the mean, for every hundredth far more.
 
     Args:
         sizes: Of the scenario's clients, shape (clients,).
         count: How many canaries.
     """
-    found = np.full(count, 2, np.int64)
+    counts = np.full(count, 2, np.int64)
     mean, most = mean_and_most(sizes)
-    found[::10] = max(2, mean)
-    found[5::100] = max(2, most)
-    return found
+    counts[::10] = max(2, mean)
+    counts[5::100] = max(2, most)
+    return counts
 
 
 def at_most(partition: Partition, limits: Ids) -> Partition:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.attacks.counts import Counts
 from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.attacks.roc import Counts
 from fedprivacy.attacks.verdict import Case, Verdict, verdict
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
@@ -55,8 +55,8 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
 
 
 def frame_of(scenario: AttackScenario) -> dict[str, Any]:
-    """What the document says of all attacks together: notes, and what is the operator's."""
-    looked = any(isinstance(one, Released) for one in scenario.attacks.values())
+    """The entries of the document that concern all attacks: notes and operator-only fields."""
+    looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
     stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
     notes = [GAME, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(OPERATOR_ONLY)}
@@ -65,7 +65,7 @@ def frame_of(scenario: AttackScenario) -> dict[str, Any]:
 def attack_claims(
     variant: AttackScenario, name: str, number: int, plan: Plan, ledger: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the document says of an attack without a look at its scores.
+    """The entries of the document about an attack that do not depend on its scores.
 
     Args:
         variant: The scenario of the attacked runs.
@@ -75,7 +75,7 @@ def attack_claims(
         ledger: Theirs.
     """
     attack = variant.attacks[name]
-    guarantee = next(one for one in guarantees(ledger) if one.observer == attack.seat)
+    guarantee = next(stated for stated in guarantees(ledger) if stated.observer == attack.seat)
     return {
         "name": name,
         **({"arm": variant.arm} if variant.arm else {}),
@@ -87,37 +87,37 @@ def attack_claims(
         "epsilon": budget(variant, plan),
         "ledger": number,
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
-        "rounds": attack.played(variant.game.members + variant.game.nonmembers) or None,
+        "rounds": attack.rounds_taken(variant.game.members + variant.game.nonmembers) or None,
         "guarantee": guarantee.to_json(),
         "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
 
 
 def proved(guesses: Guesses, delta: float) -> dict[str, Any]:
-    """What the guesses of an attack prove, and these, as the document has them.
+    """The guesses of an attack and the bounds that they prove, as entries of the document.
 
     Args:
         guesses: Of all runs together.
         delta: Of the claim.
     """
-    found = lower_bound(guesses, delta)
+    bound = lower_bound(guesses, delta)
     return {
-        "epsilon_lower_bound": found.epsilon,
-        "empirical_epsilon": {**asdict(found), "guesses": asdict(guesses)},
+        "epsilon_lower_bound": bound.epsilon,
+        "empirical_epsilon": {**asdict(bound), "guesses": asdict(guesses)},
     }
 
 
 def arm_claims(
     variant: AttackScenario, number: int, plan: Plan, ledger: Mapping[str, Any], epsilon: float | None
 ) -> dict[str, Any]:
-    """What the document says of an arm at an epsilon without a look at its runs.
+    """The entries of the document about an arm at an epsilon that do not depend on its runs.
 
     Args:
         variant: The scenario of its runs.
         number: That of the variant, and of its ledger.
         plan: Of its runs.
         ledger: Theirs.
-        epsilon: What was asked for or is spent (`budget`).
+        epsilon: The target, or the one spent (`budget`).
     """
     return {
         "arm": variant.arm,
@@ -128,7 +128,7 @@ def arm_claims(
         "epsilon": epsilon,
         "ledger": number,
         "rounds": variant.warm_up,
-        "guarantees": [one.to_json() for one in guarantees(ledger)],
+        "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
         "bounds": bounds_of(ledger),
         "skipped": dict(variant.skipped),
     }
@@ -136,8 +136,8 @@ def arm_claims(
 
 def bounds_of(ledger: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """By seat, the most that any attack can reach there; without the curve, which attacks have."""
-    found = {seat: bound_of_ledger(ledger, seat).to_json() for seat in SEES}
-    return {seat: {key: one[key] for key in BOUNDS} for seat, one in found.items()}
+    bounds = {seat: bound_of_ledger(ledger, seat).to_json() for seat in SEES}
+    return {seat: {key: bound[key] for key in BOUNDS} for seat, bound in bounds.items()}
 
 
 def verdict_of(
@@ -147,26 +147,26 @@ def verdict_of(
 
     Args:
         variants: The scenarios of the attacked runs.
-        attacks: As the document has them: with `points`, and where it may be told beside the bound, those of
+        attacks: As the document has them: with `points`, and where it may be shown with the bound, those of
             `supervised`.
         ledgers: Of the attacked runs.
     """
     cases = []
     for attack in attacks:
-        kept = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
+        suffix = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
         points = _points(attack["points"])
         if "points" in attack.get("supervised", {}):
             learned = _points(attack["supervised"]["points"])
             points.update({f"{at}, supervised": counts for at, counts in learned.items()})
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
-        cases.append(Case(f"{attack['name']}{kept}", bound, points))
+        cases.append(Case(f"{attack['name']}{suffix}", bound, points))
     return verdict(cases)
 
 
 def points_json(points: Mapping[str, Sequence[Counts]]) -> dict[str, list[dict[str, int]]]:
     """Operating points as a JSON object."""
-    return {name: [counts.to_json() for counts in found] for name, found in points.items()}
+    return {name: [counts.to_json() for counts in counted] for name, counted in points.items()}
 
 
 def _points(stored: Mapping[str, Sequence[Mapping[str, int]]]) -> dict[str, list[Counts]]:
-    return {name: [Counts(**counts) for counts in found] for name, found in stored.items()}
+    return {name: [Counts(**counts) for counts in counted] for name, counted in stored.items()}

@@ -32,7 +32,7 @@ def over_seeds(figures: Sequence[Figure], least: float = 0.0) -> Figure:
     """The mean of several runs with an interval over training seeds too, by Student's t.
 
     Never narrower than over the targets alone: near 1 the values of a few seeds may all be the same, and
-    their spread then says nothing.
+    their spread is then meaningless.
 
     Args:
         figures: One for each seed, at least two.
@@ -50,13 +50,13 @@ def over_seeds(figures: Sequence[Figure], least: float = 0.0) -> Figure:
 
 
 def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerBound | str) -> dict[str, Any]:
-    """The figures of one attack as a JSON object, the part of a replay document that this library computes.
+    """The figures of one attack as JSON: the part of a replay document that the library computes.
 
     Numbers of targets are those of one run, of the one with fewest. A figure that one run lacks is null.
 
     Args:
         runs: One for each training seed; of one seed alone the intervals cover targets only.
-        bound: What the ledger implies for the attack's seat.
+        bound: The bound that the ledger implies for the attack's seat.
         empirical: The lower bound on epsilon, or in words why its statistics do not hold here. The guesses of
             several seeds are added up before.
 
@@ -73,10 +73,12 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
         "fitted": any(run.fitted for run in runs),
         "seeds": len(runs),
         **told_figures(runs),
-        "points": {name: [counts.to_json() for counts in found] for name, found in points_of(runs).items()},
+        "points": {
+            name: [counts.to_json() for counts in counted] for name, counted in points_of(runs).items()
+        },
         "per_class": {str(label): _class(runs, label) for label in sorted(_labels(runs))},
         "thresholds": [run.threshold for run in runs],
-        "roc": [run.roc.to_json() for run in runs],
+        "roc": [run.roc.curve.to_json() for run in runs],
         "epsilon_lower_bound": None if proved is None else proved.epsilon,
         "empirical_epsilon": {"reason": empirical} if proved is None else _epsilon(proved),
         "bound": bound.to_json(),
@@ -105,23 +107,23 @@ def _figure(figures: Sequence[Figure], least: float = 0.0) -> dict[str, Any]:
 
 
 def _rate(runs: Sequence[Measured], rate: str) -> dict[str, Any] | None:
-    found = [told for run in runs if (told := run.tpr_at_fpr[rate]) is not None]
-    if len(found) < len(runs):
+    rates = [at_rate for run in runs if (at_rate := run.tpr_at_fpr[rate]) is not None]
+    if len(rates) < len(runs):
         return None
     return {
-        **_figure([told.tpr for told in found]),
-        "thresholds": [told.threshold for told in found],
-        "fpr": _figure([told.fpr for told in found]),
+        **_figure([at_rate.tpr for at_rate in rates]),
+        "thresholds": [at_rate.threshold for at_rate in rates],
+        "fpr": _figure([at_rate.fpr for at_rate in rates]),
     }
 
 
 def _class(runs: Sequence[Measured], label: int) -> dict[str, Any]:
     there = [run.per_class[label] for run in runs if label in run.per_class]
-    figures = [one.auc for one in there if one.auc is not None]
+    figures = [figure.auc for figure in there if figure.auc is not None]
     return {
         "auc": _figure(figures) if len(figures) == len(runs) else None,
-        "members": min(one.members for one in there),
-        "nonmembers": min(one.nonmembers for one in there),
+        "members": min(figure.members for figure in there),
+        "nonmembers": min(figure.nonmembers for figure in there),
     }
 
 

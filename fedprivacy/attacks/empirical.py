@@ -91,12 +91,12 @@ def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
 
 
 def lower_bound(guesses: Guesses, delta: float, confidence: float = 0.95) -> LowerBound:
-    """What the guesses prove: with this confidence, the run is not (epsilon, delta)-DP for a smaller epsilon.
+    """Returns the epsilon below which the guesses refute (epsilon, delta)-DP with this confidence.
 
     Args:
         guesses: With `made` fixed before the coins that were guessed.
         delta: The delta of the claim, in [0, 1).
-        confidence: One-sided, in (0, 1). Of k bounds of which the largest is told, each needs
+        confidence: One-sided, in (0, 1). Of k bounds of which the largest is reported, each needs
             1 - (1 - confidence)/k.
 
     Raises:

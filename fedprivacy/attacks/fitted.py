@@ -1,4 +1,4 @@
-"""Scores that are made of several: chosen, or learned from known memberships, on the calibration half alone.
+"""Combined scores: selected or learned from known memberships, on the calibration half alone.
 
 What is fitted on the calibration half flatters itself there. `supervised` therefore scores each calibration
 target by a model that did not see it, so that thresholds fitted on those scores hold for the others too.

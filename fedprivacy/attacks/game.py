@@ -50,9 +50,9 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
     from the same data. Each of them is a member by a fair coin of its own. Of the targets as many as the
     rarer kind counts are drawn blind to these coins, the others from either kind, until there are as many as
-    were asked for; half of all calibrates. Of records that stand twice in the data, in the pool or with
+    were requested; half of all calibrates. Of records that occur twice in the data, in the pool or with
     another client, none is a target: whether one is trained on is no longer its own coin, and a record that
-    is known to be one of two would tell something of its membership without any model.
+    is known to be one of two would reveal something of its membership without any model.
 
     Args:
         people: The data as the scenario deals them; dealt at random, with a public part.
@@ -70,18 +70,18 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
             f"game.victim = {victim}: there is no such client. Clients are 0 to {partition.clients - 1}."
         )
     stream = Streams(seed).stream("game")
-    own = partition.records(victim)
-    others = np.setdiff1d(partition.order, own)
-    pool = np.sort(np.concatenate([own, partition.public]))
+    victim_rows = partition.records(victim)
+    others = np.setdiff1d(partition.order, victim_rows)
+    pool = np.sort(np.concatenate([victim_rows, partition.public]))
     inside = stream.random(len(pool)) < 0.5
     joined, left = pool[inside], pool[~inside]
     single = _single(people, pool, others)
     clear, alone = pool[~inside & single], pool[inside & single]
-    for noun, found, wanted in (("members", len(alone), members), ("nonmembers", len(clear), nonmembers)):
-        if found < wanted:
+    for noun, available, wanted in (("members", len(alone), members), ("nonmembers", len(clear), nonmembers)):
+        if available < wanted:
             raise InputError(
-                f"game.{noun} = {wanted}: by fair coins over the victim's {len(own)} records and the "
-                f"{len(partition.public)} public ones there are {found}, each without a duplicate. "
+                f"game.{noun} = {wanted}: by fair coins over the victim's {len(victim_rows)} records and the "
+                f"{len(partition.public)} public ones there are {available}, each without a duplicate. "
                 "Ask for fewer, or make data.public_fraction larger."
             )
     blind = stream.choice(pool[single], min(members, nonmembers), replace=False)
@@ -113,5 +113,5 @@ def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partiti
 def _single(people: Population, pool: Ids, others: Ids) -> Flags:
     """Which records of the pool have no exact duplicate, label included, in it or among others."""
     data = people.dataset
-    found = Counter((data.x[at].tobytes(), int(data.y[at])) for at in np.concatenate([pool, others]))
-    return np.array([found[data.x[at].tobytes(), int(data.y[at])] == 1 for at in pool], dtype=np.bool_)
+    copies = Counter((data.x[at].tobytes(), int(data.y[at])) for at in np.concatenate([pool, others]))
+    return np.array([copies[data.x[at].tobytes(), int(data.y[at])] == 1 for at in pool], dtype=np.bool_)

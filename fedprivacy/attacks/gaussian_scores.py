@@ -1,9 +1,9 @@
 """A lower bound of epsilon from the scores of one run, if the mechanism adds Gaussian noise.
 
-Guesses throw away how far a score lies from the middle, and a bound that assumes nothing must reckon with
+Guesses throw away how far a score lies from the middle, and a bound that assumes nothing must allow for
 randomness that all canaries share: a mechanism that is mu-Gaussian-DP for each canary may draw the size of
 its privacy loss once for all of them, and then the guesses of any number of canaries are worth one draw.
-Whoever assumes more proves more. Here the score of a canary is its answer plus Gaussian noise that no coin
+Stronger assumptions prove more. Here the score of a canary is its answer plus Gaussian noise that no coin
 decides:
 
     score = +-mu/2 + noise,  noise ~ N(0, 1), in units of the noise's deviation.
@@ -36,7 +36,7 @@ CONFIDENCE = 0.95  # of each bound by itself
 
 @dataclass(frozen=True)
 class Moments:
-    """What remains of some scores.
+    """The sufficient statistics of some scores.
 
     Args:
         count: How many there are.
@@ -103,7 +103,7 @@ class ScoreMoments:
 
     @property
     def scale(self) -> float:
-        """What makes a t statistic of a distance in standard deviations."""
+        """The factor that turns a distance in standard deviations into a t statistic."""
         n, m = self.sizes
         return math.sqrt(n * m / (n + m))
 
@@ -130,18 +130,18 @@ def gaussian_lower_bound(moments: ScoreMoments, claimed: float, delta: float) ->
         distance as large as this one under the claim. None if a coin has too few canaries, or their scores
         do not scatter.
     """
-    found = moments.distance if min(moments.sizes) > 1 else math.inf
-    if not math.isfinite(found):
+    separation = moments.distance if min(moments.sizes) > 1 else math.inf
+    if not math.isfinite(separation):
         return None
     scale, freedom = moments.scale, moments.freedom
-    distance = least_distance(found * scale, freedom, scale, CONFIDENCE)
+    distance = least_distance(separation * scale, freedom, scale, CONFIDENCE)
     return {
         "epsilon": _epsilon(delta, distance),
         "expected": _epsilon(delta, least_distance(claimed * scale, freedom, scale, CONFIDENCE)),
         "delta": delta,
         "confidence": CONFIDENCE,
         "distance": distance,
-        "p_value": float(stats.nct.sf(found * scale, freedom, claimed * scale)),
+        "p_value": float(stats.nct.sf(separation * scale, freedom, claimed * scale)),
     }
 
 

@@ -1,4 +1,4 @@
-"""Figures with their confidence intervals, which say what they cover; and the intervals of proportions."""
+"""Figures with confidence intervals and their coverage; intervals of proportions."""
 
 from __future__ import annotations
 

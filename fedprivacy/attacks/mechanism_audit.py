@@ -19,7 +19,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LowerBound:
-    """What an audit proved.
+    """The result of an audit: a proved lower bound.
 
     Args:
         epsilon: With the stated confidence the true epsilon is at least this; 0 if nothing was proved.
@@ -60,7 +60,7 @@ def least_distance(statistic: float, freedom: float, scale: float, confidence: f
 def gaussian_bound(present: Scores, absent: Scores, delta: float, confidence: float = 0.95) -> LowerBound:
     """The bound for scores that are normal with equal variance in both worlds.
 
-    That is what unsampled Gaussian noise makes of a canary of known update, so few trials say much.
+    Unsampled Gaussian noise on a canary of known update has such scores, so few trials suffice.
     The effect size mu has the exact interval of the noncentral t distribution, and (epsilon, delta)
     follow from mu-Gaussian DP (Dong, Roth and Su 2022).
 
@@ -104,7 +104,7 @@ def threshold_bound(present: Scores, absent: Scores, delta: float, confidence: f
 
 
 def _bounds(present: Scores, absent: Scores, thresholds: Scores, delta: float, confidence: float) -> Scores:
-    """What each threshold proves, shape (thresholds,); -infinity for nothing."""
+    """The bound that each threshold proves, shape (thresholds,); -infinity for none."""
     error = (1 - confidence) / 2
     n, m = len(present), len(absent)
     hits = n - np.searchsorted(np.sort(present), thresholds)

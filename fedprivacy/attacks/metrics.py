@@ -1,26 +1,37 @@
-"""The figures of one attack on one run, all measured on the evaluation half."""
+"""The figures of one attack on one run: all measured on the evaluation half, from two ROC curves.
+
+Thresholds are fitted on the calibration half's curve, and nothing in the evaluation half moves them: a
+threshold that was fitted where it is measured flatters the attack.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binom
 
 from fedprivacy.attacks.bounds import RATES
-from fedprivacy.attacks.counts import Counts, count
-from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.roc import Roc, auc, roc
+from fedprivacy.attacks.intervals import (
+    CONFIDENCE,
+    Figure,
+    difference,
+    proportion_high,
+    proportion_low,
+)
+from fedprivacy.attacks.roc import Counts, Roc, auc
 from fedprivacy.attacks.targets import Targets
-from fedprivacy.attacks.thresholds import RateAt, advantage, balanced_accuracy, tpr_at
 
 BALANCED = "balanced"  # the name of the operating point of the largest balanced accuracy
 LEAST_OF_A_CLASS = 10  # members, and as many non-members, in the evaluation half
+NONMEMBERS_PER_RATE = 5  # so many false positives are expected at least, or no figure is given
 
 
 @dataclass(frozen=True)
 class ClassFigure:
-    """How well one class's members are told from its non-members; None where too few were measured.
+    """How well the attack separates one class's members from its non-members; None for too few records.
 
     Each class's interval holds for itself: of twenty, one is expected to miss.
     """
@@ -31,35 +42,82 @@ class ClassFigure:
 
 
 @dataclass(frozen=True)
+class RateAt:
+    """The TPR at one FPR.
+
+    Args:
+        threshold: Fitted on the calibration half.
+        counts: Of the evaluation half at this threshold.
+        tpr: Of the evaluation half's members; the interval is for the TPR at the best threshold whose FPR is
+            not above the wanted one.
+    """
+
+    threshold: float
+    counts: Counts
+    tpr: Figure
+
+    @property
+    def fpr(self) -> Figure:
+        """The threshold's FPR on the evaluation half, with its Clopper-Pearson interval."""
+        alarms, nonmembers = self.counts.alarms, self.counts.nonmembers
+        error = (1 - CONFIDENCE) / 2
+        return Figure(
+            alarms / nonmembers,
+            proportion_low(alarms, nonmembers, error),
+            proportion_high(alarms, nonmembers, error),
+        )
+
+
+@dataclass(frozen=True)
 class Measured:
     """One attack on one run, in figures. Every interval is over targets.
 
     Args:
-        auc: Needs no fitting, yet it too is of the evaluation half: a score may have been fitted on the
-        other. roc: Of the evaluation half. threshold: Of the largest balanced accuracy on the calibration
-        half; above it is called a member. advantage: TPR - FPR at that threshold. balanced_accuracy: (1 +
-        advantage) / 2.
+        roc: Of the evaluation half. Its area needs no fitting, yet it too is of this half alone: a score may
+            have been fitted on the other.
+        threshold: Of the largest balanced accuracy on the calibration half; above it is called a member.
         tpr_at_fpr: By FPR ("0.1"); None where too few non-members were scored.
-        points: The counts at each threshold, by "balanced" and by FPR ("0.1") where there is a threshold.
         per_class: By class.
         members: Members scored, in both halves.
         nonmembers: Non-members scored, in both halves.
-        measured: The targets of the evaluation half.
         fitted: Whether the score was fitted or chosen on the calibration half.
     """
 
-    auc: Figure
     roc: Roc
     threshold: float
-    advantage: Figure
-    balanced_accuracy: Figure
     tpr_at_fpr: dict[str, RateAt | None]
-    points: dict[str, Counts]
     per_class: dict[int, ClassFigure]
     members: int
     nonmembers: int
-    measured: int
     fitted: bool
+
+    @property
+    def auc(self) -> Figure:
+        """The area under the ROC curve of the evaluation half."""
+        return self.roc.auc
+
+    @property
+    def measured(self) -> int:
+        """The number of targets in the evaluation half."""
+        return self.roc.members + self.roc.nonmembers
+
+    @property
+    def advantage(self) -> Figure:
+        """TPR - FPR at the threshold; its interval is that of a difference of two proportions."""
+        counts = self.roc.at(self.threshold)
+        return difference(counts.hits, counts.members, counts.alarms, counts.nonmembers)
+
+    @property
+    def balanced_accuracy(self) -> Figure:
+        """(1 + advantage) / 2, with its interval."""
+        advantage = self.advantage
+        return Figure((1 + advantage.value) / 2, (1 + advantage.low) / 2, (1 + advantage.high) / 2)
+
+    @property
+    def points(self) -> dict[str, Counts]:
+        """The counts at each threshold, by "balanced" and by FPR ("0.1") where there is a threshold."""
+        rates = {name: rate.counts for name, rate in self.tpr_at_fpr.items() if rate is not None}
+        return {BALANCED: self.roc.at(self.threshold), **rates}
 
 
 def measure(targets: Targets, *, fitted: bool = False) -> Measured:
@@ -70,24 +128,73 @@ def measure(targets: Targets, *, fitted: bool = False) -> Measured:
         fitted: Whether the score was fitted on the calibration half (`supervised`), or chosen there
             (`choose_score`), and not fixed before any membership was known; see `tpr_at`.
     """
-    members, others = (targets.of(member=member, calibration=False) for member in (True, False))
-    threshold, gain = advantage(targets)
-    rates = {f"{rate:g}": tpr_at(targets, rate, fitted=fitted) for rate in RATES}
-    fixed = {name: found.threshold for name, found in rates.items() if found is not None}
+    fitting, measured = (
+        Roc.of(*(targets.of(member=member, calibration=half) for member in (True, False)))
+        for half in (True, False)
+    )
+    pooled = (
+        measured
+        if fitted
+        else Roc.of(targets.of(member=True, calibration=False), targets.scores[~targets.members])
+    )
     return Measured(
-        auc=auc(members, others),
-        roc=roc(members, others),
-        threshold=threshold,
-        advantage=gain,
-        balanced_accuracy=balanced_accuracy(gain),
-        tpr_at_fpr=rates,
-        points={name: count(targets, at) for name, at in {BALANCED: threshold, **fixed}.items()},
+        roc=measured,
+        threshold=fitting.balanced_threshold,
+        tpr_at_fpr={f"{rate:g}": tpr_at(rate, fitting, measured, pooled) for rate in RATES},
         per_class=_per_class(targets),
         members=int(targets.members.sum()),
         nonmembers=int((~targets.members).sum()),
-        measured=int((~targets.calibration).sum()),
         fitted=fitted,
     )
+
+
+def tpr_at(fpr: float, fitting: Roc, measured: Roc, pooled: Roc) -> RateAt | None:
+    """The TPR at an FPR; None where fewer than 5/FPR non-members were scored, or too few to fit on.
+
+    *The threshold* is the k-th largest of the n calibration non-members, k the whole part of FPR (n + 1): a
+    further non-member is above it with probability k/(n + 1) <= FPR at most, ties or not (a conformal
+    p-value, Bates et al. 2023). It is a score; nothing is interpolated.
+
+    *Which non-members count for 5/FPR*: those of both halves, since both work here: one half sets the
+    threshold, the other shows what its FPR is, and the interval rests on both together.
+
+    *The interval* covers the draw of the threshold too. Order statistics of the non-members lie above, and
+    below, the true threshold with probability 1 - .0125 each, and the exact intervals of Clopper and Pearson
+    for the members above them spend as much again. 5/FPR non-members are just enough for a lower end above 0:
+    with e^-5 < .0125 the largest of them lies above the true threshold. The interval is widened where it must
+    to hold the value.
+
+    Args:
+        fpr: The false positive rate, in (0, 1).
+        fitting: The curve of the calibration half.
+        measured: The curve of the evaluation half.
+        pooled: That half's members with the non-members that the interval rests on: those of both halves. If
+            the score was fitted, or chosen among others, on the calibration half, its non-members there are
+            no fair sample of scores: then those of the evaluation half alone, and with fewer than 5/FPR
+            there the lower end is 0.
+    """
+    k = math.floor(fpr * (fitting.nonmembers + 1) + 1e-9)
+    if (fitting.nonmembers + measured.nonmembers) * fpr < NONMEMBERS_PER_RATE - 1e-9 or k == 0:
+        return None
+    threshold = fitting.largest_nonmember(k)
+    counts = measured.at(threshold)
+    low, high = _tpr_interval(pooled, fpr)
+    value = counts.hits / counts.members
+    return RateAt(threshold, counts, Figure(value, min(low, value), max(high, value)))
+
+
+def _tpr_interval(roc: Roc, fpr: float) -> tuple[float, float]:
+    error, ranks = (1 - CONFIDENCE) / 4, np.arange(1, roc.nonmembers + 1)
+    # The j-th largest lies below the true threshold only if fewer than j are at or above that.
+    above = int((binom.cdf(ranks - 1, roc.nonmembers, fpr) <= error).sum())
+    # It lies above the true threshold only if j or more are above that.
+    below = int((binom.sf(ranks - 1, roc.nonmembers, fpr) > error).sum())
+    low, high = 0.0, 1.0
+    if above:
+        low = proportion_low(roc.at(roc.largest_nonmember(above)).hits, roc.members, error)
+    if below < roc.nonmembers:
+        high = proportion_high(roc.at(roc.largest_nonmember(below + 1)).hits, roc.members, error)
+    return low, high
 
 
 def points_of(runs: Sequence[Measured]) -> dict[str, list[Counts]]:
@@ -106,11 +213,13 @@ def points_of(runs: Sequence[Measured]) -> dict[str, list[Counts]]:
 def _per_class(targets: Targets) -> dict[int, ClassFigure]:
     if targets.classes is None:
         return {}
-    found = {}
+    by_class = {}
     for label in np.unique(targets.classes):
-        there = ~targets.calibration & (targets.classes == label)
-        members = targets.scores[there & targets.members]
-        others = targets.scores[there & ~targets.members]
+        of_class = ~targets.calibration & (targets.classes == label)
+        members = targets.scores[of_class & targets.members]
+        others = targets.scores[of_class & ~targets.members]
         enough = min(len(members), len(others)) >= LEAST_OF_A_CLASS
-        found[int(label)] = ClassFigure(auc(members, others) if enough else None, len(members), len(others))
-    return found
+        by_class[int(label)] = ClassFigure(
+            auc(members, others) if enough else None, len(members), len(others)
+        )
+    return by_class

@@ -1,4 +1,4 @@
-"""How far what is released moves if one client's records are replaced: measured without noise, by training.
+"""Measures by training, without noise, how far one client's records move the release.
 
 A guarantee for whole clients takes the updates of all others to be the same on neighbouring data, and what
 is released to move by the accounted sensitivity at most. Canaries cannot test the first, as they are told
@@ -34,7 +34,7 @@ MOST = 2000  # records of the largest
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What the comparison measured; distances are Euclidean ones, in units of the clipping norm.
+    """The measurements of a comparison; distances are Euclidean, in units of the clipping norm.
 
     Args:
         clients: How many clients trained together.
@@ -71,13 +71,13 @@ class Neighbours:
     def words(self) -> str:
         """The finding as the end of a sentence."""
         counts = [f"{count:,}" if count else "none" for count in self.records]
-        one = f"given {', '.join(counts[:-1])} or {counts[-1]} records, one of {self.clients:,} clients"
+        sizes = f"given {', '.join(counts[:-1])} or {counts[-1]} records, one of {self.clients:,} clients"
         whose = f"the updates of {self.changed:,} others" if self.changed else "no bit of the others' updates"
         beside = f"; beside its own update what is released moves by {self.others:.2g} C"
         beside = beside if self.changed or self.reacts else ""
         most = math.ceil(self.distance * 1000) / 1000
         return (
-            f"{one} changes {whose}{beside}; planted updates included, "
+            f"{sizes} changes {whose}{beside}; planted updates included, "
             f"what is released moves by {most:g} C at most, where {self.allowed:g} C are accounted for"
         )
 
@@ -104,7 +104,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class World:
-    """What clients answer on one of the data sets.
+    """The answers of the clients on one of the data sets.
 
     Args:
         records: How many the replaced client has; 0: it is not there.
@@ -114,7 +114,7 @@ class World:
     """
 
     records: int
-    own: Vector
+    contribution: Vector
     others: Rows
     released: Vector
 
@@ -122,7 +122,7 @@ class World:
 def compared(
     worlds: Sequence[World], norm: float, adjacency: str, *, summed: bool, planted: tuple[Vector, Vector]
 ) -> Neighbours:
-    """What differs between neighbouring data sets.
+    """The differences between neighbouring data sets.
 
     Args:
         worlds: At least two; unless `adjacency` is "replace-one", the first is without the client.
@@ -136,11 +136,13 @@ def compared(
     others: list[float] = []
     changed = np.zeros(len(worlds[0].others), dtype=np.bool_)
     distances = [float(np.linalg.norm(planted[0] - planted[1])) / norm]
-    for one, another in pairs:
-        rows, released = one.others - another.others, one.released - another.released
-        changed |= (one.others.view(np.int64) != another.others.view(np.int64)).any(axis=1)
+    for before, another in pairs:
+        rows, released = before.others - another.others, before.released - another.released
+        changed |= (before.others.view(np.int64) != another.others.view(np.int64)).any(axis=1)
         distances.append(float(np.linalg.norm(released)) / norm)
-        beside = [rows.sum(axis=0), released - (one.own - another.own)] if summed else [rows]
+        beside = (
+            [rows.sum(axis=0), released - (before.contribution - another.contribution)] if summed else [rows]
+        )
         others += [float(np.linalg.norm(part)) / norm for part in beside]
     return Neighbours(
         len(worlds[0].others) + 1,

@@ -1,4 +1,4 @@
-"""What a passive seat saw of a run, stored: it can be scored again without any training."""
+"""Stores the observations of a passive seat, which can be scored again without any training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTS = ("sent", "update", "others")
 class Recording:
     """A folder with a file for each observed round, and an index once all are there.
 
-    It holds raw updates of the clients: whoever reads it sits in the seat.
+    It contains raw updates of the clients: a reader of the file has the power of the seat.
 
     Args:
         folder: Where it is.
@@ -52,7 +52,7 @@ class Recording:
 
         Args:
             rounds: Those that were to be observed; one that the victim refused has no file.
-            facts: What else is to be known of it, as JSON.
+            facts: Further facts about it, as JSON.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         seen = {str(number): self._written.get(number) for number in rounds}
@@ -74,7 +74,7 @@ class Recording:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `close` was told."""
+        """The facts passed to `close`."""
         return self._index()[1]
 
     def sights(self, rounds: Iterable[int], parameters: int | None = None) -> Iterator[Sight]:
@@ -112,7 +112,7 @@ class Recording:
             raise ValueError(f"it is not of a model with {expected} weights")
 
     def damaged(self, path: Path, error: Exception) -> InputError:
-        """What is to be said of a file that is not what was written."""
+        """The error for a file that differs from what was written."""
         return InputError(
             f"{path}: the transcript is damaged ({type(error).__name__}: {error}). Remove "
             f"{self.folder}, and the same rounds are played again."
@@ -128,7 +128,7 @@ class Recording:
             index = bounded_json.read(path)
             if index["schema"] != SCHEMA:
                 raise ValueError(f"schema {index['schema']}")
-            return {int(number): found for number, found in index["rounds"].items()}, dict(index["facts"])
+            return {int(number): entry for number, entry in index["rounds"].items()}, dict(index["facts"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise self.damaged(path, error) from error
 

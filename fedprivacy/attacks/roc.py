@@ -1,52 +1,182 @@
-"""The ROC curve of a score and the area under it, with an interval that holds near 1 too."""
+"""The ROC curve of a score, in counts: the source of every rate, area, threshold and chart.
+
+A target is called a member if its score is *above* a threshold. From score to page there are three views:
+`Roc` has each threshold with its counts, `Counts` is one operating point of it, and `Curve` the drawn line,
+which result documents store and the report reads.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.stats import rankdata
 
 from fedprivacy.attacks.intervals import Figure, score_interval
-from fedprivacy.attacks.targets import Scores
+from fedprivacy.attacks.targets import Numbers, Scores
+
+Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
-class Roc:
-    """Points of an ROC curve, from (0, 0) to (1, 1), straight between them.
+class Counts:
+    """One operating point of one attack on one run: how many targets are called members there.
+
+    The threshold was fitted on the calibration half, and all counts are of the evaluation half: given the
+    threshold they are numbers of successes in so many trials.
 
     Args:
-        fpr: False positive rates, not falling, shape (points,).
-        tpr: True positive rates, not falling, shape (points,).
+        hits: Members that are called members.
+        members: All of them.
+        alarms: Non-members that are called members.
+        nonmembers: All of them.
     """
 
-    fpr: NDArray[np.float64]
-    tpr: NDArray[np.float64]
+    hits: int
+    members: int
+    alarms: int
+    nonmembers: int
+
+    def to_json(self) -> dict[str, int]:
+        """The counts as a JSON object."""
+        return {
+            "hits": self.hits,
+            "members": self.members,
+            "alarms": self.alarms,
+            "nonmembers": self.nonmembers,
+        }
+
+
+class Curve(BaseModel):
+    """An ROC curve, or the bound on one, as points with straight lines between them.
+
+    Args:
+        fpr: False positive rates, not falling.
+        tpr: True positive rates, not falling.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    fpr: tuple[Rate, ...] = Field(min_length=2)
+    tpr: tuple[Rate, ...]
+
+    @model_validator(mode="after")
+    def _rising(self) -> Curve:
+        if len(self.fpr) != len(self.tpr):
+            raise ValueError("fpr and tpr are not equally many")
+        if any(later < earlier for axis in (self.fpr, self.tpr) for earlier, later in pairwise(axis)):
+            raise ValueError("fpr and tpr must not fall")
+        return self
+
+    def at(self, fpr: float) -> float:
+        """The TPR at an FPR; the upper end of an upright part."""
+        x, y = np.array(self.fpr), np.array(self.tpr)
+        after = int(np.searchsorted(x, fpr, side="right"))
+        if after == 0 or after == len(x):
+            return float(y[max(0, after - 1)])
+        share = (fpr - x[after - 1]) / (x[after] - x[after - 1])
+        return float(y[after - 1] + share * (y[after] - y[after - 1]))
 
     def to_json(self) -> dict[str, list[float]]:
         """The points as a JSON object."""
-        return {"fpr": self.fpr.tolist(), "tpr": self.tpr.tolist()}
+        return {"fpr": list(self.fpr), "tpr": list(self.tpr)}
 
 
-def roc(members: Scores, nonmembers: Scores) -> Roc:
-    """The ROC curve: one point for each different score as a threshold, corners only.
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """The ROC curve of a score: what each threshold makes of the members and the non-members.
 
     Args:
-        members: Scores, larger means rather a member, shape (members,), not empty.
-        nonmembers: Scores, shape (nonmembers,), not empty.
+        thresholds: Each different score, falling, then -infinity, shape (points,).
+        hits: Members above each threshold, from 0 to all, shape (points,).
+        alarms: Non-members above each threshold, from 0 to all, shape (points,).
+        auc: The area under the curve, with its interval (`auc`).
+
+    Raises:
+        ValueError: the points are not equally many.
     """
-    scores = np.concatenate([members, nonmembers])
-    order = np.argsort(-scores, kind="stable")
-    is_member = order < len(members)
-    # Targets of equal score pass a threshold together: a point only where the next score is another.
-    last = np.append(np.diff(scores[order]) != 0, True)
-    hits = np.append(0, np.cumsum(is_member)[last])
-    alarms = np.append(0, np.cumsum(~is_member)[last])
-    # A point on the line between its neighbours says nothing.
-    turns = np.diff(hits[:-1]) * np.diff(alarms[1:]) != np.diff(hits[1:]) * np.diff(alarms[:-1])
-    kept = np.concatenate([[True], turns, [True]])
-    return Roc(alarms[kept] / len(nonmembers), hits[kept] / len(members))
+
+    thresholds: Scores
+    hits: Numbers
+    alarms: Numbers
+    auc: Figure
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.thresholds) == len(self.hits) == len(self.alarms):
+            raise ValueError("thresholds, hits and alarms are not equally many")
+
+    @classmethod
+    def of(cls, members: Scores, nonmembers: Scores) -> Roc:
+        """Computes the curve.
+
+        Args:
+            members: Scores, larger means rather a member, shape (members,), not empty.
+            nonmembers: Scores, shape (nonmembers,), not empty.
+        """
+        thresholds = np.unique(np.concatenate([members, nonmembers]))[::-1]
+        hits, alarms = (
+            np.append(len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right"), len(scores))
+            for scores in (members, nonmembers)
+        )
+        return cls(np.append(thresholds, -np.inf), hits, alarms, auc(members, nonmembers))
+
+    @property
+    def members(self) -> int:
+        """How many members were scored."""
+        return int(self.hits[-1])
+
+    @property
+    def nonmembers(self) -> int:
+        """How many non-members were scored."""
+        return int(self.alarms[-1])
+
+    @property
+    def tpr(self) -> NDArray[np.float64]:
+        """The true positive rate at each threshold, shape (points,)."""
+        return np.asarray(self.hits / self.members)
+
+    @property
+    def fpr(self) -> NDArray[np.float64]:
+        """The false positive rate at each threshold, shape (points,)."""
+        return np.asarray(self.alarms / self.nonmembers)
+
+    @property
+    def curve(self) -> Curve:
+        """The line to draw: corners only, since a point on the line between its neighbours adds nothing."""
+        hits, alarms = self.hits, self.alarms
+        turns = np.diff(hits[:-1]) * np.diff(alarms[1:]) != np.diff(hits[1:]) * np.diff(alarms[:-1])
+        corners = np.concatenate([[True], turns, [True]])
+        return Curve(fpr=tuple(self.fpr[corners].tolist()), tpr=tuple(self.tpr[corners].tolist()))
+
+    @property
+    def balanced_threshold(self) -> float:
+        """The threshold of the largest balanced accuracy: halfway between two scores, or the largest score.
+
+        Of several as good the highest is taken. If no threshold is better than calling nobody a member, that
+        is the largest score, which no score is above.
+        """
+        # From the targets below, not above: the rounding decides between thresholds that are equally good.
+        missed, rejected = self.members - self.hits, self.nonmembers - self.alarms
+        gains = (1 - missed / self.members) - (1 - rejected / self.nonmembers)
+        best = int(np.argmax(gains[:-1]))
+        if best == 0:
+            return float(self.thresholds[0])
+        above, below = self.thresholds[best - 1], self.thresholds[best]
+        middle = above / 2 + below / 2  # halved first: a sum may overflow
+        return float(middle if below < middle < above else below)
+
+    def at(self, threshold: float) -> Counts:
+        """The operating point of a threshold."""
+        point = int((self.thresholds > threshold).sum())
+        return Counts(int(self.hits[point]), self.members, int(self.alarms[point]), self.nonmembers)
+
+    def largest_nonmember(self, rank: int) -> float:
+        """The score of the non-member at this rank, 1 for the largest score."""
+        return float(self.thresholds[int(np.searchsorted(self.alarms, rank)) - 1])
 
 
 def auc(members: Scores, nonmembers: Scores) -> Figure:

@@ -1,4 +1,4 @@
-"""What a model says of a record: loss, gradient, and how an update lies to that gradient."""
+"""Signals of a model about a record: loss, gradient, and an update's alignment with that gradient."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Probe:
         self.parameters = sum(parameter.numel() for parameter in module.parameters())
 
     def at(self, places: NDArray[np.int64]) -> Probe:
-        """The same model asked about some of the records."""
+        """The same model, restricted to some of the records."""
         rows = torch.from_numpy(places)
         return Probe(self.module, self.x[rows], self.y[rows])
 
@@ -60,8 +60,8 @@ class Probe:
     def gradients(self, weights: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """Each record's own gradient, in blocks: which records, and shape (records of it, parameters)."""
 
-        def loss(flat: Tensor, one: Tensor, label: Tensor) -> Tensor:
-            logits = functional_call(self.module, unflatten(self.module, flat), one[None])
+        def loss(flat: Tensor, record: Tensor, label: Tensor) -> Tensor:
+            logits = functional_call(self.module, unflatten(self.module, flat), record[None])
             return nn.functional.cross_entropy(logits, label[None])
 
         each = vmap(grad(loss), in_dims=(None, 0, 0))

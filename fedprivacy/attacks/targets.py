@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PlainSerializer, PlainValidator
 
 from fedprivacy.errors import InputError
 
-Scores = NDArray[np.float64]
+
+def _array_of(dtype: type[np.generic], *kinds: type) -> PlainValidator:
+    """Reads an array of one dimension from the JSON list that it was stored as."""
+
+    def read(values: Any) -> NDArray[Any]:
+        if isinstance(values, np.ndarray):
+            return values
+        if not isinstance(values, list) or any(type(value) not in kinds for value in values):
+            raise ValueError(f"must be a list of {dtype.__name__}")
+        try:
+            return np.array(values, dtype)
+        except OverflowError as error:
+            raise ValueError(str(error)) from error
+
+    return PlainValidator(read)
+
+
+_AS_LIST = PlainSerializer(lambda values: values.tolist(), return_type=list)
+
+# Their numbers keep every bit in JSON, NaN and infinities too: attacks are stored and resumed.
+Scores = Annotated[NDArray[np.float64], _array_of(np.float64, float, int), _AS_LIST]
+Numbers = Annotated[NDArray[np.int64], _array_of(np.int64, int), _AS_LIST]
 Flags = NDArray[np.bool_]
 
 

@@ -34,7 +34,7 @@ class TradeOff(Protocol):
 
     @property
     def basis(self) -> str:
-        """What the curve rests on."""
+        """The basis of the curve."""
 
     @property
     def advantage(self) -> float:
@@ -63,7 +63,7 @@ class GaussianCurve:
 
     @property
     def basis(self) -> str:
-        """What the curve rests on."""
+        """The basis of the curve."""
         return f"Gaussian noise without sampling, mu = {self.mu:.4g}: exact"
 
     @property
@@ -92,7 +92,7 @@ class PolygonCurve:
     Args:
         fpr: The corners, rising from 0 to 1, shape (corners,).
         corners: The largest TPR there, shape (corners,).
-        basis: What the curve rests on.
+        basis: The basis of the curve.
     """
 
     fpr: Rates
@@ -132,7 +132,7 @@ def from_pairs(pairs: Iterable[tuple[float, float]], basis: str) -> PolygonCurve
 
     Args:
         pairs: (epsilon, delta), epsilon at least 0, delta in [0, 1].
-        basis: What the curve rests on.
+        basis: The basis of the curve.
 
     Raises:
         InputError: a pair is out of range.
@@ -156,22 +156,22 @@ def from_pairs(pairs: Iterable[tuple[float, float]], basis: str) -> PolygonCurve
         ):
             envelope.pop()
         envelope.append((slope, intercept))
-    meetings = [_meet(one, other) for one, other in pairwise(envelope)]
+    meetings = [_meet(segment, other) for segment, other in pairwise(envelope)]
     fpr = np.unique([0.0, *(x for x in meetings if 0 < x < 1), 1.0])
     slopes, intercepts = np.array(lines).T
     corners = (slopes[:, None] * fpr + intercepts[:, None]).min(axis=0)
     return PolygonCurve(fpr, np.clip(corners, 0.0, 1.0), basis)
 
 
-def _meet(one: tuple[float, float], other: tuple[float, float]) -> float:
-    return (other[1] - one[1]) / (one[0] - other[0])
+def _meet(segment: tuple[float, float], other: tuple[float, float]) -> float:
+    return (other[1] - segment[1]) / (segment[0] - other[0])
 
 
 def from_event(event: dp.DpEvent, adjacency: str) -> TradeOff | None:
     """The curve of what was released; None where it guarantees nothing.
 
     Unsampled Gaussian noise has its exact curve. Of anything else, sampled Gaussian noise too, the
-    accountants are asked for the epsilons at some 80 deltas, which hold all at once: the polygon of their
+    accountants compute the epsilons at some 80 deltas, which hold all at once: the polygon of their
     lines is at most .005 above the curve that they touch (Gaussian noise, epsilon 0.1 to 16).
 
     Args:

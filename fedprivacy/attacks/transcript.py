@@ -1,4 +1,4 @@
-"""What an attacker saw of a run, and what it makes of it: features of each target."""
+"""An attacker's observations of a run, and the features of each target that it computes from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sight:
 
 
 def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
-    """What one observation says of each record of a probe; more always speaks for a member.
+    """The scores of a probe's records from one observation; a larger score always favours membership.
 
     Names: `cosine` of the update with minus the record's gradient where training began; `excess-cosine`,
     the same over what other clients' updates have; `fedmia`, that excess in standard deviations of theirs
@@ -50,7 +50,7 @@ def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
     _, after = probe.alignment(back, sight.update[None])
     before_loss, after_loss = (np.log(probe.losses(w).double().numpy() + TINY) for w in (sight.sent, back))
     before_norm, after_norm = np.log(norms + TINY), np.log(after + TINY)
-    found = {
+    values = {
         "cosine": cosines[:, 0],
         "recovery": before_loss - after_loss,
         "gradient": -after_norm,
@@ -59,10 +59,10 @@ def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
     }
     if len(sight.others):
         rest = cosines[:, 1:]
-        found["excess-cosine"] = cosines[:, 0] - rest.mean(axis=1)
+        values["excess-cosine"] = cosines[:, 0] - rest.mean(axis=1)
         if rest.shape[1] > 1:
-            found["fedmia"] = found["excess-cosine"] / (rest.std(axis=1, ddof=1) + TINY)
-    return found
+            values["fedmia"] = values["excess-cosine"] / (rest.std(axis=1, ddof=1) + TINY)
+    return values
 
 
 @dataclass
@@ -98,17 +98,17 @@ class Judgement:
         """
         if not self.passes:
             return dict(self.attacked)
-        asked = self.passes if rounds is None else rounds
-        seen = [self.passes[number] for number in sorted(asked) if number in self.passes]
+        rounds_used = self.passes if rounds is None else rounds
+        seen = [self.passes[number] for number in sorted(rounds_used) if number in self.passes]
         if not seen:
             return {}
-        series = {name: np.stack([one[name] for one in seen]) for name in seen[0]}
+        series = {name: np.stack([passed[name] for passed in seen]) for name in seen[0]}
         late, half = max(1, len(seen) // 4), len(seen) // 2
-        found = {name: values.mean(axis=0) for name, values in series.items()}
+        summary = {name: values.mean(axis=0) for name, values in series.items()}
         if half:
-            found |= {f"late-{name}": values[-late:].mean(axis=0) for name, values in series.items()}
-            found |= {
+            summary |= {f"late-{name}": values[-late:].mean(axis=0) for name, values in series.items()}
+            summary |= {
                 f"{TREND}{name}": values[-half:].mean(axis=0) - values[:half].mean(axis=0)
                 for name, values in series.items()
             }
-        return found
+        return summary

@@ -1,6 +1,6 @@
-"""Whether all attacks of a replay, taken together and corrected for their number, stay under their bounds.
+"""Tests whether all attacks of a replay stay under their bounds, corrected for their number.
 
-One interval above its bound says little where many attacks were played: one of twenty is expected to be. That
+One interval above its bound proves little where many attacks were run: one of twenty is expected to be. That
 none is above its bound proves no guarantee: the attacks may be weak.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.attacks.bounds import Bound
-from fedprivacy.attacks.counts import Counts
 from fedprivacy.attacks.intervals import proportion_high, proportion_low
+from fedprivacy.attacks.roc import Counts
 from fedprivacy.attacks.tradeoff import TradeOff
 from fedprivacy.errors import InputError
 
@@ -66,7 +66,7 @@ class Refutation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all attacks together say of the guarantees.
+    """The joint verdict of all attacks on the guarantees.
 
     Args:
         checked: The attacks with a bound.
@@ -100,11 +100,11 @@ class Verdict:
             it = "it" if len(self.unbounded) == 1 else "them"
             rest = f" Not checked, since nothing is guaranteed against {it}: {_listed(self.unbounded)}."
         if not self.refuted:
-            one = len(self.checked) == 1
+            single = len(self.checked) == 1
             several = f"All {len(self.checked)} attacks together stay under their bounds"
-            stays = f"The attack {self.checked[0]} stays under its bound" if one else several
+            stays = f"The attack {self.checked[0]} stays under its bound" if single else several
             return f"{stays} {basis}.{rest}"
-        names, worst = list(dict.fromkeys(one.attack for one in self.refuted)), self.refuted[0]
+        names, worst = list(dict.fromkeys(single.attack for single in self.refuted)), self.refuted[0]
         return (
             f"{_listed(names)} {'is' if len(names) == 1 else 'are'} above what the guarantee allows: "
             f"{worst.attack} finds at least {_percent(worst.tpr)} of the members at an FPR of at most "
@@ -121,7 +121,7 @@ class Verdict:
             "error": self.error,
             "checked": list(self.checked),
             "unbounded": list(self.unbounded),
-            "refuted": [one.to_json() for one in self.refuted],
+            "refuted": [refutation.to_json() for refutation in self.refuted],
             "words": self.words,
         }
 
@@ -157,13 +157,17 @@ def verdict(cases: Sequence[Case], error: float = ERROR) -> Verdict:
         raise InputError(f"error = {error}: must be above 0 and at most {_LARGEST_ERROR}; 0.05 is usual.")
     bounded = [(case, case.bound.curve) for case in cases if case.bound.curve is not None]
     checks = sum(len(case.points) for case, _ in bounded)
-    refuted = [one for case, curve in bounded for one in _refuted(case, curve, error / max(1, 2 * checks))]
+    refuted = [
+        refutation
+        for case, curve in bounded
+        for refutation in _refuted(case, curve, error / max(1, 2 * checks))
+    ]
     return Verdict(
         checked=tuple(case.name for case, _ in bounded),
         unbounded=tuple(case.name for case in cases if case.bound.curve is None),
         checks=checks,
         error=error,
-        refuted=tuple(sorted(refuted, key=lambda one: one.allowed - one.tpr)),
+        refuted=tuple(sorted(refuted, key=lambda refutation: refutation.allowed - refutation.tpr)),
     )
 
 

@@ -28,8 +28,8 @@ def chosen(
         width: The number of columns.
     """
     dropped = {place(column, names, width) for column in without or ()}
-    kept = range(width) if columns is None else [place(column, names, width) for column in columns]
-    return tuple(at for at in kept if at is not None and at not in dropped)
+    places = range(width) if columns is None else [place(column, names, width) for column in columns]
+    return tuple(at for at in places if at is not None and at not in dropped)
 
 
 def unknown(listed: Sequence[Column], names: Sequence[str], width: int) -> Iterator[tuple[int, str, str]]:

@@ -54,7 +54,7 @@ def purchase_like(
 ) -> Dataset:
     """Random bits around random prototypes: class c is its prototype with each bit flipped by a coin.
 
-    In the likeness of Purchase100 (Shokri et al. 2017), whose 600 bits say who bought what.
+    Modelled on Purchase100 (Shokri et al. 2017), whose 600 bits record who bought what.
     """
     prototypes = (
         Streams(seed).stream("purchase-like/prototypes").integers(0, 2, (classes, features), dtype=np.int8)

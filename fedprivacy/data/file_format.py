@@ -1,4 +1,4 @@
-"""Tells what a file is that was given in place of an .npz file, by its first bytes."""
+"""Identifies, by its first bytes, a file that was given in place of an .npz file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def explain_format(begin: bytes) -> tuple[str, str] | None:
         begin: Its first bytes, up to `BEGIN`.
 
     Returns:
-        What it is, and what to do; None where it may be an .npz file, or one that is damaged.
+        Its format and a remedy; None where it may be an .npz file, or a damaged one.
     """
     if begin.startswith(b"PK"):
         return None

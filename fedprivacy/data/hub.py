@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from fedprivacy.data import storage
 from fedprivacy.data.source import Source, SourceError
 from fedprivacy.errors import Finding, InputError
+from fedprivacy.io.atomic import replacing
 from fedprivacy.io.install_hint import install
 from fedprivacy.io.toml_text import literal, suggestion
 
@@ -47,23 +48,24 @@ def file(source: Source) -> str:
     """
     stamp = _stamp(source)
     key = hashlib.blake2b(repr((VERSION, astuple(source), stamp)).encode(), digest_size=16).hexdigest()
-    made = storage.folder() / f"{key}.npz"
-    if made.exists():
-        return str(made)
+    target = storage.folder() / f"{key}.npz"
+    if target.exists():
+        return str(target)
     until, error = _failed.get((source, stamp), (0.0, None))
     if error is not None and time.monotonic() < until:
         raise error
     try:
-        _make(source, made)
+        _make(source, target)
     except SourceError as error:
         _failed[source, stamp] = time.monotonic() + PATIENCE, error
         raise
     except OSError as error:
         raise InputError(
-            f"{made.parent}: {error.strerror or error}. It keeps the records of {source.path}: make room, or "
+            f"{target.parent}: {error.strerror or error}. It keeps the records of {source.path}: make "
+            "room, or "
             "set XDG_CACHE_HOME to another folder."
         ) from error
-    return str(made)
+    return str(target)
 
 
 def _stamp(source: Source) -> object:
@@ -71,11 +73,11 @@ def _stamp(source: Source) -> object:
     if not source.is_folder:
         return None
     top = Path(os.path.abspath(source.path))
-    found = ((path, path.stat()) for path in sorted(top.rglob("*")) if path.is_file())
-    return str(top), tuple((str(path), status.st_size, status.st_mtime_ns) for path, status in found)
+    files = ((path, path.stat()) for path in sorted(top.rglob("*")) if path.is_file())
+    return str(top), tuple((str(path), status.st_size, status.st_mtime_ns) for path, status in files)
 
 
-def _make(source: Source, made: Path) -> None:
+def _make(source: Source, target: Path) -> None:
     if find_spec("flwr_datasets") is None:
         what = f"needs the extra: {install('datasets')}"
         raise SourceError([Finding(("data", "name"), what)])
@@ -92,15 +94,15 @@ def _make(source: Source, made: Path) -> None:
         if not (path.is_file() or path.is_dir()):  # a pipe, which nobody may ever write to, or a device
             what = f"{path.name} in it is neither a file nor a folder"
             raise SourceError([_at("path", source.path, what, "Remove it, or name another folder.")])
-    made.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # What datasets makes of a folder is one more copy of private data: it goes when ours is there.
     passing: AbstractContextManager[str | None] = (
-        tempfile.TemporaryDirectory(dir=made.parent) if source.is_folder else nullcontext()
+        tempfile.TemporaryDirectory(dir=target.parent) if source.is_folder else nullcontext()
     )
     with passing as cache:
         train, test = _load(source, cache)
         stored = arrays(source, train, test)
-        with storage.written(made) as opened:
+        with replacing(target, storage.OWNER_ONLY) as opened:
             write(opened, stored)
 
 
@@ -112,15 +114,15 @@ def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets
     from flwr_datasets import FederatedDataset
 
     def checked(splits: datasets.DatasetDict) -> datasets.DatasetDict:
-        found = [
+        parts = [
             _at(key, name, "no such split", suggestion(name, list(splits), quoted=True))
             for key, name in (("train", source.train), ("test", source.test))
             if name not in splits
         ]
         if source.train == source.test:
-            found = [_at("test", source.test, "the records of train", "Held-out records are needed.")]
-        if found:
-            raise SourceError(found)
+            parts = [_at("test", source.test, "the records of train", "Held-out records are needed.")]
+        if parts:
+            raise SourceError(parts)
         return splits
 
     loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
@@ -155,24 +157,24 @@ def _explained(source: Source, error: Exception) -> Finding:
     chain: list[BaseException] = [error]
     while (inner := chain[-1].__cause__) is not None:
         chain.append(inner)
-    said = str(chain[-1]).strip().split("\n")[0].rstrip(".") or type(error).__name__
+    message = str(chain[-1]).strip().split("\n")[0].rstrip(".") or type(error).__name__
     if str(error).startswith(("BuilderConfig", "Config name is missing")):
         names = re.search(r"\[.*\]", str(error))
         what = "there are several" if source.subset is None else "no such subset"
         return _at("subset", source.subset, what, f"Known here: {names[0] if names else 'none'}.")
     if source.is_folder:
         remedy = "Files of one format are needed, such as train.csv and test.csv, or images in train/LABEL."
-        return _at("path", source.path, f"the folder cannot be loaded ({said})", remedy)
+        return _at("path", source.path, f"the folder cannot be loaded ({message})", remedy)
     from datasets.exceptions import DatasetNotFoundError
 
     if isinstance(error, DatasetNotFoundError):
-        return _at("path", source.path, f"no such data set ({said})", "Correct it, or name a folder here.")
+        return _at("path", source.path, f"no such data set ({message})", "Correct it, or name a folder here.")
     network = (ConnectionError, TimeoutError)
     clients = ("httpx", "httpcore", "requests", "aiohttp")
-    if any(isinstance(one, network) or type(one).__module__.split(".")[0] in clients for one in chain):
-        what = f"the Hugging Face Hub cannot be reached ({said})"
+    if any(isinstance(link, network) or type(link).__module__.split(".")[0] in clients for link in chain):
+        what = f"the Hugging Face Hub cannot be reached ({message})"
         return _at("path", source.path, what, "Try again with a network, or name a folder here.")
-    return _at("path", source.path, f"cannot be loaded ({said})", "Correct it, or name a folder here.")
+    return _at("path", source.path, f"cannot be loaded ({message})", "Correct it, or name a folder here.")
 
 
 def _at(key: str, value: object, what: str, remedy: str) -> Finding:

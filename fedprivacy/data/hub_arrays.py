@@ -42,9 +42,9 @@ def arrays(source: Source, train: datasets.Dataset, test: datasets.Dataset) -> l
     inputs = source.inputs or tuple(
         name for name in train.column_names if name not in (source.label, source.user)
     )
-    found = list(_faults(source, inputs, train, test))
-    if found:
-        raise SourceError(found)
+    faults = list(_faults(source, inputs, train, test))
+    if faults:
+        raise SourceError(faults)
     stored: list[Stored] = []
     names: tuple[str, ...] = ()
     for part, split in (("train", train), ("test", test)):
@@ -68,27 +68,31 @@ def write(opened: IO[bytes], stored: Sequence[Stored]) -> None:
         SourceError: if a record is not like the others.
     """
     with zipfile.ZipFile(opened, "w") as archive:
-        for one in stored:
-            with archive.open(f"{one.name}.npy", "w", force_zip64=True) as member:
-                about = {"descr": npy.dtype_to_descr(one.dtype), "fortran_order": False, "shape": one.shape}
+        for array in stored:
+            with archive.open(f"{array.name}.npy", "w", force_zip64=True) as member:
+                about = {
+                    "descr": npy.dtype_to_descr(array.dtype),
+                    "fortran_order": False,
+                    "shape": array.shape,
+                }
                 npy.write_array_header_1_0(member, about)
-                for block in one.blocks:
-                    member.write(np.ascontiguousarray(block, one.dtype).data)
+                for block in array.blocks:
+                    member.write(np.ascontiguousarray(block, array.dtype).data)
 
 
 def _faults(
     source: Source, inputs: Sequence[str], train: datasets.Dataset, test: datasets.Dataset
 ) -> Iterator[Finding]:
-    """What is wrong with the columns, as far as their types tell."""
+    """The problems with the columns that their types reveal."""
     for key, split in (("train", train), ("test", test)):
         if not len(split):
             yield Finding(("data", key), "the split has no records", "At least one is needed.")
-    asked: list[tuple[KeyPath, str]] = [(("data", "label"), source.label)]
+    columns: list[tuple[KeyPath, str]] = [(("data", "label"), source.label)]
     if source.user is not None:
-        asked.append((("data", "user"), source.user))
-    asked += [(("data", "inputs", at), name) for at, name in enumerate(source.inputs or ())]
+        columns.append((("data", "user"), source.user))
+    columns += [(("data", "inputs", at), name) for at, name in enumerate(source.inputs or ())]
     taken = {source.label: "is the label", source.user: "says whose the record is"}
-    for path, name in asked:
+    for path, name in columns:
         if name not in train.column_names:
             remedy = suggestion(name, train.column_names, quoted=True)
             yield Finding(path, "no such column", remedy, literal(name))
@@ -157,7 +161,7 @@ def _is_text(feature: Any) -> bool:
 
 
 def _words(feature: Any) -> str:
-    """What a column holds."""
+    """The kind of values in a column."""
     if _is_text(feature):
         return "text"
     if isinstance(feature, Value):
@@ -221,23 +225,23 @@ def _rows(
         return np.asarray(split.with_format("arrow")[rows][name].to_numpy()).astype(dtype)
     try:
         if isinstance(feature, Image):
-            found = [_pixels(image) for image in split[rows][name]]
+            arrays = [_pixels(image) for image in split[rows][name]]
         else:
-            found = [np.array(row, dtype) for row in split.with_format("arrow")[rows][name].to_pylist()]
+            arrays = [np.array(row, dtype) for row in split.with_format("arrow")[rows][name].to_pylist()]
     except Exception as error:  # each format of images raises errors of its own
-        said = str(error).strip().split("\n")[0].rstrip(".")
+        message = str(error).strip().split("\n")[0].rstrip(".")
         where = f"records {rows.start} to {rows.stop - 1} of split {literal(str(split.split))}"
-        what = f"column {literal(name)} has a value that cannot be read, among {where} ({said})"
+        what = f"column {literal(name)} has a value that cannot be read, among {where} ({message})"
         raise SourceError([Finding(("data", "inputs"), what, "Correct it, or leave it out.")]) from error
-    like = found[0].shape if like is None else like
-    for at, row in enumerate(found, rows.start):
+    like = arrays[0].shape if like is None else like
+    for at, row in enumerate(arrays, rows.start):
         if row.shape != like:
             what = (
                 f"column {literal(name)} has the shape {row.shape} in record {at} of split "
                 f"{literal(str(split.split))}, and {like} in the first"
             )
             raise SourceError([Finding(("data", "inputs"), what, "All records need one shape.")])
-    return np.stack(found)
+    return np.stack(arrays)
 
 
 def _pixels(image: Any) -> NDArray[np.uint8]:
@@ -258,7 +262,7 @@ def _labels(
         words = sorted({word for part in given for word in part})
         place = {word: at for at, word in enumerate(words)}
         return [np.array([place[word] for word in part]) for part in given], tuple(words)
-    numbers = [np.array([np.nan if one is None else one for one in part]) for part in given]
+    numbers = [np.array([np.nan if label is None else label for label in part]) for part in given]
     whole = [part.astype(np.int64) if part.dtype.kind == "b" else part for part in numbers]
     return whole, tuple(feature.names) if isinstance(feature, ClassLabel) else ()
 

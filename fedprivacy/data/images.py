@@ -13,7 +13,7 @@ def square_image(features: Sequence[int]) -> Image | None:
 
     Args:
         features: (side x side,) for grey images laid flat, (side, side), or with the channels, 1 or 3,
-            last. A flat record with three channels does not say which comes first, so it is none.
+            last. A flat record with three channels leaves their order open, so it is no image.
     """
     if len(features) == 1:
         side = math.isqrt(features[0])

@@ -1,4 +1,4 @@
-"""Numpy .npz files: what they say of themselves, and their arrays, block by block.
+"""Reads numpy .npz files: their headers, and their arrays block by block.
 
 Arrays of objects are never read, since they are pickles, which run code.
 """
@@ -38,7 +38,7 @@ _DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImpleme
 
 
 class NpzError(InputError):
-    """What keeps a file from being used: each as (what is wrong, what to do)."""
+    """The problems of a file, each as (problem, remedy)."""
 
     several = True
 
@@ -49,14 +49,14 @@ class NpzError(InputError):
 
 @dataclass(frozen=True)
 class Header(npy.Header):
-    """One array of the file: what it says of itself, and how it is packed."""
+    """One array of the file: its header, and how it is packed."""
 
     packing: int
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a file says of itself, its records unread.
+    """The headers of a file, its records unread.
 
     Args:
         records: Training records.
@@ -88,7 +88,7 @@ class Facts:
 
 
 def facts(path: str) -> Facts:
-    """What a file says of itself; read again only when it has changed.
+    """The headers of a file; read again only when it has changed.
 
     Raises:
         NpzError: with everything that keeps it from being used.
@@ -114,8 +114,8 @@ def array(path: str, name: str) -> NDArray[Any]:
     Raises:
         NpzError: if it cannot be read.
     """
-    found = list(blocks(path, name))
-    return np.concatenate(found) if found else np.empty(0)
+    pieces = list(blocks(path, name))
+    return np.concatenate(pieces) if pieces else np.empty(0)
 
 
 def blocks(path: str, name: str) -> Iterator[NDArray[Any]]:
@@ -171,13 +171,13 @@ def usable(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=16)
 def _unusable_columns(path: str, stamp: tuple[str, int, int]) -> tuple[int, ...]:
-    found: set[int] = set()
+    columns: set[int] = set()
     for name in ("x_train", "x_test"):
         if header_of(path, name).dtype.kind == "f":
             for block in blocks(path, name):
                 good = usable(block).reshape(len(block), -1).all(axis=0)
-                found.update(np.flatnonzero(~good).tolist())
-    return tuple(sorted(found))
+                columns.update(np.flatnonzero(~good).tolist())
+    return tuple(sorted(columns))
 
 
 def _stamp(path: str, status: os.stat_result) -> tuple[str, int, int]:
@@ -228,7 +228,7 @@ def _explained(path: str) -> Iterator[None]:
 
 
 def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:
-    found = {}
+    headers = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name in _USED and info.filename.endswith(".npy"):
@@ -242,13 +242,13 @@ def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:
                 raise ValueError(f"{what}; if that is right, save it unpacked, with numpy.savez")
             if header.dtype.kind != "O" and size != info.file_size:
                 raise ValueError(f"{name} is cut off")
-            found[name] = header
-    return found
+            headers[name] = header
+    return headers
 
 
 def _header_of(member: IO[bytes], packing: int) -> Header:
-    found = npy.header_of(member)
-    return Header(found.shape, found.dtype, found.fortran, packing)
+    header = npy.header_of(member)
+    return Header(header.shape, header.dtype, header.fortran, packing)
 
 
 def _rows(member: IO[bytes], header: Header) -> Iterator[NDArray[Any]]:
@@ -275,14 +275,14 @@ def _exactly(member: IO[bytes], size: int) -> bytes:
 @lru_cache(maxsize=16)
 def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
     with _explained(path), _opened(path, stamp) as archive:
-        found = _headers(archive)
+        headers = _headers(archive)
         there = [info.filename.removesuffix(".npy") for info in archive.infolist()]
-    absent = [name for name in NEEDED if name not in found]
+    absent = [name for name in NEEDED if name not in headers]
     if absent:
         has = f"It has {', '.join(name[:60] for name in there[:20])}" if there else "It is empty"
         lacks = f"the file has no {' and no '.join(absent)}"
         raise NpzError(path, [(lacks, f"{has}; records and labels are {', '.join(NEEDED)}.")])
-    wrongs = list(_misfits(found))
+    wrongs = list(_misfits(headers))
     if wrongs:
         raise NpzError(path, wrongs)
     tops = []
@@ -291,7 +291,7 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
         wrongs += _wrong_labels(name, labels)
         tops.append(0 if wrongs else int(labels.max()))
     names, classes = (
-        tuple(map(_word, array(path, name).tolist())) if name in found else ()
+        tuple(map(_word, array(path, name).tolist())) if name in headers else ()
         for name in ("feature_names", "classes")
     )
     for listed, given, what in (("feature_names", names, "column"), ("classes", classes, "class")):
@@ -299,10 +299,10 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
             wrongs.append((f"{listed} has a name twice", f"Give each {what} a name of its own."))
     if wrongs:
         raise NpzError(path, wrongs)
-    x = found["x_train"].shape
-    users = len(np.unique(array(path, "user_train"))) if "user_train" in found else None
+    x = headers["x_train"].shape
+    users = len(np.unique(array(path, "user_train"))) if "user_train" in headers else None
     named = names if len(x) == 2 else ()
-    tests, named_tests = found["x_test"].shape[0], "user_test" in found
+    tests, named_tests = headers["x_test"].shape[0], "user_test" in headers
     return Facts(x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests)
 
 
@@ -311,7 +311,7 @@ def _word(value: object) -> str:
 
 
 def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the shapes and types of the arrays."""
+    """The problems with the shapes and types of the arrays."""
     wanted = {"x": (_NUMBERS, "numbers"), "y": (_NUMBERS, "numbers"), "user": (_WORDS + "biu", "ids")}
     for name, header in headers.items():
         kinds, noun = wanted.get(name.split("_")[0], (_WORDS + "biu", "names"))
@@ -329,9 +329,9 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
         if headers[f"x_{part}"].shape[:1] == (0,):
             yield f"x_{part} has no rows", "At least one is needed."
         for other in (f"y_{part}", f"user_{part}"):
-            one, two = headers[f"x_{part}"].shape, headers[other].shape if other in headers else ()
-            if one and two and one[0] != two[0]:
-                what = f"x_{part} and {other} do not fit each other: {one[0]} rows and {two[0]}"
+            shape, two = headers[f"x_{part}"].shape, headers[other].shape if other in headers else ()
+            if shape and two and shape[0] != two[0]:
+                what = f"x_{part} and {other} do not fit each other: {shape[0]} rows and {two[0]}"
                 yield what, "Row i of both must be the same record."
     train, test = (headers[f"x_{part}"].shape[1:] for part in ("train", "test"))
     if train != test:
@@ -345,7 +345,7 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
 
 
 def remedy(name: str, header: Header) -> str:
-    """What to do with an array of values of another kind."""
+    """The remedy for an array of values of another kind."""
     if name.startswith("user_") and header.dtype.kind != "O":
         return "Save whole numbers or words."
     if name.startswith("y_") and header.dtype.kind in _WORDS + "Oc":

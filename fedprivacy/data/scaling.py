@@ -1,4 +1,4 @@
-"""What is done to records before anyone trains on them: columns, scaling, missing values.
+"""Prepares records for training: columns, scaling, missing values.
 
 "none", "per-record", "per-image" and "bounds" use nothing but the record and the scenario, and "public"
 nothing but records that no client owns: none of them costs privacy.
@@ -45,7 +45,7 @@ class Scaling:
 
     @property
     def key(self) -> str:
-        """Tells another scaling from this one."""
+        """Identifies this scaling among others."""
         numbers = (np.asarray(self.low, np.float64), np.asarray(self.width, np.float64))
         digest = hashlib.blake2b(digest_size=16)
         digest.update(repr((self.how, self.columns, self.fill, self.cut, numbers[0].shape)).encode())
@@ -115,7 +115,7 @@ def per_record(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -
 def per_image(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
     """As `per_record`, with two thirds of the mean of each column of pixels taken away in between.
 
-    What pixels of a column have in common says little of what the image shows, and noise on updates
+    The common part of a column's pixels reveals little of the image's content, and noise on updates
     costs least where few directions carry all that is learnt. It uses nothing but the record.
 
     Args:
@@ -151,9 +151,11 @@ def moments(blocks: Iterable[Block]) -> tuple[NDArray[np.float64], NDArray[np.fl
         there = usable(block)
         values = np.where(there, block, 0).astype(np.float64)
         size = there.sum(axis=0)
-        own = values.sum(axis=0) / np.maximum(size, 1)
-        gap, both = own - mean, np.maximum(count + size, 1)
-        squares = squares + (np.where(there, values - own, 0) ** 2).sum(axis=0) + gap**2 * count * size / both
+        sums = values.sum(axis=0) / np.maximum(size, 1)
+        gap, both = sums - mean, np.maximum(count + size, 1)
+        squares = (
+            squares + (np.where(there, values - sums, 0) ** 2).sum(axis=0) + gap**2 * count * size / both
+        )
         mean = mean + gap * size / both
         count = count + size
     deviation = np.sqrt(squares / np.maximum(count, 1))

@@ -14,7 +14,7 @@ from fedprivacy.io.toml_text import dotted
 
 @dataclass(frozen=True)
 class Source:
-    """What is loaded: the keys of the data section that say so."""
+    """The keys of the data section that select the records to load."""
 
     path: str
     subset: str | None
@@ -28,9 +28,9 @@ class Source:
     @classmethod
     def of(cls, keys: Mapping[str, Any]) -> Self:
         """The source that a data section names; what it lacks is None."""
-        found: dict[str, Any] = {field.name: keys.get(field.name) for field in fields(cls)}
-        inputs = found.pop("inputs")
-        return cls(**found, inputs=None if inputs is None else tuple(inputs))
+        values: dict[str, Any] = {field.name: keys.get(field.name) for field in fields(cls)}
+        inputs = values.pop("inputs")
+        return cls(**values, inputs=None if inputs is None else tuple(inputs))
 
     @property
     def is_folder(self) -> bool:
@@ -39,11 +39,11 @@ class Source:
 
 
 class SourceError(InputError):
-    """What keeps a data set from being used, each at its key of the data section."""
+    """The problems that keep a data set from being used, each at its key of the data section."""
 
     several = True
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
-        lines = (f"{dotted(one.path)}: {one.what}. {one.remedy}".strip() for one in findings)
+        lines = (f"{dotted(finding.path)}: {finding.what}. {finding.remedy}".strip() for finding in findings)
         super().__init__("\n".join(map(on_one_line, lines)))

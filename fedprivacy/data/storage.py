@@ -13,12 +13,9 @@ import math
 import mmap
 import os
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
@@ -28,8 +25,10 @@ from fedprivacy.data.npz import MAX_BYTES, blocks, header_of, stamp
 from fedprivacy.data.scaling import Scaling
 from fedprivacy.errors import InputError
 from fedprivacy.io import npy
+from fedprivacy.io.atomic import replacing
 from fedprivacy.io.regular_file import open_regular
 
+OWNER_ONLY = 0o600  # the mode of a copy of private data
 LARGE = 2**28  # bytes of float32
 SLOW = 2**24  # bytes of float32 in packings that take seconds to unpack
 _SLOW_PACKINGS = (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -92,26 +91,9 @@ def folder() -> Path:
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "fedprivacy"
 
 
-@contextmanager
-def written(file: Path) -> Iterator[BinaryIO]:
-    """A new file that only its owner may read, all of it or nothing: others see the whole file or none.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, partial = tempfile.mkstemp(dir=file.parent, suffix=".partial")
-    try:
-        with open(handle, "wb") as opened:
-            yield opened
-        os.replace(partial, file)
-    except BaseException:
-        os.unlink(partial)
-        raise
-
-
 def _write(file: Path, shape: tuple[int, ...], scaled: Iterator[NDArray[np.float32]]) -> None:
-    with written(file) as opened:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with replacing(file, OWNER_ONLY) as opened:
         write_array_header_1_0(
             opened, {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
         )

@@ -1,4 +1,4 @@
-"""What a result says of where it was made: versions, and the memory that it took."""
+"""Describes the environment of a result: versions, and the memory that it took."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def versions(trainer: str = "fedprivacy") -> dict[str, str]:
     """The versions that a result depends on; "none" of what is not installed.
 
     Args:
-        trainer: What computes DP-SGD.
+        trainer: The DP-SGD implementation.
     """
     # Our own from the code: inside a Flower app bundle the package is not installed.
-    own = {"fedprivacy": __version__, "python": platform.python_version()}
+    ours = {"fedprivacy": __version__, "python": platform.python_version()}
     others = ["opacus"] if trainer == "opacus" else []
-    return own | {name: _installed(name) for name in _LIBRARIES + others}
+    return ours | {name: _installed(name) for name in _LIBRARIES + others}
 
 
 @cache  # to read it takes longer than a small round

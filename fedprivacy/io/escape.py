@@ -1,4 +1,4 @@
-"""Text of others on its way to a terminal, a log or a page, where some characters act instead of being shown.
+"""Escapes untrusted text for terminals, logs and pages, where control characters would act.
 
 Control characters move a cursor, ANSI sequences hide text, and bidirectional overrides and isolates change
 its order. Whatever is shown goes through `printable`: the command's output by `io.terminal`, its tables by
@@ -44,10 +44,10 @@ def first_line(text: str) -> str:
     return on_one_line(next(iter(text.strip().splitlines()), ""))
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _written_out(match: re.Match[str]) -> str:
     return "".join(
-        one.encode("unicode_escape").decode()
-        if unicodedata.category(one) in _ACTING or one in _BLANK
-        else one
-        for one in found[0]
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _ACTING or character in _BLANK
+        else character
+        for character in match[0]
     )

@@ -1,6 +1,6 @@
-"""Writing and deleting inside a folder that may come from somebody else: through no link that lies in it.
+"""Writes and deletes inside an untrusted folder without following links in it.
 
-The folder itself may be reached by a link, which is its user's. A link below it leads where whoever made the
+The folder itself may be reached by a link, which is its user's. A link below it leads where the author of the
 folder wants to: to files that a run would overwrite, or remove as its old checkpoints.
 """
 

@@ -1,4 +1,9 @@
-"""One process at a time works on a run directory; the kernel lets go of the lock when a process dies."""
+"""Locks between processes: the kernel releases them when the last process that holds them ends.
+
+The lock is filelock's, of a file or folder that is opened here. filelock's own `FileLock` would open the path
+itself: it takes a pipe or a second name of somebody's file for a lock, drops the lock in forked workers, and
+where the system has no locks leaves a file that outlives its process.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +16,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+from filelock import lock_descriptor, unlock_descriptor
+
 from fedprivacy.errors import HeldError
 from fedprivacy.io.regular_file import NotRegular, check_regular, read_regular
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - not on Windows
-    fcntl = None  # type: ignore[assignment]
-
 FILE = "lock"
-PATIENCE = 10.0  # seconds for the workers of a process that was killed to end: they notice at once
-# What a link leads to is somebody's file, and is not written.
+PATIENCE = 10.0  # seconds for the workers of a killed process to end: they notice at once
+_STEP = 0.02  # seconds between two attempts
+# A link is not followed: the file that it leads to would be overwritten.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 _NO_LOCK, _RIGHTS = (NotRegular, IsADirectoryError), "Ask for the right to write in this run directory."
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
+
+
+@contextmanager
+def locked(handle: int, patience: float | None = None) -> Iterator[None]:
+    """Holds the lock of an open file or folder; waits while another process holds it.
+
+    Args:
+        handle: Of the file or folder; the caller closes it.
+        patience: Seconds to wait; None: without limit.
+
+    Raises:
+        TimeoutError: another process holds it for longer.
+        OSError: the file system has no locks.
+    """
+    deadline = None if patience is None else time.monotonic() + patience
+    while not lock_descriptor(handle, blocking=False):
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock")
+        time.sleep(_STEP)
+    try:
+        yield
+    finally:
+        _unlock(handle)
 
 
 @contextmanager
@@ -35,14 +62,14 @@ def alone(folder: Path) -> Iterator[None]:
     worker of a process that was killed.
 
     Args:
-        folder: The directory; a file `lock` in it says who holds it, and is removed at the end.
+        folder: The directory; a file `lock` in it names the holder, and is removed at the end.
 
     Raises:
         HeldError: another process works on it, or it cannot be written, or `lock` is no plain file.
     """
     path = folder / FILE
     try:
-        handle = _held(path)
+        handle = _acquire(path)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise HeldError(f"{path}: a link, and no lock of ours. Remove it.") from error
@@ -54,12 +81,12 @@ def alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)
-        _unlock(handle)  # of all that was forked, too
+        _unlock(handle)  # of all forked processes, too
         os.close(handle)
 
 
-def _held(path: Path) -> int:
-    """A handle on the lock's file, locked."""
+def _acquire(path: Path) -> int:
+    """Opens the lock's file and locks it; returns its handle."""
     deadline = time.monotonic() + PATIENCE
     while True:
         handle = os.open(path, _FLAGS, 0o644)
@@ -70,7 +97,7 @@ def _held(path: Path) -> int:
                 raise OSError(errno.EMLINK, "a file with a second name, and no lock of ours")
             if not _lock(handle):
                 _wait(path, deadline)
-            elif _same(handle, path):  # else whoever held it before has removed the file that was opened here
+            elif _is_at(handle, path):  # else the previous holder has removed the file that was opened here
                 return handle
         except BaseException:
             os.close(handle)
@@ -79,46 +106,37 @@ def _held(path: Path) -> int:
 
 
 def _wait(path: Path, deadline: float) -> None:
-    """Waits a little for workers of a dead process to end, or for the holder to say who it is."""
+    """Waits a little for workers of a dead process to end, or for the holder to write its name."""
     holder = _holder(path)
     if time.monotonic() > deadline or (holder is not None and _may_live(*holder)):
         raise HeldError(
-            f"{path.parent}: {_named(holder)} is at work on it. Wait until it has ended, or end it; a second "
-            "one is refused meanwhile."
+            f"{path.parent}: {_describe(holder)} is at work on it. Wait until it has ended, or end it; a "
+            "second one is refused meanwhile."
         )
-    time.sleep(0.05)
+    time.sleep(_STEP)
 
 
 def _lock(handle: int) -> bool:
-    """Whether the file is ours now. Where there are no locks it is, with a warning."""
-    if fcntl is None:  # pragma: no cover
-        _warn("this system")
-        return True
+    """Tries to lock a file. Where there are no locks it warns, and takes the file for locked."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return lock_descriptor(handle, blocking=False)
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        _warn("the file system")
+    print(
+        "Warning: the file system has no locks: see to it yourself that no second process works on this run.",
+        file=sys.stderr,
+    )
     return True
 
 
 def _unlock(handle: int) -> None:
-    if fcntl is not None:
-        with suppress(OSError):  # as where there are no locks
-            fcntl.flock(handle, fcntl.LOCK_UN)
+    with suppress(OSError):  # as where there are no locks
+        unlock_descriptor(handle)
 
 
-def _warn(what: str) -> None:
-    print(
-        f"Warning: {what} has no locks: see to it yourself that no second process works on this run.",
-        file=sys.stderr,
-    )
-
-
-def _same(handle: int, path: Path) -> bool:
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether a path still leads to an open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -126,7 +144,7 @@ def _same(handle: int, path: Path) -> bool:
 
 
 def _holder(path: Path) -> tuple[int, str] | None:
-    """The process that says to hold it, and its machine; None where nobody says so (yet)."""
+    """The process named in the lock's file, and its machine; None where no name is there (yet)."""
     try:
         number, host = read_regular(path, 4096, follow=False).decode().split()
         return int(number), host
@@ -134,7 +152,7 @@ def _holder(path: Path) -> tuple[int, str] | None:
         return None
 
 
-def _named(holder: tuple[int, str] | None) -> str:
+def _describe(holder: tuple[int, str] | None) -> str:
     if holder is None:
         return "another process"
     number, host = holder
@@ -142,13 +160,10 @@ def _named(holder: tuple[int, str] | None) -> str:
 
 
 def _may_live(number: int, host: str) -> bool:
-    """Whether a process may be at work still; those on other machines may."""
+    """Whether a process may still run; those on other machines may."""
     if host != socket.gethostname():
         return True
     try:
-        os.kill(number, 0)
-    except ProcessLookupError:
+        return psutil.pid_exists(number)
+    except OverflowError:  # larger than any number of a process
         return False
-    except OSError:
-        pass
-    return True

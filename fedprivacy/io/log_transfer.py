@@ -3,7 +3,7 @@
 The server of a deployment runs far from who submitted the run, and what comes back is the text of a log,
 into which others write too: Flower, libraries, and errors whose words a node chose. So each line carries a
 mark that the server draws before it speaks to any node, is numbered, and counts only where it begins a line.
-The first carries the token that whoever submitted gave the run.
+The first carries the token that the submitter gave the run.
 
     @record MARK NUMBER KIND BASE64
 
@@ -43,7 +43,7 @@ def new_token() -> str:
 
 
 def is_token(value: object) -> bool:
-    """Whether a run config asks for the record in the log."""
+    """Whether a run config requests the record in the log."""
     return isinstance(value, str) and _TOKEN.fullmatch(value) is not None
 
 
@@ -51,7 +51,7 @@ class Sender:
     """Makes the lines of a run's record.
 
     Args:
-        token: What whoever submitted the run gave it.
+        token: The one that the submitter gave the run.
 
     >>> home = Arrivals("0" * 32)
     >>> sender = Sender("0" * 32)
@@ -88,7 +88,7 @@ class Sender:
         Args:
             status: How the run ended: "finished", "failed".
             error: Why it failed.
-            left_out: What was too large to come home.
+            left_out: The files that were too large to send.
         """
         return self._json("end", {"status": status, "error": error, "left_out": left_out})
 
@@ -102,7 +102,7 @@ class Sender:
 
 @dataclass
 class Result:
-    """What came home.
+    """The received files.
 
     Args:
         path: Where the record lies on the server's machine; None if not even that came.
@@ -110,7 +110,7 @@ class Result:
         events: The rounds' or queries' events.
         status: How the run ended; None if its end did not come.
         error: Why it failed.
-        left_out: What was too large to come home.
+        left_out: The files that were too large to send.
     """
 
     path: str | None = None
@@ -125,7 +125,7 @@ class Arrivals:
     """Reads a log line by line; the log may be read again from its beginning.
 
     Args:
-        token: What the run was given.
+        token: The run's token.
     """
 
     def __init__(self, token: str) -> None:
@@ -182,7 +182,7 @@ class Arrivals:
         return self._result.path
 
     def result(self) -> Result:
-        """What came home so far, whole files only.
+        """The files received so far, complete ones only.
 
         Raises:
             RunError: if the log is damaged.
@@ -192,7 +192,7 @@ class Arrivals:
         return self._result
 
     def whole(self) -> Result:
-        """What came home, once all of it has.
+        """The received files, once all have arrived.
 
         Raises:
             RunError: if the log is damaged, or ends before the record does.

@@ -1,41 +1,37 @@
-"""The .npy format, read from bytes that nobody vouches for.
+"""The .npy format, read from untrusted bytes.
 
-numpy's own reader believes the header: it makes room for the shape that stands there before it looks for the
-numbers, evaluates the header as Python, and takes an archive or a pickle for an array that begins like one.
-Here a header is one of those that numpy writes for plain arrays, and an array is as large as its bytes.
+numpy's own reader trusts the header: it allocates the shape given there before it looks for the
+numbers, and takes an archive or a pickle for an array that begins like one. Here numpy parses a short, flat
+header; only plain arrays are accepted, and an array is as large as its bytes.
 
 Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 """
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 MAX_HEADER = 10_000  # bytes; numpy's own limit. A plain array's header has some 100.
 MAX_DIMENSIONS = 32
-_MAGIC = b"\x93NUMPY"
-_LENGTHS = {
-    (1, 0): 2,
-    (2, 0): 4,
-    (3, 0): 4,
-}  # version -> bytes of the number that says how long the header is
-_ENTRY = re.compile(
-    r"\s*(['\"])(?P<key>descr|fortran_order|shape)\1\s*:"
-    r"\s*(?:(['\"])(?P<text>[^'\"]*)\3|(?P<flag>True|False)|\((?P<shape>[0-9L, ]*)\))\s*(?:,|$)"
-)
-_TYPE = re.compile(r"[<>|=]?(?:[?bBO]|[biufcSUVO][0-9]{1,9}|[mM]8(?:\[[0-9]{0,6}[A-Za-z]{1,2}\])?)")
-_SIZE = re.compile(r"([0-9]{1,18})L?")
+_MAX_SIZE = 10**18
+# Version -> bytes of the header's length. Version 3.0 differs from 2.0 in the encoding of field names alone.
+_LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
+# numpy hands a header to Python's parser; nested expressions in it overflow the stack of a small thread.
+_FLAT = re.compile(rb"""\s*\{(?:[\s,:0-9]|True|False|'[^'\\]*'|"[^"\\]*"|\([\s,0-9]*\))*\}\s*""")
+_PYTHON_2 = re.compile(rb"(?<=[0-9])L")  # as in (3L, 2L); numpy reads such a header with a warning
 
 
 @dataclass(frozen=True)
 class Header:
-    """What an array says of itself: its shape, its type, and whether its columns come first."""
+    """Shape and type of an array, and whether its columns come first."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -43,15 +39,15 @@ class Header:
 
     @property
     def size(self) -> int:
-        """How many bytes its numbers take."""
+        """The bytes that its numbers take."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def array_of(data: bytes) -> NDArray[Any]:
-    """The array of a whole .npy file in memory, a copy of its own that may be changed.
+    """Reads a whole .npy file in memory into a new array.
 
     Raises:
-        ValueError: it is none, or of objects (a pickle, never read), or not as long as its header says.
+        ValueError: it is no array, or one of objects (a pickle, never read), or contradicts its header.
     """
     header, start = _header(data[: MAX_HEADER + 12])
     _check_plain(header)
@@ -68,25 +64,25 @@ def array_of(data: bytes) -> NDArray[Any]:
 
 
 def header_of(stream: IO[bytes]) -> Header:
-    """The header of an array, read up to where its numbers begin; also that of a pickle, which `kind` tells.
+    """Reads the header of an array, also of an array of objects, up to where its numbers begin.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no header.
     """
-    begin = stream.read(8)
-    width = _LENGTHS.get((begin[6], begin[7]), 0) if len(begin) == 8 else 0
+    begin = stream.read(npy_format.MAGIC_LEN)
+    width = _LENGTHS.get((begin[6], begin[7]), 0) if len(begin) == npy_format.MAGIC_LEN else 0
     length = stream.read(width)
     size = int.from_bytes(length, "little")
     return _header(begin + length + stream.read(min(size, MAX_HEADER + 1)))[0]
 
 
 def rows_of(data: bytes, header: Header, rows: int) -> NDArray[Any]:
-    """Some rows of an array whose columns do not come first, or all of one whose columns do.
+    """Reads some rows of an array, or all of them where its columns come first.
 
     Args:
         data: Exactly their bytes.
         header: Of the array.
-        rows: How many.
+        rows: The number of rows.
 
     Raises:
         ValueError: an array of objects is a pickle.
@@ -103,56 +99,35 @@ def _check_plain(header: Header) -> None:
 
 
 def _header(data: bytes) -> tuple[Header, int]:
-    """The header at the beginning of an array, and where its numbers begin."""
-    if len(data) < 8 or data[:6] != _MAGIC:
+    """Parses the header at the beginning of an array; returns it and where the numbers begin."""
+    if len(data) < npy_format.MAGIC_LEN or not data.startswith(npy_format.MAGIC_PREFIX):
         raise ValueError("not an array in numpy's format")
     version = (data[6], data[7])
     width = _LENGTHS.get(version)
     if width is None:
         raise ValueError(f"version {version[0]}.{version[1]} of numpy's format is not known")
-    size = int.from_bytes(data[8 : 8 + width], "little")
-    text = data[8 + width : 8 + width + size]
+    start = npy_format.MAGIC_LEN + width
+    size = int.from_bytes(data[npy_format.MAGIC_LEN : start], "little")
     if size > MAX_HEADER:
         raise ValueError(f"the header of an array has {size} bytes, {MAX_HEADER} are allowed")
+    text = data[start : start + size]
     if len(text) < size:
         raise ValueError("the header of an array is cut off")
-    return _parse(text.decode("latin-1").strip()), 8 + width + size
+    text = _PYTHON_2.sub(b" ", text)
+    if not _FLAT.fullmatch(text):
+        raise _no_plain(text)
+    stream = io.BytesIO(data[npy_format.MAGIC_LEN : start] + text)
+    parse = npy_format.read_array_header_1_0 if width == 2 else npy_format.read_array_header_2_0
+    try:
+        shape, fortran, dtype = parse(stream, max_header_size=MAX_HEADER)
+    except Exception as error:  # whatever Python's parser and numpy's types raise
+        raise _no_plain(text) from error
+    if dtype.names is not None or dtype.subdtype is not None or not dtype.itemsize:
+        raise _no_plain(text)
+    if len(shape) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n < _MAX_SIZE for n in shape):
+        raise ValueError(f"not the shape of an array: {str(shape)[:100]}")
+    return Header(shape, dtype, fortran), start + size
 
 
-def _parse(text: str) -> Header:
-    found: dict[str, str] = {}
-    inner, at = text[1:-1].strip(), 0
-    while text[:1] + text[-1:] == "{}" and at < len(inner):
-        entry = _ENTRY.match(inner, at)
-        if entry is None or entry["key"] in found:
-            break
-        found[entry["key"]] = next(
-            entry[name] for name in ("text", "flag", "shape") if entry[name] is not None
-        )
-        at = entry.end()
-    else:
-        if found.keys() == {"descr", "fortran_order", "shape"} and found["fortran_order"] in (
-            "True",
-            "False",
-        ):
-            return Header(_shape(found["shape"]), _type(found["descr"]), found["fortran_order"] == "True")
-    raise ValueError(f"not the header of a plain array: {text[:100]}")
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    sizes = [_SIZE.fullmatch(part) for part in (parts[:-1] if parts[-1] == "" else parts)]
-    if len(sizes) > MAX_DIMENSIONS or not all(sizes):
-        raise ValueError(f"not the shape of an array: ({text[:100]})")
-    return tuple(int(size[1]) for size in sizes if size)
-
-
-def _type(text: str) -> np.dtype[Any]:
-    if _TYPE.fullmatch(text):
-        try:
-            dtype = np.dtype(text)
-        except TypeError:
-            dtype = np.dtype("V0")
-        if dtype.itemsize:
-            return dtype
-    raise ValueError(f"not the type of a plain array: {text[:100]!r}")
+def _no_plain(text: bytes) -> ValueError:
+    return ValueError(f"not the header of a plain array: {text[:100].decode('latin-1').strip()}")

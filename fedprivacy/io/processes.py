@@ -24,8 +24,8 @@ def pool(workers: int, begin: Callable[..., object] | None = None, *given: objec
 
     Args:
         workers: How many.
-        begin: What each calls first.
-        given: What it calls it with; where processes are forked it is not copied.
+        begin: The function that each calls first.
+        given: Its argument; where processes are forked it is not copied.
     """
     context = multiprocessing.get_context("fork" if CAN_FORK else "spawn")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=settle, initargs=(begin, given))
@@ -39,11 +39,11 @@ def end_at_once(running: ProcessPoolExecutor) -> None:
 
 
 def settle(begin: Callable[..., object] | None, given: tuple[object, ...]) -> None:
-    """What a new process does first: it ends with its parent, leaves Ctrl-C to it, and has one torch thread.
+    """Prepares a new process: it ends with its parent, ignores Ctrl-C, and uses one torch thread.
 
     Args:
-        begin: What it calls then.
-        given: What it calls it with.
+        begin: The function that it calls then.
+        given: Its argument.
     """
     import torch
 

@@ -30,7 +30,7 @@ LOOP = ("a link that leads back to itself", "Correct the path.")
 
 
 class NotRegular(OSError):
-    """A device, a pipe, a socket or a link where a file belongs; `strerror` says which."""
+    """A device, a pipe, a socket or a link where a file belongs; `strerror` names it."""
 
 
 class TooLarge(ValueError):
@@ -80,7 +80,7 @@ def check_regular(status: os.stat_result, path: str | Path) -> None:
     """Refuses what is not a regular file.
 
     Args:
-        status: What the system says of it.
+        status: Its `os.stat_result`.
         path: Its name, for the error.
 
     Raises:
@@ -95,7 +95,7 @@ def check_regular(status: os.stat_result, path: str | Path) -> None:
 
 
 def is_loop(error: BaseException) -> bool:
-    """Whether links lead round in a circle, so that nothing can be opened; `LOOP` says so."""
+    """Whether links lead round in a circle, so that nothing can be opened (`LOOP`)."""
     return isinstance(error, OSError) and error.errno == errno.ELOOP
 
 

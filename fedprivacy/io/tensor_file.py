@@ -1,4 +1,4 @@
-"""Files of tensors (safetensors) that nobody vouches for: looked at before all of their header is parsed.
+"""Reads untrusted safetensors files: checks bounds before it parses the whole header.
 
 Format: https://huggingface.co/docs/safetensors (8 bytes: the length of the header; JSON; the data)
 """
@@ -64,11 +64,11 @@ def stored_array(tensors: Tensors, name: str, like: NDArray[Any]) -> NDArray[Any
     Raises:
         InputError: there is none.
     """
-    found = tensors.get(name)
-    if found is None or found.shape != like.shape or found.dtype != like.dtype:
-        has = "none" if found is None else f"{found.dtype} {found.shape}"
+    array = tensors.get(name)
+    if array is None or array.shape != like.shape or array.dtype != like.dtype:
+        has = "none" if array is None else f"{array.dtype} {array.shape}"
         raise InputError(
             f"the checkpoint is damaged: it should hold {name} as {like.dtype} {like.shape}, it holds {has}. "
             "Remove it, or start a new run."
         )
-    return found
+    return array

@@ -1,4 +1,4 @@
-"""Standard output and error as the command writes to them: escaped, and with an end when they are full.
+"""Standard streams of the command: escaped output, and a clean exit when a disk is full.
 
 `guard_streams` is called once, before anything is printed. From then on `print`, logging, warnings and
 tracebacks of whatever module reach the terminal through `printable`; styles come from `io.console` alone.

@@ -1,4 +1,4 @@
-"""Whether two records say the same, where their numbers were computed on two machines."""
+"""Compares two records whose numbers were computed on different machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)")
 _ROUNDED = re.compile(r"[01]\.\d{3}")  # a rate rounded to three places, whose last may be another
 
 
-def same(said: Any, found: Any) -> bool:
+def same(stored: Any, derived: Any) -> bool:
     """Whether two parts of a document are equal; their numbers, in texts too, up to rounding.
 
     >>> same({"epsilon": 2.0, "words": "at most 2"}, {"epsilon": 2.0000001, "words": "at most 2.001"})
@@ -20,41 +20,41 @@ def same(said: Any, found: Any) -> bool:
     >>> same(1.0, 2.0), same("at most 1", "at most 2"), same(None, 2.0), same([1.0], [1.0, 1.0])
     (False, False, False, False)
     """
-    if isinstance(found, Mapping):
+    if isinstance(derived, Mapping):
         return (
-            isinstance(said, Mapping)
-            and said.keys() == found.keys()
-            and all(same(said[key], found[key]) for key in found)
+            isinstance(stored, Mapping)
+            and stored.keys() == derived.keys()
+            and all(same(stored[key], derived[key]) for key in derived)
         )
-    if isinstance(found, list):
-        return isinstance(said, list) and len(said) == len(found) and all(map(same, said, found))
-    if isinstance(found, str) and isinstance(said, str):
-        ours, theirs = _NUMBER.split(found), _NUMBER.split(said)
+    if isinstance(derived, list):
+        return isinstance(stored, list) and len(stored) == len(derived) and all(map(same, stored, derived))
+    if isinstance(derived, str) and isinstance(stored, str):
+        ours, theirs = _NUMBER.split(derived), _NUMBER.split(stored)
         return len(ours) == len(theirs) and all(map(_same_word, theirs, ours))
-    if isinstance(found, float) and isinstance(said, int | float):
-        return math.isclose(said, found, rel_tol=CLOSE, abs_tol=1e-12)
-    return bool(said == found)
+    if isinstance(derived, float) and isinstance(stored, int | float):
+        return math.isclose(stored, derived, rel_tol=CLOSE, abs_tol=1e-12)
+    return bool(stored == derived)
 
 
-def other_plan(own: Mapping[str, Any], asked: Any) -> str | None:
-    """Why who holds a plan refuses to serve one who asks for another; None where they are the same.
+def other_plan(ours: Mapping[str, Any], requested: Any) -> str | None:
+    """Explains why a request for another plan is refused; None where the plans are the same.
 
     >>> other_plan({"epsilon": 1.0}, {"epsilon": 2.0})
     'the server asks for another plan (epsilon: asked 2.0, agreed 1.0)'
     """
-    if own == asked:
+    if ours == requested:
         return None
-    if not isinstance(asked, dict):
+    if not isinstance(requested, dict):
         return "the server sends no plan"
-    differing = [key for key in {**own, **asked} if own.get(key) != asked.get(key)]
-    words = "; ".join(f"{key}: asked {asked.get(key)!r}, agreed {own.get(key)!r}" for key in differing)
+    differing = [key for key in {**ours, **requested} if ours.get(key) != requested.get(key)]
+    words = "; ".join(f"{key}: asked {requested.get(key)!r}, agreed {ours.get(key)!r}" for key in differing)
     return f"the server asks for another plan ({words[:1000]})"
 
 
-def _same_word(said: str, found: str) -> bool:
+def _same_word(stored: str, derived: str) -> bool:
     """Whether two words or printed numbers are equal: printed ones were rounded."""
-    if said == found or not (_NUMBER.fullmatch(said) and _NUMBER.fullmatch(found)):
-        return said == found
-    rounded = _ROUNDED.fullmatch(said) and _ROUNDED.fullmatch(found)
-    ours, theirs = (float(word.replace(",", "")) for word in (found, said))
+    if stored == derived or not (_NUMBER.fullmatch(stored) and _NUMBER.fullmatch(derived)):
+        return stored == derived
+    rounded = _ROUNDED.fullmatch(stored) and _ROUNDED.fullmatch(derived)
+    ours, theirs = (float(word.replace(",", "")) for word in (derived, stored))
     return math.isclose(theirs, ours, rel_tol=2 * CLOSE, abs_tol=1.5e-3 if rounded else 0.0)

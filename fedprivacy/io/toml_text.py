@@ -42,7 +42,7 @@ def literal(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a TOML value is, in words."""
+    """The type of a TOML value, in words."""
     words: list[tuple[type | tuple[type, ...], str]] = [
         (bool, "a yes-or-no value"),
         (int, "a whole number"),

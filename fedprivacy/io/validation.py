@@ -31,10 +31,10 @@ def check(
     """That a document has the fields of a format.
 
     Args:
-        data: What JSON gave.
+        data: The parsed JSON.
         kind: The format.
         where: Its name, for the message.
-        remedy: What to do.
+        remedy: An action for the user.
 
     Raises:
         InputError: it has not; the message names what is missing or of another kind.
@@ -46,17 +46,17 @@ def check(
 
 
 def damaged(error: ValidationError, where: str, remedy: str, whole: str = "the document") -> InputError:
-    """What pydantic found wrong, in our words.
+    """Rewords an error of pydantic.
 
     Args:
-        error: What it found.
+        error: The error of pydantic.
         where: The name of the document.
-        remedy: What to do.
-        whole: What is wrong where no field is to blame.
+        remedy: An action for the user.
+        whole: The problem where no field is to blame.
     """
-    found = list(dict.fromkeys(f"{_place(one) or whole} {_wrong(one)}" for one in error.errors()))
-    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return InputError(f"{where}: damaged: {'; '.join(found[:NAMED])}{more}. {remedy}")
+    problems = list(dict.fromkeys(f"{_place(detail) or whole} {_wrong(detail)}" for detail in error.errors()))
+    more = f"; and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
+    return InputError(f"{where}: damaged: {'; '.join(problems[:NAMED])}{more}. {remedy}")
 
 
 def _place(error: ErrorDetails) -> str:

@@ -1,1 +1,1 @@
-"""What crosses the wire between server and clients, as plain values."""
+"""The messages between server and clients, as plain values."""

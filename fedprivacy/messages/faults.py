@@ -1,4 +1,4 @@
-"""What goes wrong with clients and nodes, by kind: one place that names the kinds.
+"""Faults of clients and nodes, by kind: one place that names the kinds.
 
 It depends on clients' data, and no noise hides it: operator-only. Under local trust the server is the
 adversary, and what goes wrong on a node stays there.
@@ -55,13 +55,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class Faults:
-    """What went wrong, counted.
+    """Counts of faults.
 
     Args:
         counts: How many of each kind; those of which there are none may be left out.
         first: Why the first of those that failed did, of which `REASON` characters are kept.
 
-    >>> (Faults({"late": 2}) + Faults({"late": 1, "raised": 1}, "client 3: no room")).told
+    >>> (Faults({"late": 2}) + Faults({"late": 1, "raised": 1}, "client 3: no room")).by_kind
     {'raised': 1, 'late': 3}
     """
 
@@ -81,14 +81,14 @@ class Faults:
         return Faults({k: self[k] + other[k] for k in KINDS}, self.first or other.first)
 
     def __sub__(self, other: Faults) -> Faults:
-        """What has come since `other`, to be added to it."""
+        """The faults since `other`, to be added to it."""
         return Faults({k: self[k] - other[k] for k in KINDS}, None if other.first else self.first)
 
     def __getitem__(self, kind: str) -> int:
         return self.counts.get(kind, 0)
 
     @property
-    def told(self) -> dict[str, int]:
+    def by_kind(self) -> dict[str, int]:
         """The counts of which there are any, for a record."""
         return dict(self.counts)
 
@@ -103,12 +103,12 @@ class Faults:
         return sum(self[kind] for kind in FAILED)
 
     def values(self) -> dict[str, Any]:
-        """What a node counts, as scalars by name."""
+        """The counts of a node, as scalars by name."""
         return {**{kind: self[kind] for kind in ON_NODES}, "first": self.first or ""}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Faults:
-        """What `values` took apart.
+        """Rebuilds the counts that `values` took apart.
 
         Raises:
             KeyError, TypeError, ValueError: these are no such values.

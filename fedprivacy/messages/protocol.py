@@ -1,4 +1,4 @@
-"""What server and clients say to each other, as plain values: arrays and scalars by name.
+"""The messages of server and clients, as plain values: arrays and scalars by name.
 
 It knows nothing of Flower; `clients` and `server` put these parts into Flower messages.
 """
@@ -36,7 +36,7 @@ class TrainRequest:
         chunk: The number of the chunk within the host's part of the cohort.
         clients: Their ids, sorted, int64, shape (chunk,).
         weights: The model that they start from, float32, shape (parameters,).
-        plan: The privacy plan that the server asks for. A client compares it with its own.
+        plan: The requested privacy plan. A client compares it with its own.
         observe: "sum" or "each": what the node replies with.
         clipping_norm: Of this round, where the plan's changes from round to round; else None.
     """
@@ -82,7 +82,7 @@ class TrainRequest:
                 clipping_norm=float(values["clipping_norm"]) if "clipping_norm" in values else None,
             )
         except DAMAGE as error:
-            raise InputError(f"not a training request: {said(error)}") from error
+            raise InputError(f"not a training request: {describe_error(error)}") from error
         _check(request.weights, np.float32, "weights")
         _check(request.clients, np.int64, "clients")
         if request.observe not in ("sum", "each"):
@@ -92,14 +92,14 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class TrainReply:
-    """What a node answers for a chunk.
+    """A node's reply for a chunk.
 
     Args:
         updates: Privatised updates, float64: their sum, shape (parameters,), where sums are observed,
             else one row for each client that answered, shape (answered, parameters).
         clients: The ids that answered, in the order of the rows, int64, shape (answered,).
         refused: How many refused, since their budget is spent; no data decides it.
-        faults: What went wrong. Under local trust, where the server is the adversary, only who dropped out,
+        faults: Counts of faults. Under local trust, where the server is the adversary, only who dropped out,
             by a coin that no data decides.
     """
 
@@ -115,10 +115,10 @@ class TrainReply:
 
     @classmethod
     def of(cls, arrays: Arrays, values: Values, *, parameters: int, observe: str) -> TrainReply:
-        """The reply that `parts` took apart, checked against what the server asked for.
+        """Rebuilds the reply that `parts` took apart, and checks it against the request.
 
         Raises:
-            FedPrivacyError: if the node's answer does not have the shape that was asked for.
+            FedPrivacyError: if the node's answer does not have the requested shape.
         """
         try:
             reply = cls(
@@ -128,7 +128,7 @@ class TrainReply:
                 faults=Faults.of(values),
             )
         except DAMAGE as error:
-            raise FedPrivacyError(f"not a training reply: {said(error)}") from error
+            raise FedPrivacyError(f"not a training reply: {describe_error(error)}") from error
         if reply.clients.ndim != 1 or reply.clients.dtype != np.int64:
             raise FedPrivacyError(
                 f"not a training reply: clients are {reply.clients.dtype} of shape {reply.clients.shape}"
@@ -150,7 +150,7 @@ class AskRequest:
         query: The number of the query in the scenario.
         host: The logical host of all these clients.
         clients: Their ids, sorted, int64, shape (chunk,).
-        plan: The plan that the server asks for, as JSON data. A client compares it with its own.
+        plan: The requested plan, as JSON data. A client compares it with its own.
     """
 
     query: int
@@ -177,14 +177,14 @@ class AskRequest:
             plan = bounded_json.loads(values["plan"])
             request = cls(whole(values["query"]), whole(values["host"]), arrays["clients"], plan)
         except DAMAGE as error:
-            raise InputError(f"not a query: {said(error)}") from error
+            raise InputError(f"not a query: {describe_error(error)}") from error
         _check(request.clients, np.int64, "clients")
         return request
 
 
 @dataclass(frozen=True)
 class AskReply:
-    """What a node answers for a chunk.
+    """A node's reply for a chunk.
 
     Args:
         totals: The totals of the clients' answers, float64, shape (cells,).
@@ -202,15 +202,15 @@ class AskReply:
 
     @classmethod
     def of(cls, arrays: Arrays, values: Values, *, cells: int, clients: int) -> AskReply:
-        """The reply that `parts` took apart, checked against what the server asked for.
+        """Rebuilds the reply that `parts` took apart, and checks it against the request.
 
         Raises:
-            FedPrivacyError: if the node's answer does not have the shape that was asked for.
+            FedPrivacyError: if the node's answer does not have the requested shape.
         """
         try:
             reply = cls(arrays["totals"], whole(values["answered"]), whole(values["refused"]))
         except DAMAGE as error:
-            raise FedPrivacyError(f"not an answer: {said(error)}") from error
+            raise FedPrivacyError(f"not an answer: {describe_error(error)}") from error
         totals = reply.totals
         if totals.shape != (cells,) or totals.dtype != np.float64 or not np.isfinite(totals).all():
             raise FedPrivacyError(
@@ -224,7 +224,7 @@ class AskReply:
 def parts_of(
     arrays_of: Callable[[], Mapping[str, Any]], values_of: Callable[[], Mapping[str, Any]]
 ) -> tuple[Arrays, Values]:
-    """The arrays and scalars of a message, its arrays no larger than their bytes and none of them a pickle.
+    """Splits a message into arrays and scalars; refuses pickles, and arrays larger than their bytes.
 
     Args:
         arrays_of: Gives the arrays as they travel, by name: each with `stype`, how its `data` is written.
@@ -234,9 +234,9 @@ def parts_of(
         InputError: the message has none, or they are not plain arrays in numpy's format.
     """
     try:
-        return {name: _array(name, one) for name, one in arrays_of().items()}, dict(values_of())
+        return {name: _array(name, array) for name, array in arrays_of().items()}, dict(values_of())
     except DAMAGE as error:
-        raise InputError(f"not a message of arrays and values: {said(error)}") from error
+        raise InputError(f"not a message of arrays and values: {describe_error(error)}") from error
 
 
 def _array(name: str, sent: Any) -> NDArray[Any]:
@@ -256,8 +256,8 @@ def whole(value: Any) -> int:
     return value
 
 
-def said(error: Exception) -> str:
-    """What damage says of itself, no longer than a reason."""
+def describe_error(error: Exception) -> str:
+    """The text of an error about damage, no longer than a reason."""
     return f"{type(error).__name__}: {str(error)[:REASON]}"
 
 
@@ -277,7 +277,7 @@ def check_clients(
         here: The logical hosts of this node.
         hosts: How many there are.
         population: How many clients there are.
-        named: What they are called.
+        named: Their name in the message.
 
     Raises:
         Refusal: it does, of kind "clients".

@@ -1,4 +1,4 @@
-"""Models by code: a function that a scenario names, found, called, and told from other code."""
+"""Models by code: locates the function that a scenario names, calls it, and fingerprints its code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def wrong(options: Code, what: str, remedy: str = "") -> InputError:
-    """What is wrong with the code of a scenario, as its user reads it."""
+    """An error in the code of a scenario, as its user reads it."""
     return InputError(f'model.factory = "{options.factory}": {what}.{remedy and " " + remedy}')
 
 
@@ -38,7 +38,7 @@ def reason(error: BaseException) -> str:
 def load(options: Code) -> Callable[..., Any]:
     """Imports the function that a scenario names; as with `python -m`, from the current folder first.
 
-    The caller has asked `permit` before: importing runs the module.
+    The caller has called `permit` before: importing runs the module.
 
     Raises:
         InputError: if there is no such module or function, or the import fails.
@@ -54,9 +54,9 @@ def load(options: Code) -> Callable[..., Any]:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise wrong(options, f"its import raises {reason(error)}") from error
         top = sys.modules.get(name.partition(".")[0])
-        found = f"; {top.__name__} is the one in {_folder(top)}" if top is not None else ""
+        origin = f"; {top.__name__} is the one in {_folder(top)}" if top is not None else ""
         remedy = f"Start the command where it lies (now: {here}), or install it."
-        raise wrong(options, f"there is no module {error.name}{found}", remedy) from error
+        raise wrong(options, f"there is no module {error.name}{origin}", remedy) from error
     except (Exception, SystemExit) as error:
         raise wrong(options, f"its import raises {reason(error)}") from error
     factory = getattr(module, function, None)
@@ -78,20 +78,19 @@ def call(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            made = factory(features=tuple(features), classes=classes, **copy.deepcopy(options.options))
+            module = factory(features=tuple(features), classes=classes, **copy.deepcopy(options.options))
         except (Exception, SystemExit) as error:
-            asked = "".join(f", {key}={value!r}" for key, value in options.options.items())
-            what = (
-                f"called with features={tuple(features)}, classes={classes}{asked} it raises {reason(error)}"
-            )
+            arguments = "".join(f", {key}={value!r}" for key, value in options.options.items())
+            call = f"features={tuple(features)}, classes={classes}{arguments}"
+            what = f"called with {call} it raises {reason(error)}"
             raise wrong(options, what) from error
-    if not isinstance(made, nn.Module):
-        raise wrong(options, f"it returns {type(made).__name__}, an nn.Module is needed")
-    return made
+    if not isinstance(module, nn.Module):
+        raise wrong(options, f"it returns {type(module).__name__}, an nn.Module is needed")
+    return module
 
 
 def source_digest(options: Code, module: nn.Module) -> str:
-    """Tells a model by code from others under the same name: runs of two must not share their noise.
+    """Fingerprints a model by code: runs of two models under one name must not share their noise.
 
     It covers the source files of the factory's module and of the user's own modules that it or the
     layers refer to by their global names, the layers as printed, and the weights. Code that is
@@ -99,14 +98,14 @@ def source_digest(options: Code, module: nn.Module) -> str:
 
     Args:
         options: The scenario's model section.
-        module: What the factory makes at seed 0.
+        module: The factory's module at seed 0.
     """
     printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))  # where an object lies in memory says nothing
     digest = hashlib.blake2b(printed.encode(), digest_size=16)
     named = sys.modules[options.factory.partition(":")[0]]
     homes = {cls.__module__ for layer in module.modules() for cls in type(layer).__mro__}
     layers = [sys.modules[home] for home in homes if home in sys.modules]
-    files = {used.__name__: _file(used) for used in _own([named, *layers])}
+    files = {used.__name__: _file(used) for used in _user_modules([named, *layers])}
     for name, file in sorted({**files, named.__name__: _file(named)}.items()):
         content = read_regular(file, MAX_SOURCE_BYTES) if file and file.is_file() else b""
         digest.update(f"/{name}/{len(content)}/".encode() + content)
@@ -115,7 +114,7 @@ def source_digest(options: Code, module: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _own(start: Sequence[ModuleType]) -> Iterator[ModuleType]:
+def _user_modules(start: Sequence[ModuleType]) -> Iterator[ModuleType]:
     """These modules and all that their globals lead to, without installed and standard ones."""
     seen: set[str] = set()
     waiting = list(start)

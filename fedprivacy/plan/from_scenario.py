@@ -16,9 +16,10 @@ from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.models.by_name import flat_weights
-from fedprivacy.plan.mechanism_search import CANDIDATES, Candidate, best, calibrated, described, unscaled
+from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
 from fedprivacy.population.on_nodes import known
@@ -100,15 +101,17 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     plan = _without_noise(scenario, facts)
     if privacy.epsilon is None:
         return _with_room(plan, privacy)
-    if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in CANDIDATES:
-        chosen = unscaled(mechanism.name, privacy.clipping_norm, dimension, privacy.direction or "lifted")
+    if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in LOCAL:
+        chosen = local_class(mechanism.name).uncalibrated(
+            privacy.clipping_norm, dimension, privacy.direction or "lifted"
+        )
         plan = replace(plan, mechanism=chosen)
-    asked = plan.mechanism
-    if asked is None or type(asked) is not type(mechanism):
+    stored_mechanism = plan.mechanism
+    if stored_mechanism is None or type(stored_mechanism) is not type(mechanism):
         return plan
-    noise = "epsilon" if isinstance(asked, PureMechanism) else "noise_multiplier"
+    noise = "epsilon" if isinstance(stored_mechanism, PureMechanism) else "noise_multiplier"
     stated = getattr(mechanism, noise)
-    plan = replace(plan, mechanism=replace(asked, **{noise: stated}))
+    plan = replace(plan, mechanism=replace(stored_mechanism, **{noise: stated}))
     spent = plan.spent().epsilon
     # Where a mechanism cannot spend all that it may, or epsilon is steep in its noise, calibration decides.
     if not math.isclose(spent, privacy.epsilon, rel_tol=CLOSE):
@@ -250,7 +253,8 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
     dimension = facts.dimension() if privacy.mechanism == "sign-bits" else 0
-    return unscaled(privacy.mechanism, privacy.clipping_norm, dimension, privacy.direction or "lifted")
+    kind = local_class(privacy.mechanism)
+    return kind.uncalibrated(privacy.clipping_norm, dimension, privacy.direction or "lifted")
 
 
 def _momentum(server: Server) -> float:
@@ -261,17 +265,17 @@ def _momentum(server: Server) -> float:
 
 
 def _encoded(privacy: CentralPrivacy | LocalPrivacy, dimension: int) -> EncodedGaussian | EncodedStudent:
-    kind, kept, levels = str(privacy.encoding), dimension, 0
+    kind, coordinates, levels = str(privacy.encoding), dimension, 0
     if kind == "top-k":
         share = 0.05 if privacy.encoding_share is None else privacy.encoding_share
-        kept = max(1, round(share * dimension))
+        coordinates = max(1, round(share * dimension))
     if kind == "levels":
         levels = privacy.encoding_levels or 2
     norm, noise = privacy.clipping_norm, privacy.noise_multiplier or 0.0
     if isinstance(privacy, CentralPrivacy) and privacy.mechanism == "student-t":
         degrees = 9.0 if privacy.degrees is None else privacy.degrees  # of Nasr et al. 2020
-        return EncodedStudent(norm, noise, degrees, kind, kept, dimension)
-    return EncodedGaussian(norm, noise, kind, kept, dimension, levels)
+        return EncodedStudent(norm, noise, degrees, kind, coordinates, dimension)
+    return EncodedGaussian(norm, noise, kind, coordinates, dimension, levels)
 
 
 def _sampler(scenario: Scenario) -> Sampler:

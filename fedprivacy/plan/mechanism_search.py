@@ -11,11 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.catalogue import Local
-from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.privunit import PrivUnitG
-from fedprivacy.mechanisms.signs import SignBits
-from fedprivacy.mechanisms.sqkr import SQKR
+from fedprivacy.mechanisms.local import LOCAL, LocalMechanism, local_class
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
 
@@ -48,18 +44,6 @@ class Candidate:
         return asdict(self)
 
 
-def unscaled(name: str, clipping_norm: float, dimension: int, direction: str) -> Local:
-    """The mechanism of a name, with any noise: it is to be calibrated."""
-    if name == "privunit":
-        return PrivUnitG(clipping_norm, 1.0, direction)
-    if name == "sign-bits":
-        return SignBits(clipping_norm, 1.0, dimension)
-    return SQKR(clipping_norm, 1.0) if name == "sqkr" else Gaussian(clipping_norm, 1.0)
-
-
-CANDIDATES = ("gaussian", "privunit", "sqkr", "sign-bits")
-
-
 @lru_cache(maxsize=64)  # a run asks for its plan, and for the candidates that it was chosen from
 def calibrated(plan: Plan, epsilon: float, dimension: int, direction: str) -> Mapping[str, Plan | str]:
     """For each candidate the plan with it at (epsilon, the plan's delta), or why there is none.
@@ -70,14 +54,14 @@ def calibrated(plan: Plan, epsilon: float, dimension: int, direction: str) -> Ma
         dimension: The length of an update.
         direction: How PrivUnitG makes a direction of an update.
     """
-    found: dict[str, Plan | str] = {}
-    for name in CANDIDATES:
-        mechanism = unscaled(name, plan.clipping_norm or 0.0, dimension, direction)
+    plans: dict[str, Plan | str] = {}
+    for name in LOCAL:
+        mechanism = local_class(name).uncalibrated(plan.clipping_norm or 0.0, dimension, direction)
         try:
-            found[name] = replace(plan, mechanism=mechanism).calibrate(epsilon)
+            plans[name] = replace(plan, mechanism=mechanism).calibrate(epsilon)
         except InputError as error:
-            found[name] = str(error)
-    return found
+            plans[name] = str(error)
+    return plans
 
 
 def best(plans: Mapping[str, Plan | str], dimension: int) -> Plan:
@@ -113,13 +97,13 @@ def described(plans: Mapping[str, Plan | str], dimension: int) -> list[Candidate
     return rows
 
 
-def measured_error(mechanism: Local, dimension: int) -> float:
+def measured_error(mechanism: LocalMechanism, dimension: int) -> float:
     """The error of drawn messages of random directions, as `Candidate.measured_error`; no data is used."""
     messages = max(20, min(2000, _MEASURED_NUMBERS // dimension))
     return float(message_errors(mechanism, dimension, messages).mean())
 
 
-def message_errors(mechanism: Local, dimension: int, messages: int) -> NDArray[np.float64]:
+def message_errors(mechanism: LocalMechanism, dimension: int, messages: int) -> NDArray[np.float64]:
     """Mean squared error per coordinate of each drawn message, in units of C^2, shape (messages,).
 
     Each is of an update of norm C in a direction of its own.
@@ -133,7 +117,7 @@ def message_errors(mechanism: Local, dimension: int, messages: int) -> NDArray[n
     return errors / mechanism.clipping_norm**2
 
 
-def _mechanism(plan: Plan) -> Local:
+def _mechanism(plan: Plan) -> LocalMechanism:
     mechanism = plan.randomiser
     assert mechanism is not None  # a local plan has one
     return mechanism

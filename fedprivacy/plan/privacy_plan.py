@@ -1,4 +1,4 @@
-"""The privacy plan of a run: one frozen value that draws the noise and the cohort and states their cost.
+"""The privacy plan: one frozen value that draws noise and cohorts and states their cost.
 
 The server, each client and the ledger hold the same plan; there is no second place where a sigma
 or a sampling rate is written, so what the accountant reads is what the code draws.
@@ -21,10 +21,11 @@ from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Local, Mechanism
+from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Mechanism
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.sampling.batches import BATCHES, Batches
 from fedprivacy.sampling.cohorts import SAMPLERS, Sampler, SeparatedSampling
@@ -69,8 +70,8 @@ class Plan:
         """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
         if self.max_participations is not None and self.trust != "local":
             raise InputError(f'max_participations has no effect under trust "{self.trust}": leave it out.')
-        asked = (self.trust, self.adjacency, self.noise_draw)
-        if isinstance(self.mechanism, PureMechanism) and asked != ("local", "replace-one", "client"):
+        combination = (self.trust, self.adjacency, self.noise_draw)
+        if isinstance(self.mechanism, PureMechanism) and combination != ("local", "replace-one", "client"):
             # Its event is an answer replaced by any other; a zeroed update is a replaced one, not a lost one.
             raise InputError(
                 f"{self.mechanism.name} protects single messages of clients under trust local and "
@@ -94,14 +95,14 @@ class Plan:
 
     def _check_separation(self) -> None:
         """Refuses answers that lie no further apart than the noise is made for."""
-        asked, mechanism = self.sampler, self.mechanism
-        if isinstance(asked, SeparatedSampling):
-            if asked.cohort < 1 or asked.separation < 1:
+        sampler, mechanism = self.sampler, self.mechanism
+        if isinstance(sampler, SeparatedSampling):
+            if sampler.cohort < 1 or sampler.separation < 1:
                 raise InputError("a cohort and a separation are at least 1.")
-            if asked.cohort * asked.separation > self.population:
+            if sampler.cohort * sampler.separation > self.population:
                 raise InputError(
-                    f"{asked.separation} cohorts of {asked.cohort} clients are more than there are, "
-                    f"{self.population}: somebody would have to answer twice in {asked.separation} rounds."
+                    f"{sampler.separation} cohorts of {sampler.cohort} clients are more than there are, "
+                    f"{self.population}: somebody would have to answer twice in {sampler.separation} rounds."
                 )
             if (self.trust, self.unit, self.adjacency) == ("central", "client", "add-remove"):
                 # One client more or less changes when the others come, and which noise they share.
@@ -186,7 +187,7 @@ class Plan:
         return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Central) else None
 
     @property
-    def randomiser(self) -> Local | None:
+    def randomiser(self) -> LocalMechanism | None:
         """What each client does to its message, or None if it does nothing."""
         mechanism = self.mechanism
         if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
@@ -269,15 +270,15 @@ class Plan:
             most = make_event(1 / MAX_EPSILON)  # no message tells more, whatever the budget
             if accounted(most, delta, self.adjacency).epsilon <= epsilon:
                 return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
-        found = least_noise(make_event, epsilon, delta, self.adjacency)
-        return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(found))
+        noise = least_noise(make_event, epsilon, delta, self.adjacency)
+        return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(noise))
 
-    def refusal(self, asked: Plan) -> str | None:
+    def refusal(self, requested: Plan) -> str | None:
         """Why a client that holds this plan refuses to serve a server that asks for another one."""
         differences = [
-            f"{field.name}: asked {getattr(asked, field.name)!r}, agreed {getattr(self, field.name)!r}"
+            f"{field.name}: asked {getattr(requested, field.name)!r}, agreed {getattr(self, field.name)!r}"
             for field in dataclasses.fields(self)
-            if getattr(asked, field.name) != getattr(self, field.name)
+            if getattr(requested, field.name) != getattr(self, field.name)
         ]
         return f"the server asks for another plan ({'; '.join(differences)[:1000]})" if differences else None
 
@@ -300,17 +301,17 @@ class Plan:
         """
         try:
             values = dict(data)
-            values["sampler"] = _made(SAMPLERS, values["sampler"])
+            values["sampler"] = _from_kinds(SAMPLERS, values["sampler"])
             for key, kinds in (("batches", BATCHES), ("mechanism", MECHANISMS)):
                 if values.get(key) is not None:
-                    values[key] = _made(kinds, values[key])
+                    values[key] = _from_kinds(kinds, values[key])
             _check_types(cls, values)
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
 
 
-def _made(kinds: Mapping[str, Any], data: Any) -> Any:
+def _from_kinds(kinds: Mapping[str, Any], data: Any) -> Any:
     """The sampler, batches or mechanism that a table names."""
     values = dict(data)
     kind = kinds[str(values.pop("name"))]

@@ -28,7 +28,7 @@ class Population:
     """One array of records, and who owns which of them.
 
     `test_owned` is whether test records belong to clients too, or may: only a file that names the users of
-    both parts can tell where users are the clients. `judged` are the targets of a membership game, which no
+    both parts can reveal where users are the clients. `judged` are the targets of a membership game, which no
     defence may look at.
     """
 
@@ -44,7 +44,7 @@ class Population:
 
     @cached_property
     def digest(self) -> str:
-        """Tells other records, labels or owners from these."""
+        """Identifies these records, labels and owners among others."""
         digest = hashlib.blake2b(digest_size=16)
         for array in (self.dataset.x, self.dataset.y, self.partition.order, self.partition.offsets):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -72,7 +72,7 @@ def population(options: Options | OnNodes) -> Population:
     """Loads and deals the data of a scenario; the runs of a comparison share one copy.
 
     Raises:
-        InputError: if a file is not what the scenario says of it, or the records are not here.
+        InputError: if a file does not match the scenario, or the records are not here.
     """
     if isinstance(options, OnNodes):
         raise InputError(

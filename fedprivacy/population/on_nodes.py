@@ -28,13 +28,13 @@ def agreed_sizes(options: OnNodes) -> Ids:
 
 
 def known(options: OnNodes) -> Population:
-    """What everybody knows of the records: their shape, their classes, and how many are agreed; no record."""
+    """Public knowledge about the records: their shape, their classes, and their agreed number; no record."""
     x, y = np.zeros((0, *options.shape), np.float32), np.zeros(0, np.int64)
     return _population(options, x, y, np.zeros(0, np.int64), agreed_sizes(options))
 
 
 def for_server(options: OnNodes) -> Population:
-    """What is known of the records, with the public held-out ones of the server, if there are any.
+    """Public knowledge about the records, with the public held-out ones of the server, if any.
 
     Raises:
         NpzError: if their file cannot be used.
@@ -52,11 +52,11 @@ def of_node(options: OnNodes, path: str, here: Ids, *, exact: bool) -> Populatio
     """The records of the clients of one node; all others have none here.
 
     Args:
-        options: What was agreed.
+        options: The agreed section.
         path: The node's own file.
         here: The clients that live on the node, sorted.
         exact: Whether each has to have just as many records as agreed. Where a record more or less is what is
-            hidden, that must not be asked.
+            hidden, and must not be called.
 
     Raises:
         NpzError: if the file does not fit what was agreed.
@@ -70,12 +70,12 @@ def of_node(options: OnNodes, path: str, here: Ids, *, exact: bool) -> Populatio
     wanted = agreed_sizes(options)
     other = here[sizes[here] != wanted[here]]
     if exact and len(other):
-        one = int(other[0])
+        node = int(other[0])
         raise NpzError(
             path,
             [
                 (
-                    f"client {one} has {sizes[one]} records, {wanted[one]} are agreed",
+                    f"client {node} has {sizes[node]} records, {wanted[node]} are agreed",
                     "Agree on another number, or take as many.",
                 )
             ],
@@ -154,6 +154,6 @@ def _owners(path: str, records: int, here: Ids) -> Ids:
 
 
 def _refuse(path: str, wrongs: Iterator[tuple[str, str]]) -> None:
-    found = list(wrongs)
-    if found:
-        raise NpzError(path, found)
+    problems = list(wrongs)
+    if problems:
+        raise NpzError(path, problems)

@@ -73,7 +73,7 @@ def by_user(users: NDArray[Any], *, public_fraction: float, seed: int) -> Partit
 
     Args:
         users: The user of each record, whole numbers or text, shape (records,).
-        public_fraction: The share of the users that no client stands for.
+        public_fraction: The share of the users who are no clients.
         seed: Draws the public users.
     """
     names, user_of = np.unique(users, return_inverse=True)
@@ -87,7 +87,7 @@ def by_user(users: NDArray[Any], *, public_fraction: float, seed: int) -> Partit
 def fixed_records(records: int, records_per_client: int, *, public_fraction: float, seed: int) -> Partition:
     """Records dealt at random, the same number to each client.
 
-    What remains, fewer than `records_per_client`, is left out: no client owns it, and it is not public.
+    The remainder, fewer than `records_per_client`, is left out: no client owns it, and it is not public.
     """
     owned, public = public_split(records, public_fraction, seed)
     order = Streams(seed).stream("partition/fixed-records").permutation(owned)

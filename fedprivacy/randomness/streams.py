@@ -37,7 +37,7 @@ class Streams:
 
     Args:
         seed: The root seed of the run, any non-negative integer.
-        run: What tells the noise of this run from that of others with the same seed (`run_streams`).
+        run: Keeps the noise of this run apart from that of others with the same seed (`run_streams`).
 
     >>> Streams(1).stream("cohort", round=3).random() == Streams(1).stream("cohort", round=3).random()
     True
@@ -58,18 +58,19 @@ class Streams:
         return self.streams(self._of_noise(purpose), members, round=round)
 
     def cohort(self, round: int) -> np.random.Generator:
-        """The generator that draws who is asked in a round: two runs with one seed ask the same."""
+        """The generator that draws the cohort of a round: two runs with one seed draw the same."""
         return self.stream("cohort", round=round)
 
     def stream(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
         """The generator of one purpose, round and member (a client, or a chunk of clients)."""
+        # The lower two words count blocks, so streams of other members and rounds start 2^128 blocks apart.
         counter = np.array([0, 0, member, round], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=_key(self.seed, purpose), counter=counter))
 
     def streams(
         self, purpose: str, members: Iterable[int], *, round: int = 0
     ) -> Iterator[np.random.Generator]:
-        """What `stream` is for each member in turn, by one generator that is set anew: a tenth of the time.
+        """Yields `stream` for each member in turn, reusing one generator, in a tenth of the time.
 
         Each is to be used up before the next is taken.
         """
@@ -87,4 +88,6 @@ class Streams:
         return int(self.stream(purpose).integers(2**63))
 
     def _of_noise(self, purpose: str) -> str:
+        # With the run in the key: an observer of two runs with one seed and the same noise could subtract
+        # their outputs, and see the difference of the data without any.
         return f"noise/{self.run}/{purpose}"

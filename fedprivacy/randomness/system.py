@@ -7,7 +7,7 @@ passes the statistical tests that generators are put to, but was not made to be 
 are floating-point numbers, whose gaps can give away the value below the noise (Mironov 2012): nothing here
 defends against that.
 
-What is no secret (the first weights, the order of batches that no epsilon rests on) stays seeded.
+Draws that need no secrecy (the first weights, the order of batches that no epsilon depends on) stay seeded.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ class SystemStreams(Streams):
         return (fresh() for _ in members)
 
     def cohort(self, round: int) -> np.random.Generator:
-        """A fresh generator: nobody can foresee who will be asked."""
+        """A fresh generator: nobody can predict the cohort."""
         return fresh()
 
 
 def fresh() -> np.random.Generator:
     """A generator that the operating system's entropy has set, and nothing else."""
+    # 384 random bits for key and counter: the state cannot be guessed, and two equal ones will not occur.
     words = np.frombuffer(os.urandom(48), dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
 
@@ -71,7 +72,7 @@ def streams_for(noise: str, seeded: Streams) -> Streams:
 
 
 def check_noise(value: object, where: str) -> str:
-    """Where noise comes from, as a configuration says it.
+    """Where noise comes from, as configured.
 
     Raises:
         InputError: if it is neither "system" nor "seeded".

@@ -1,4 +1,4 @@
-"""Whether a run's mean updates are those of the clients that were asked, and by what factor they are not."""
+"""Tests whether a run's mean updates are unbiased for its cohorts, and by which factor not."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         `unbiased` (None: not known), `share` of those asked who are in the sums with an update of their own
         (None: not known, or nobody was asked), and both in words.
     """
-    asked = sum(event["cohort"] for event in rounds)
+    requested = sum(event["cohort"] for event in rounds)
     if any(event.get("contributed") is None for event in rounds):
         return {"unbiased": None, "share": None, "words": UNKNOWN}
     there = sum(event["contributed"] for event in rounds)
-    if there == asked:
-        return {"unbiased": True, "share": 1.0 if asked else None, "words": WHOLE}
-    share, missing = there / asked, Counter[str]()
+    if there == requested:
+        return {"unbiased": True, "share": 1.0 if requested else None, "words": WHOLE}
+    share, missing = there / requested, Counter[str]()
     for event in rounds:
         missing.update({kind: n for kind, n in event["faults"].items() if kind != "retried"})
         missing["refused"] += event["refusals"]
     by_kind = ", ".join(f"{kind} {count:,}" for kind, count in missing.items() if count)
     words = (
-        f"Of {asked:,} clients asked {there:,} are in the sums with an update of their own ({by_kind}). Sums "
+        f"Of {requested:,} clients asked {there:,} are in the sums with an update of their own "
+        f"({by_kind}). Sums "
         f"are divided by the expected cohort all the same, so that a mean update is on average "
         f"{share:.3g} of what it would be with all of them."
     )

@@ -36,16 +36,16 @@ def finding(cells: Sequence[Cell]) -> str:
         if cell["trust"] != "none":
             noisy.setdefault(cell.get("unit"), []).append(cell)
     if len(noisy) < 2:
-        (own,) = noisy.values() or [[]]
-        said = [_sentence([*_costs(own, _ends), *without]), *_best(own)]
+        (cells_of_unit,) = noisy.values() or [[]]
+        sentences = [_sentence([*_costs(cells_of_unit, _ends), *without]), *_best(cells_of_unit)]
     else:
-        said = []
-        for unit, own in noisy.items():
-            compared = _sentence([f"with unit {unit} {'; '.join(_costs(own, _widest))}"])
-            hopeless = _hopeless(str(unit), own)
-            said += [hopeless] if hopeless else [compared, *_best(own)]
-        said += [*_change_of_unit(noisy), _sentence(without)]
-    return _once(" ".join(filter(None, said))) or "No cell of the comparison has finished."
+        sentences = []
+        for unit, cells_of_unit in noisy.items():
+            compared = _sentence([f"with unit {unit} {'; '.join(_costs(cells_of_unit, _widest))}"])
+            hopeless = _hopeless(str(unit), cells_of_unit)
+            sentences += [hopeless] if hopeless else [compared, *_best(cells_of_unit)]
+        sentences += [*_change_of_unit(noisy), _sentence(without)]
+    return _once(" ".join(filter(None, sentences))) or "No cell of the comparison has finished."
 
 
 def _sentence(parts: Sequence[str]) -> str:
@@ -55,8 +55,8 @@ def _sentence(parts: Sequence[str]) -> str:
 
 def _spoken(cells: Sequence[Cell]) -> dict[tuple[str, float], Cell]:
     """The cells by trust model and epsilon; of several local mechanisms the one that stands for local."""
-    asked = _asked(cells)
-    stands = AUTO if AUTO in asked else next(iter(asked), None)
+    requested = _requested_mechanisms(cells)
+    stands = AUTO if AUTO in requested else next(iter(requested), None)
     return {
         (cell["trust"], cell["epsilon"]): cell
         for cell in cells
@@ -64,38 +64,40 @@ def _spoken(cells: Sequence[Cell]) -> dict[tuple[str, float], Cell]:
     }
 
 
-def _asked(cells: Sequence[Cell]) -> list[str | None]:
+def _requested_mechanisms(cells: Sequence[Cell]) -> list[str | None]:
     return list(dict.fromkeys(cell.get("asked") for cell in cells if cell["trust"] == "local"))
 
 
 def _change_of_unit(noisy: Mapping[str | None, Sequence[Cell]]) -> list[str]:
     """What it costs under each trust model to protect whole clients and not single records alone."""
     clients, records = (_spoken(noisy.get(unit, [])) for unit in ("client", "example"))
-    said = []
+    sentences = []
     for trust in COMPARED:
-        found = {
+        changes = {
             e: gap
             for kind, e in clients
             if kind == trust and (kind, e) in records
             if (gap := difference(records[kind, e], clients[kind, e])) is not None
         }
-        if found:
-            costs = _differences(found, _widest(found), "with unit example")
-            said.append(f"Protecting a client and not a record alone ({trust}) {costs}.")
-    return said
+        if changes:
+            costs = _differences(changes, _widest(changes), "with unit example")
+            sentences.append(f"Protecting a client and not a record alone ({trust}) {costs}.")
+    return sentences
 
 
 def _hopeless(unit: str, cells: Sequence[Cell]) -> str:
     """A sentence where no model with this unit is better than one that always says the same; else nothing."""
     classes = [cell.get("per_class") or [] for cell in cells]
-    records = [one["records"] for one in next(iter(classes), [])]
+    records = [interval["records"] for interval in next(iter(classes), [])]
     if not records or not sum(records):
         return ""
     always = max(records) / sum(records)
-    found = [cell["accuracy"] for cell in cells]
-    if any((one["mean"] if one["low"] is None else one["low"]) > always for one in found):
+    accuracies = [cell["accuracy"] for cell in cells]
+    if any(
+        (interval["mean"] if interval["low"] is None else interval["low"]) > always for interval in accuracies
+    ):
         return ""
-    plainly = all(one["mean"] <= always for one in found)
+    plainly = all(interval["mean"] <= always for interval in accuracies)
     better = "is more accurate" if plainly else "can be told to be more accurate"
     clients = f" ({cells[0]['population']:,} clients)" if cells[0].get("population") else ""
     return (
@@ -106,33 +108,33 @@ def _hopeless(unit: str, cells: Sequence[Cell]) -> str:
 
 def _once(text: str) -> str:
     """The number of seeds where it stands first, unless it is another one later on."""
-    said = re.findall(r" over \d+ paired seeds", text)
-    if len(set(said)) != 1:
+    counts = re.findall(r" over \d+ paired seeds", text)
+    if len(set(counts)) != 1:
         return text
-    before, number, after = text.partition(said[0])
+    before, number, after = text.partition(counts[0])
     return before + number + after.replace(number, "")
 
 
-def _ends(found: Mapping[float, Difference]) -> list[float]:
+def _ends(differences: Mapping[float, Difference]) -> list[float]:
     """The smallest and the largest epsilon."""
-    return list(dict.fromkeys((min(found), max(found))))
+    return list(dict.fromkeys((min(differences), max(differences))))
 
 
-def _widest(found: Mapping[float, Difference]) -> list[float]:
+def _widest(differences: Mapping[float, Difference]) -> list[float]:
     """The largest epsilon, where the noise disturbs least."""
-    return [max(found)]
+    return [max(differences)]
 
 
 def _costs(cells: Sequence[Cell], choose: Callable[[Mapping[float, Difference]], list[float]]) -> list[str]:
     """Local against central at some of the epsilons that both have, or what there is of them."""
-    spoken, several = _spoken(cells), len(_asked(cells)) > 1
-    found = {
+    spoken, several = _spoken(cells), len(_requested_mechanisms(cells)) > 1
+    differences = {
         e: gap
         for trust, e in spoken
         if trust == "local" and ("central", e) in spoken
         if (gap := difference(spoken["central", e], spoken["local", e])) is not None
     }
-    if not found:
+    if not differences:
         parts = []
         for trust in COMPARED:
             known = sorted(e for kind, e in spoken if kind == trust)
@@ -141,16 +143,16 @@ def _costs(cells: Sequence[Cell], choose: Callable[[Mapping[float, Difference]],
                 by = f" ({title(cell['mechanism'])})" if several and trust == "local" else ""
                 parts.append(f"{trust}{by} reaches {_reached(cell)} at epsilon {e:g}")
         return parts
-    shown = choose(found)
+    shown = choose(differences)
     ran = {e: title(spoken["local", e]["mechanism"]) if several else "" for e in shown}
     names = list(dict.fromkeys(ran.values()))
-    one = f", {names[0]}" if names[0] and len(names) == 1 else ""
-    costs = _differences(found, shown, "under central", ran if len(names) > 1 else {})
-    return [f"not having to trust the server (local{one}) {costs}"]
+    suffix = f", {names[0]}" if names[0] and len(names) == 1 else ""
+    costs = _differences(differences, shown, "under central", ran if len(names) > 1 else {})
+    return [f"not having to trust the server (local{suffix}) {costs}"]
 
 
 def _differences(
-    found: Mapping[float, Difference],
+    differences: Mapping[float, Difference],
     shown: Sequence[float],
     other: str,
     ran: Mapping[float, str] | None = None,
@@ -158,22 +160,22 @@ def _differences(
     """`costs 70.0 points at epsilon 1 (20.0 % against 90.0 % ...; 95 % interval ...) and ...`.
 
     Args:
-        found: By epsilon the accuracy elsewhere less that of what is spoken of.
+        differences: By epsilon the accuracy elsewhere less that of what is spoken of.
         shown: The epsilons to speak of.
         other: Where elsewhere is, in words.
         ran: By epsilon the mechanism of what is spoken of, where it is named.
     """
     costs, before = [], ""
     for e in shown:
-        gap, by = found[e], f"{ran[e]} " if ran else ""
-        verb, said = "costs" if gap.points >= 0 else "gains", f"{abs(gap.points):.1f} points"
+        gap, by = differences[e], f"{ran[e]} " if ran else ""
+        verb, amount = "costs" if gap.points >= 0 else "gains", f"{abs(gap.points):.1f} points"
         uncertain = gap.interval()
         if gap.undecided:
-            uncertain = f"a {verb[:-1]} of {said}, {uncertain}"
-            verb, said = "makes", "no difference that can be told"
+            uncertain = f"a {verb[:-1]} of {amount}, {uncertain}"
+            verb, amount = "makes", "no difference that can be told"
         against = f"{by}{_percent(gap.minus)} against {_percent(gap.mean)} {other}"
         repeated = "" if verb == before else f"{verb} "
-        costs.append(f"{repeated}{said} at epsilon {e:g} ({against}; {uncertain})")
+        costs.append(f"{repeated}{amount} at epsilon {e:g} ({against}; {uncertain})")
         before = verb
     return " and ".join(costs)
 
@@ -183,14 +185,14 @@ def _best(cells: Sequence[Cell]) -> list[str]:
 
     One of them is called the best only where its interval against each other one excludes 0.
     """
-    found: dict[float, list[Cell]] = {}
+    by_epsilon: dict[float, list[Cell]] = {}
     for cell in (cell for cell in cells if cell["trust"] == "local"):
-        found.setdefault(cell["epsilon"], []).append(cell)
-    compared = [e for e, group in found.items() if len(group) > 1]
+        by_epsilon.setdefault(cell["epsilon"], []).append(cell)
+    compared = [e for e, group in by_epsilon.items() if len(group) > 1]
     if not compared:
         return []
     e = max(compared)
-    ranked = sorted(found[e], key=lambda cell: -cell["accuracy"]["mean"])
+    ranked = sorted(by_epsilon[e], key=lambda cell: -cell["accuracy"]["mean"])
     best = ranked[0]
     if len({cell["mechanism"] for cell in ranked}) == 1:
         each = [f"{_reached(cell)} {_by(cell)}" for cell in ranked]

@@ -12,7 +12,7 @@ from fedprivacy.records.run_directory import RunDirectory
 
 
 @contextmanager
-def begun(parent: Path, name: str, scenario: str) -> Iterator[RunDirectory]:
+def begin_run(parent: Path, name: str, scenario: str) -> Iterator[RunDirectory]:
     """A new run directory with the complete scenario in it, which this process holds alone.
 
     Args:
@@ -29,7 +29,7 @@ def begun(parent: Path, name: str, scenario: str) -> Iterator[RunDirectory]:
 
 
 @contextmanager
-def taken_up(path: Path) -> Iterator[RunDirectory]:
+def take_up_run(path: Path) -> Iterator[RunDirectory]:
     """An existing run directory, which this process holds alone.
 
     Args:

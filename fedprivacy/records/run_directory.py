@@ -81,12 +81,12 @@ class RunDirectory:
         """
         stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{secrets.token_hex(3)}"
 
-        def made() -> Path:
+        def new_path() -> Path:
             parent.mkdir(parents=True, exist_ok=True)
             return _unused(parent, stem)
 
         try:
-            path = _against_others(made)
+            path = _against_others(new_path)
             keep_names(parent)
             run = cls(path)
             run.write("scenario.toml", scenario)
@@ -246,15 +246,15 @@ def check_out(parent: Path) -> None:
 
 
 def _tried(parent: Path) -> None:
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for folder in reversed([parent, *parent.parents]):
             if not folder.exists():
                 folder.mkdir(exist_ok=True)
-                made.append(folder)
-        made.append(Path(tempfile.mkdtemp(dir=parent)))
+                created.append(folder)
+        created.append(Path(tempfile.mkdtemp(dir=parent)))
     finally:
-        for folder in reversed(made):
+        for folder in reversed(created):
             with suppress(OSError):  # another process has begun to use it
                 folder.rmdir()
 

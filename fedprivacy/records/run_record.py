@@ -111,7 +111,7 @@ class RunRecord:
         self.on_round = on_round
         self.rounds: list[dict[str, Any]] = []
         self._way, self._engine = way, engine or {}
-        self._candidates = None if candidates is None else [one.to_json() for one in candidates]
+        self._candidates = None if candidates is None else [candidate.to_json() for candidate in candidates]
         self.per_class: list[dict[str, Any]] | None = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self.command, self.started, self._seconds = command, now, 0.0
@@ -166,10 +166,12 @@ class RunRecord:
         if quality is not None:
             self.per_class = quality.per_class()
         self.directory.append_event(event)
-        own, facts = self.ledger.state()
+        tensors_of_ledger, facts = self.ledger.state()
         facts["per_class"] = self.per_class  # the last evaluation may lie rounds back
         facts["noise_key"], facts["events"] = self.noise_key, self.directory.events_digest
-        self.directory.save_checkpoint(Checkpoint(event["round"] + 1, {**tensors, **own}, facts))
+        self.directory.save_checkpoint(
+            Checkpoint(event["round"] + 1, {**tensors, **tensors_of_ledger}, facts)
+        )
         if self.on_round:
             self.on_round(event)
 

@@ -43,7 +43,10 @@ def mean_curve(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, 
     >>> mean_curve([[{"round": 0, "accuracy": 0.25}], [{"round": 0, "accuracy": 0.75}]])
     [{'round': 1, 'accuracy': 0.5}]
     """
-    runs = [{one["round"]: one["accuracy"] for one in run if one["accuracy"] is not None} for run in rounds]
+    runs = [
+        {event["round"]: event["accuracy"] for event in run if event["accuracy"] is not None}
+        for run in rounds
+    ]
     shared = sorted(set.intersection(*map(set, runs)))
     return [{"round": at + 1, "accuracy": float(np.mean([run[at] for run in runs]))} for at in shared]
 
@@ -59,7 +62,7 @@ def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[d
         return None
     means = []
     for classes in zip(*known, strict=True):
-        accuracies = [one["accuracy"] for one in classes]
+        accuracies = [figure["accuracy"] for figure in classes]
         mean = None if None in accuracies else float(np.mean(accuracies))
         means.append({**classes[0], "accuracy": mean})
     return means
@@ -75,13 +78,13 @@ def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, An
     """
     worst: dict[str, Mapping[str, Any]] = {}
     failed: set[str] = set()
-    for guarantee in (one for run in runs for one in run):
+    for guarantee in (stated for run in runs for stated in run):
         known = worst.get(guarantee["observer"])
         if known is None or _far(guarantee) > _far(known):
             worst[guarantee["observer"]] = guarantee
         if BROKEN_OFF in guarantee["assumptions"]:
             failed.add(guarantee["observer"])
-    return [_of_failed(one) if observer in failed else one for observer, one in worst.items()]
+    return [_of_failed(stated) if observer in failed else stated for observer, stated in worst.items()]
 
 
 def _of_failed(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -137,12 +140,12 @@ class Difference:
 
 def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Difference | None:
     """The first cell's accuracy less the second's, paired by seed; None where they share no seed."""
-    own, other = (dict(zip(cell["seeds"], cell["accuracies"], strict=True)) for cell in (first, second))
-    shared = [seed for seed in own if seed in other]
+    mine, other = (dict(zip(cell["seeds"], cell["accuracies"], strict=True)) for cell in (first, second))
+    shared = [seed for seed in mine if seed in other]
     if not shared:
         return None
-    gap, half = _student([own[seed] - other[seed] for seed in shared])
-    mean, minus = (float(np.mean([run[seed] for seed in shared])) for run in (own, other))
+    gap, half = _student([mine[seed] - other[seed] for seed in shared])
+    mean, minus = (float(np.mean([run[seed] for seed in shared])) for run in (mine, other))
     low, high = (None, None) if half is None else (_points(gap - half), _points(gap + half))
     return Difference(mean, minus, _points(gap), low, high, len(shared))
 

@@ -1,4 +1,4 @@
-"""The fields of result documents that an epsilon is accounted for again from, and how many there may be.
+"""Schema of the fields needed to recompute epsilon from a stored result, with size limits.
 
 They are checked (`fields.check`) before anything is computed. A document has more, which `report.reading`
 checks where it is printed.

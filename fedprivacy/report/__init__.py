@@ -16,7 +16,7 @@ __all__ = ["render", "write"]
 
 
 def render(document: Mapping[str, Any], source: str = "report") -> str:
-    """The HTML page of a result document: a run or comparison (models, statistics), attacks, audit, choice.
+    """Renders the HTML page of a result document of any kind.
 
     Args:
         document: What `run.json` holds. Nothing in it is trusted: every text is escaped.

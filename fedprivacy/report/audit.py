@@ -80,8 +80,8 @@ def row(observer: Observer) -> tuple[str, ...]:
     estimate = "-"
     if guess is not None:
         high = "" if guess.high is None else f"{guess.high:.3g}"
-        told = f"over {guess.low:.3g}" if guess.epsilon is None else f"{guess.epsilon:.3g}"
-        estimate = f"{told} [{guess.low:.3g}, {high}]" if high else told
+        printed_guess = f"over {guess.low:.3g}" if guess.epsilon is None else f"{guess.epsilon:.3g}"
+        estimate = f"{printed_guess} [{guess.low:.3g}, {high}]" if high else printed_guess
     return (
         observer.observer,
         "none" if claim is None else printed(claim),
@@ -99,18 +99,21 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
         document: The audit, without its operator-only fields.
         command: Whether the operator-only section holds the command that reproduces it.
     """
-    guarantees = [one.guarantee for one in document.observers]
-    deltas = {one.one_run.delta for one in document.observers if one.one_run is not None}
+    guarantees = [observer.guarantee for observer in document.observers]
+    deltas = {observer.one_run.delta for observer in document.observers if observer.one_run is not None}
     stands = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
     rows: list[Sequence[Value]] = [
-        (*row(one), Entry(one.verdict.words, tone="bad" if one.verdict.holds is False else ""))
-        for one in document.observers
+        (*row(observer), Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""))
+        for observer in document.observers
     ]
     caption = f"Epsilon as it is claimed and as canaries show it; every epsilon stands at {stands}."
     table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4, 5}), stacked=True)
-    refuted = [one for one in document.observers if one.verdict.holds is False]
-    lead = [Text(f"Against the {one.observer}: {one.verdict.words}", "status stopped") for one in refuted]
-    trust = next((one.trust for one in guarantees if one.trust), "none")
+    refuted = [observer for observer in document.observers if observer.verdict.holds is False]
+    lead = [
+        Text(f"Against the {observer.observer}: {observer.verdict.words}", "status stopped")
+        for observer in refuted
+    ]
+    trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
         title=document.name,
@@ -127,7 +130,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
 
 def _how(document: AuditDocument) -> list[str]:
     alarm = f"{100 * document.audited.false_alarm:g} %"
-    bounds = [one.if_gaussian for one in document.observers if one.if_gaussian is not None]
+    bounds = [observer.if_gaussian for observer in document.observers if observer.if_gaussian is not None]
     expected = [
         'The bound under "if Gaussian" has no ceiling. If the claim is exactly true, half of all audits with '
         f"so many canaries prove at least epsilon = {down(bound.expected)} with it."

@@ -23,10 +23,10 @@ def without_effect(unit: str | None) -> tuple[str, ...]:
     return () if unit == "example" else _OF_DP_SGD
 
 
-def said(value: Mapping[str, Any] | None) -> str:
+def describe(value: Mapping[str, Any] | None) -> str:
     """How batches are drawn, as the record says it; empty where it does not.
 
-    >>> said({"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None})
+    >>> describe({"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None})
     '10 Poisson batches of rate 0.2 in a round'
     """
     if not value:
@@ -54,7 +54,7 @@ def of_run(document: RunDocument) -> list[Section]:
         ("Batches", words.capital(batches.words)),
         ("Noise", _noise(trust, multiplier)),
     ]
-    blocks: list[Block | Details] = [Text(where.get(trust, "")), Facts([one for one in facts if one[1]])]
+    blocks: list[Block | Details] = [Text(where.get(trust, "")), Facts([row for row in facts if row[1]])]
     if privacy.records_per_client is not None:
         blocks.append(_drawn(batches, privacy.records_per_client))
     if privacy.per_client is not None:
@@ -85,12 +85,12 @@ def _drawn(batches: Batches, sizes: Records) -> Table:
     """For the smallest, median and largest client: its records, steps and batches."""
     records = list(sizes.named.values())
     rows = [
-        ("Records", *(f"{one:,}" for one in records)),
-        ("Steps in a round", *(f"{_steps(batches, one):,}" for one in records)),
-        ("Records in a batch, on average", *(words.number(_size(batches, one), 3) for one in records)),
+        ("Records", *(f"{count:,}" for count in records)),
+        ("Steps in a round", *(f"{_steps(batches, count):,}" for count in records)),
+        ("Records in a batch, on average", *(words.number(_size(batches, count), 3) for count in records)),
     ]
     if isinstance(batches, PoissonBatches):
-        chances = (words.number(batches.rate_of(one), 3) for one in records)
+        chances = (words.number(batches.rate_of(count), 3) for count in records)
         rows.append(("Chance that a record is in a batch", *chances))
     caption = (
         "How many records each client has is taken as public; rates and denominators are reckoned with it."
@@ -112,19 +112,19 @@ def _size(batches: Batches, records: int) -> float:
     return batches.mean_size(records)
 
 
-def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
+def _spread(document: RunDocument, spread: PerClient) -> list[Block | Details]:
     """The epsilons of clients' records: in a sentence where they are all the same, else drawn."""
     privacy = document.privacy
     stands_with = words.terms(privacy.guarantees)
     who = words.listed(dict.fromkeys(words.observer(g.observer) for g in privacy.guarantees if g.holds))
     terms = f"({stands_with}, against {who})"
-    clients = sum(group.clients for group in found.groups)
-    if len(found.groups) < 2:
+    clients = sum(group.clients for group in spread.groups)
+    if len(spread.groups) < 2:
         each = f"A record costs the same in every client ({words.counted(clients, 'client')})"
-        return [Text(f"{each}: epsilon {words.epsilon(found.largest)} {terms}.")]
+        return [Text(f"{each}: epsilon {words.epsilon(spread.largest)} {terms}.")]
     text = (
-        f"Clients differ in what their records cost: epsilon {words.epsilon(found.largest)} at most, "
-        f"and {words.epsilon(found.median)} at most in half of the clients {terms}. The guarantees above "
+        f"Clients differ in what their records cost: epsilon {words.epsilon(spread.largest)} at most, "
+        f"and {words.epsilon(spread.median)} at most in half of the clients {terms}. The guarantees above "
         "state the most that a record of any client may have cost."
     )
     rows = [
@@ -134,7 +134,7 @@ def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
             "—" if group.answers is None else f"{group.answers:,}",
             "all" if group.records is None else f"{group.records:,} or more",
         )
-        for group in found.groups
+        for group in spread.groups
     ]
     caption = (
         "Clients in groups of near the same number of answers and records, each at the cost of the dearest "
@@ -144,7 +144,7 @@ def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
     table = Table(caption, head, rows, numeric=frozenset({1, 2}))
     title = "Step chart of the share of clients whose records cost at most an epsilon"
     look = plots.look(Arm(privacy.trust or "none"))
-    draw = partial(_draw, found, look[0], title, text)
+    draw = partial(_draw, spread, look[0], title, text)
     shown = f"Share of the {clients:,} clients whose records cost at most so much."
     return [
         Text(text),
@@ -152,9 +152,9 @@ def _spread(document: RunDocument, found: PerClient) -> list[Block | Details]:
     ]
 
 
-def _draw(found: PerClient, color: str, title: str, spoken: str, *, narrow: bool) -> str:
+def _draw(spread: PerClient, color: str, title: str, spoken: str, *, narrow: bool) -> str:
     """The share of clients by epsilon, a step up at each group."""
-    groups = sorted(found.groups, key=lambda group: group.epsilon)
+    groups = sorted(spread.groups, key=lambda group: group.epsilon)
     total, reached = sum(group.clients for group in groups), 0
     x, y = [0.0], [0.0]
     for group in groups:

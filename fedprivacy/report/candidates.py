@@ -19,8 +19,8 @@ ERROR = (
 
 def of_run(document: RunDocument) -> list[Section]:
     """The candidates of one run; no section where it names none."""
-    found = document.privacy.candidates
-    return _section([_table([(None, found)], "")]) if found else []
+    candidates = document.privacy.candidates
+    return _section([_table([(None, candidates)], "")]) if candidates else []
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -34,8 +34,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     if not named:
         return []
     stands_with = words.terms(document.guarantees())
-    widest = [(group, found) for group, found, cell in named if cell in document.widest()]
-    every = [(group, found) for group, found, _ in named]
+    widest = [(group, candidates) for group, candidates, cell in named if cell in document.widest()]
+    every = [(group, candidates) for group, candidates, _ in named]
     blocks: list[Block | Details] = [_table(widest or every, stands_with)]
     if widest and len(every) > len(widest):
         blocks.append(Details("The candidates at every epsilon", [_table(every, stands_with)]))
@@ -47,11 +47,13 @@ def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], stands_wi
 
     The column of measured errors is there only where something was measured.
     """
-    measured = any(one.measured_error is not None for _, found in groups for one in found)
+    measured = any(
+        candidate.measured_error is not None for _, candidates in groups for candidate in candidates
+    )
     rows: list[Sequence[Value] | Group] = []
-    for group, found in groups:
+    for group, candidates in groups:
         rows += [group] if group else []
-        rows += [_row(one, measured) for one in sorted(found, key=_error)]
+        rows += [_row(candidate, measured) for candidate in sorted(candidates, key=_error)]
     head = ["Mechanism", "Noise", "Predicted error", *(["Measured error"] if measured else []), "Choice"]
     caption = f"{ERROR} {names.NOISE}" + (f" Epsilon stands at {stands_with}." if stands_with else "")
     return Table(caption, head, rows, numeric=frozenset({2, 3} if measured else {2}), stacked=True)
@@ -61,18 +63,18 @@ def _section(blocks: list[Block | Details]) -> list[Section]:
     return [Section("candidates", "Mechanisms that were considered", blocks)]
 
 
-def _error(one: Candidate) -> float:
-    known = one.predicted_error is not None and math.isfinite(one.predicted_error)
-    return one.predicted_error or 0.0 if known else math.inf
+def _error(candidate: Candidate) -> float:
+    known = candidate.predicted_error is not None and math.isfinite(candidate.predicted_error)
+    return candidate.predicted_error or 0.0 if known else math.inf
 
 
-def _row(one: Candidate, measured: bool) -> Sequence[Value]:
-    errors = [one.predicted_error, *([one.measured_error] if measured else [])]
-    if one.chosen:
-        choice = Entry("Chosen", one.reason or "", "good")
-    elif one.reason:
-        choice = Entry("Not possible", one.reason)
+def _row(candidate: Candidate, measured: bool) -> Sequence[Value]:
+    errors = [candidate.predicted_error, *([candidate.measured_error] if measured else [])]
+    if candidate.chosen:
+        choice = Entry("Chosen", candidate.reason or "", "good")
+    elif candidate.reason:
+        choice = Entry("Not possible", candidate.reason)
     else:
         choice = Entry("Not chosen")
     shown = (words.number(error, 3) for error in errors)
-    return (names.mechanism(one.mechanism), one.noise or "—", *shown, choice)
+    return (names.mechanism(candidate.mechanism), candidate.noise or "—", *shown, choice)

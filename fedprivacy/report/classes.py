@@ -32,20 +32,20 @@ class Column:
 
     def of(self, number: int | str) -> float | None:
         """The accuracy on the class of this number; None where it is not known."""
-        found = (c.accuracy for c in self.classes if c.number == number)
-        accuracy = next(found, None)
+        accuracies = (c.accuracy for c in self.classes if c.number == number)
+        accuracy = next(accuracies, None)
         return accuracy if accuracy is not None and math.isfinite(accuracy) else None
 
 
 def of_run(document: RunDocument, trust: str) -> list[Section]:
     """The classes of one run; no section where they were not evaluated apart."""
-    found = document.final.per_class if document.final else None
-    if not found:
+    classes = document.final.per_class if document.final else None
+    if not classes:
         return []
     where = (
         f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, at the last evaluation."
     )
-    return _section([Column(plots.look(Arm(trust)), "Accuracy", found)], where, [])
+    return _section([Column(plots.look(Arm(trust)), "Accuracy", classes)], where, [])
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -75,8 +75,8 @@ def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Detai
     blocks: list[Block | Details] = [Text(f"{_worst(columns)} {AVERAGE}")]
     if 2 <= len(table.rows) <= DRAWN:
         title = "Dot chart of the accuracy within each class"
-        said = f"{where} {_worst(columns)}"
-        blocks.append(Picture(partial(_draw, columns, title, said), where, [table]))
+        alt = f"{where} {_worst(columns)}"
+        blocks.append(Picture(partial(_draw, columns, title, alt), where, [table]))
     else:
         blocks.append(Details(f"All {len(table.rows):,} classes", [table]))
     return [Section("classes", "Accuracy within each class", [*blocks, *more])]
@@ -84,16 +84,16 @@ def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Detai
 
 def _classes(columns: Sequence[Column]) -> dict[int | str, ClassAccuracy]:
     """The classes by number, in the order of the document."""
-    return {one.number: one for column in columns for one in column.classes}
+    return {entry.number: entry for column in columns for entry in column.classes}
 
 
 def _names(columns: Sequence[Column]) -> dict[int | str, str]:
     """What each class is called; with its number where another class has the same name."""
     classes = _classes(columns)
-    often = Counter(one.name for one in classes.values())
+    often = Counter(entry.name for entry in classes.values())
     return {
-        number: one.name if often[one.name] == 1 else f"{one.name} (class {number})"
-        for number, one in classes.items()
+        number: entry.name if often[entry.name] == 1 else f"{entry.name} (class {number})"
+        for number, entry in classes.items()
     }
 
 
@@ -102,10 +102,10 @@ def _table(columns: Sequence[Column], caption: str) -> Table:
     rows = [
         (
             named[number],
-            "—" if one.records is None else f"{one.records:,}",
+            "—" if entry.records is None else f"{entry.records:,}",
             *(words.accuracy(column.of(number)) for column in columns),
         )
-        for number, one in _classes(columns).items()
+        for number, entry in _classes(columns).items()
     ]
     head = ("Class", "Held-out records", *(column.label for column in columns))
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
@@ -113,20 +113,20 @@ def _table(columns: Sequence[Column], caption: str) -> Table:
 
 def _worst(columns: Sequence[Column]) -> str:
     """Under each model the class that fares worst, and the one that fares best."""
-    said = []
+    sentences = []
     for column in columns:
         named = _names([column]).items()
         known = [(value, name) for number, name in named if (value := column.of(number)) is not None]
         if known:
             (low, worst), (high, best) = min(known), max(known)
-            said.append(
+            sentences.append(
                 f"{column.label}: from {words.accuracy(low)} for class {worst} to {words.accuracy(high)} "
                 f"for class {best}."
             )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> str:
+def _draw(columns: Sequence[Column], title: str, alt: str, *, narrow: bool) -> str:
     """A row for each class, a mark for each model, a line from the worst to the best."""
     named = _names(columns)
     rows = list(named)
@@ -163,4 +163,4 @@ def _draw(columns: Sequence[Column], title: str, said: str, *, narrow: bool) -> 
             )  # fmt: skip
         if several:
             marks.legend(drawn, [(column.look, column.label) for column in columns], narrow=narrow)
-        return svg.write(drawn, "classes-narrow" if narrow else "classes-wide", title, said)
+        return svg.write(drawn, "classes-narrow" if narrow else "classes-wide", title, alt)

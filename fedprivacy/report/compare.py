@@ -90,9 +90,9 @@ def _finding_terms(document: CompareDocument) -> str:
     """What an epsilon in the finding stands with, and for each trust model against whom."""
     stands_with = words.terms(document.guarantees())
     reaches = [
-        f"{words.trust(trust)}: {words.reach(found)}."
-        for trust, found in ((name, document.guarantees_under(name)) for name in document.trusts)
-        if any(g.holds for g in found)
+        f"{words.trust(trust)}: {words.reach(guarantees)}."
+        for trust, guarantees in ((name, document.guarantees_under(name)) for name in document.trusts)
+        if any(g.holds for g in guarantees)
     ]
     return f"Epsilon stands at {stands_with}. {' '.join(reaches)}" if stands_with else ""
 
@@ -113,13 +113,13 @@ def _picture(document: CompareDocument) -> Picture | None:
     if not series:
         return None
     stands_with = words.terms(document.guarantees())
-    bars = any(point.interval for one in series for point in one.points)
+    bars = any(point.interval for line in series for point in line.points)
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     measured += "." if bars else ", without intervals."
     label = f"epsilon (smaller is more private); {stands_with}" if stands_with else ""
     title = "Line chart of accuracy against epsilon"
-    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(one) for one in series)
-    bottom, _ = plots.accuracy_range([value for one in series for p in one.points for value in p.extent])
+    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_sentence_of(line) for line in series)
+    bottom, _ = plots.accuracy_range([value for line in series for p in line.points for value in p.extent])
     return Picture(
         draw=partial(plots.frontier, series, label, title, spoken),
         caption=measured
@@ -129,14 +129,14 @@ def _picture(document: CompareDocument) -> Picture | None:
     )
 
 
-def _said(one: plots.Series) -> str:
+def _sentence_of(line: plots.Series) -> str:
     """One line of the picture in words."""
     figures = [
         words.accuracy(p.mean) + (f" at epsilon {words.number(p.epsilon)}" if p.epsilon else "")
-        for p in one.points
+        for p in line.points
     ]
-    reach = f" ({one.reach})" if one.reach else ""
-    return f"{one.label}{reach}: {words.listed(figures)}."
+    reach = f" ({line.reach})" if line.reach else ""
+    return f"{line.label}{reach}: {words.listed(figures)}."
 
 
 def _figures(document: CompareDocument) -> Table:
@@ -145,8 +145,8 @@ def _figures(document: CompareDocument) -> Table:
     several = _several(document)
     for arm in document.arms:
         cells = document.of(arm)
-        found = document.guarantees(arm)
-        rows.append(Group(names.arm(arm), words.reach(found) if found else ""))
+        guarantees = document.guarantees(arm)
+        rows.append(Group(names.arm(arm), words.reach(guarantees) if guarantees else ""))
         rows += [_figure_row(cell, several) for cell in cells]
         missing = set(document.targets(arm)) - {cell.epsilon for cell in cells}
         dash = ["—"] * several
@@ -165,7 +165,7 @@ def _figures(document: CompareDocument) -> Table:
 
 def _several(document: CompareDocument) -> bool:
     """Whether local mechanisms are compared, so that each cell says which one ran."""
-    return any(arm.asked for arm in document.arms)
+    return any(arm.mechanism for arm in document.arms)
 
 
 def _stored(document: CompareDocument) -> list[Block | Details]:

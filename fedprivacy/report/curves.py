@@ -28,8 +28,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     spoken = " ".join(
         f"{panel.label}: "
         + words.listed(
-            f"{curve.said(curve.values[0])} in round {curve.rounds[0]}, "
-            f"{curve.said(curve.values[-1])} in round {curve.rounds[-1]} ({curve.label})"
+            f"{curve.printed(curve.values[0])} in round {curve.rounds[0]}, "
+            f"{curve.printed(curve.values[-1])} in round {curve.rounds[-1]} ({curve.label})"
             for curve in panel.curves
         )
         + "."
@@ -52,7 +52,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
 
 def _table(caption: str, cells: Sequence[Cell]) -> Table:
     """A row for each evaluated round, a column for each epsilon."""
-    curves = [{one.round: one.accuracy for one in cell.curve or ()} for cell in cells]
+    curves = [{event.round: event.accuracy for event in cell.curve or ()} for cell in cells]
     rounds = sorted(set().union(*curves))
     rows = [(f"{at:,}", *(words.accuracy(curve.get(at)) for curve in curves)) for at in rounds]
     head = (
@@ -65,7 +65,7 @@ def _table(caption: str, cells: Sequence[Cell]) -> Table:
 def _curve(cell: Cell) -> learning.Curve:
     return learning.Curve(
         label="no noise" if cell.epsilon is None else f"epsilon {words.number(cell.epsilon, 3)}",
-        rounds=tuple(one.round for one in cell.curve or ()),
-        values=tuple(one.accuracy for one in cell.curve or ()),
+        rounds=tuple(event.round for event in cell.curve or ()),
+        values=tuple(event.accuracy for event in cell.curve or ()),
         share=True,
     )

@@ -72,13 +72,13 @@ class Arm:
 
     Args:
         trust: The trust model.
-        asked: The local mechanism asked for, where several are compared; else None.
+        mechanism: The local mechanism of the arm, where several are compared; else None.
         place: 0 for the first arm of a trust model; the others are counted on, so that each looks otherwise.
         unit: The unit of privacy, where several are compared; else None.
     """
 
     trust: str
-    asked: str | None = None
+    mechanism: str | None = None
     place: int = 0
     unit: str | None = None
 
@@ -95,8 +95,8 @@ class CompareDocument(Document):
     @property
     def trusts(self) -> list[str]:
         """The trust models asked for or found, from the one that protects from fewest observers on."""
-        found = dict.fromkeys([*map(str, self._asked("trusts")), *(cell.trust for cell in self.cells)])
-        return sorted(found, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
+        names = dict.fromkeys([*map(str, self._requested("trusts")), *(cell.trust for cell in self.cells)])
+        return sorted(names, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
 
     @property
     def arms(self) -> list[Arm]:
@@ -104,11 +104,14 @@ class CompareDocument(Document):
         arms: list[Arm] = []
         others = count(1)
         for trust in self.trusts:
-            found = [
-                (unit, asked) for unit in self._units_of(trust) for asked in self._mechanisms(trust, unit)
+            pairs = [
+                (unit, mechanism)
+                for unit in self._units_of(trust)
+                for mechanism in self._mechanisms(trust, unit)
             ]
             arms += [
-                Arm(trust, asked, next(others) if at else 0, unit) for at, (unit, asked) in enumerate(found)
+                Arm(trust, mechanism, next(others) if at else 0, unit)
+                for at, (unit, mechanism) in enumerate(pairs)
             ]
         return arms
 
@@ -116,7 +119,7 @@ class CompareDocument(Document):
     def units(self) -> list[str]:
         """The units of privacy that were asked for or found, where there is noise."""
         ran = (cell.unit for cell in self.cells if cell.trust != "none" and cell.unit)
-        return list(dict.fromkeys([*map(str, self._asked("units")), *ran]))
+        return list(dict.fromkeys([*map(str, self._requested("units")), *ran]))
 
     def _units_of(self, trust: str) -> list[str] | list[None]:
         """The units that tell the arms of a trust model apart."""
@@ -125,7 +128,7 @@ class CompareDocument(Document):
     def _mechanisms(self, trust: str, unit: str | None) -> list[str | None]:
         """The local mechanisms asked for or found; those of messages protect clients alone."""
         of_messages = trust == "local" and unit in (None, "client")
-        named = map(str, self._asked("mechanisms")) if of_messages else ()
+        named = map(str, self._requested("mechanisms")) if of_messages else ()
         ran = (cell.asked for cell in self.cells if cell.trust == trust and unit in (None, cell.unit))
         return list(dict.fromkeys([*named, *ran])) or [None]
 
@@ -139,13 +142,13 @@ class CompareDocument(Document):
         """The epsilons asked for; trust none has the one target None."""
         if arm.trust == "none":
             return [None]
-        return [float(e) for e in self._asked("epsilons") if isinstance(e, (int, float))]
+        return [float(e) for e in self._requested("epsilons") if isinstance(e, (int, float))]
 
     def of(self, arm: Arm) -> list[Cell]:
         """The cells of an arm, from the strictest epsilon on."""
-        own = (c for c in self.cells if (c.trust, c.asked) == (arm.trust, arm.asked))
-        found = (cell for cell in own if arm.unit in (None, cell.unit))
-        return sorted(found, key=lambda cell: cell.epsilon or 0.0)
+        candidates = (c for c in self.cells if (c.trust, c.asked) == (arm.trust, arm.mechanism))
+        cells = (cell for cell in candidates if arm.unit in (None, cell.unit))
+        return sorted(cells, key=lambda cell: cell.epsilon or 0.0)
 
     def widest(self) -> list[Cell]:
         """The cell of each arm at its largest epsilon: where the noise disturbs least."""
@@ -159,6 +162,6 @@ class CompareDocument(Document):
         """The guarantees of all arms of a trust model."""
         return [g for cell in self.cells if cell.trust == trust for g in cell.guarantees]
 
-    def _asked(self, key: str) -> list[Any]:
+    def _requested(self, key: str) -> list[Any]:
         value = self.setting("compare", key)
         return value if isinstance(value, list) else []

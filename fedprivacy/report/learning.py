@@ -31,7 +31,7 @@ class Curve:
     values: tuple[float, ...]
     share: bool = False
 
-    def said(self, value: float) -> str:
+    def printed(self, value: float) -> str:
         """One of its values in words."""
         return words.accuracy(value) if self.share else words.number(value, 3)
 
@@ -50,7 +50,7 @@ def learning(
     look: plots.Look,
     planned: int | None,
     title: str,
-    said: str,
+    alt: str,
     *,
     narrow: bool = False,
 ) -> str:
@@ -69,16 +69,16 @@ def learning(
                 step = 920 / count
                 axes = svg.place(drawn, 50 + step * index, 40, 920 - step * (index + 1) + 66, 52)
             _measure(axes, curve, look[0], "-" if index == 0 else "--", planned)
-        return svg.write(drawn, "learning-narrow" if narrow else "learning-wide", title, said)
+        return svg.write(drawn, "learning-narrow" if narrow else "learning-wide", title, alt)
 
 
-def compared(panels: Sequence[Panel], title: str, said: str, *, narrow: bool = False) -> str:
+def compared(panels: Sequence[Panel], title: str, alt: str, *, narrow: bool = False) -> str:
     """A panel for each arm, on one accuracy axis; a line for each epsilon, named at its end.
 
     Args:
         panels: Each with at most `len(LINES)` curves.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone (the panels below each other).
 
     Returns:
@@ -97,7 +97,7 @@ def compared(panels: Sequence[Panel], title: str, said: str, *, narrow: bool = F
                 drawn, width * column + 48, height * row + 42, right, height * (down - row - 1) + 50
             )
             _panel(axes, panel, shown)
-        return svg.write(drawn, "curves-narrow" if narrow else "curves-wide", title, said)
+        return svg.write(drawn, "curves-narrow" if narrow else "curves-wide", title, alt)
 
 
 def _panel(axes: Axes, panel: Panel, shown: tuple[float, float]) -> None:
@@ -136,7 +136,7 @@ def _measure(axes: Axes, curve: Curve, color: str, line: str, planned: int | Non
         axes.yaxis.set_major_locator(MaxNLocator(5))
     last = curve.values[-1]
     axes.annotate(
-        curve.said(last), xy=(done, last), xytext=(8, 0), textcoords="offset pixels", va="center",
+        curve.printed(last), xy=(done, last), xytext=(8, 0), textcoords="offset pixels", va="center",
         color=svg.INK, fontweight="bold", annotation_clip=False,
     )  # fmt: skip
     if planned and done < planned:

@@ -29,7 +29,7 @@ def legend(drawn: Figure, entries: Sequence[tuple[plots.Look, str]], *, narrow: 
     """The marks in words, above the picture."""
     width, height = drawn.get_size_inches() * 72
     across = _across([label for _, label in entries], narrow=narrow)
-    for index, (look, said) in enumerate(entries):
+    for index, (look, text) in enumerate(entries):
         line, place = divmod(index, across)
         x = 10.0 if narrow else 20.0 + (width - 20) / across * place
         y = 1 - (12 + HEAD * line) / height
@@ -40,7 +40,7 @@ def legend(drawn: Figure, entries: Sequence[tuple[plots.Look, str]], *, narrow: 
                 markeredgewidth=thickness(marker),
             )
         )  # fmt: skip
-        label = textwrap.shorten(said, 40, placeholder="…")
+        label = textwrap.shorten(text, 40, placeholder="…")
         drawn.text((x + 14) / width, y, label, va="center", color=color, fontsize=14, fontweight="bold")
 
 

@@ -17,43 +17,43 @@ NOISE = (
 ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # what is no mechanism's name
 
 
-def arm(one: Arm) -> str:
+def arm(arm: Arm) -> str:
     """What one line of a comparison shows.
 
     >>> arm(Arm("central")), arm(Arm("local", "gaussian")), arm(Arm("local", "auto"))
     ('Central', 'Local, Gaussian', 'Local, best mechanism (auto)')
     """
-    return trust(one) + ("" if one.asked is None else f", {asked(one.asked)}")
+    return trust(arm) + ("" if arm.mechanism is None else f", {mechanism_label(arm.mechanism)}")
 
 
-def trust(one: Arm) -> str:
+def trust(arm: Arm) -> str:
     """The trust model of an arm, with its unit where several are compared.
 
     >>> trust(Arm("central")), trust(Arm("local", "auto", unit="client"))
     ('Central', 'Local, unit client')
     """
-    return words.trust(one.trust) + ("" if one.unit is None else f", unit {one.unit}")
+    return words.trust(arm.trust) + ("" if arm.unit is None else f", unit {arm.unit}")
 
 
 def arms(shown: Sequence[Arm], every: Sequence[Arm]) -> str:
-    """Several arms of one trust model; all that there are go by the name of the trust model, or of its unit.
+    """Names several arms of one trust model; all of them share the name of the model or unit.
 
     >>> two = [Arm("local", "auto"), Arm("local", "gaussian", 1)]
     >>> arms(two, two), arms(two[1:], two)
     ('Local', 'Local, Gaussian')
     """
     for name in (_trust_alone, trust):
-        own = dict.fromkeys(map(name, shown))
-        if len(own) == 1 and set(shown) >= {one for one in every if name(one) in own}:
+        labels = dict.fromkeys(map(name, shown))
+        if len(labels) == 1 and set(shown) >= {each for each in every if name(each) in labels}:
             return name(shown[0])
     return "\n".join(map(arm, shown))
 
 
-def _trust_alone(one: Arm) -> str:
-    return words.trust(one.trust)
+def _trust_alone(arm: Arm) -> str:
+    return words.trust(arm.trust)
 
 
-def asked(mechanism: str) -> str:
+def mechanism_label(mechanism: str) -> str:
     """The mechanism that was asked for."""
     return ASKED.get(mechanism) or registry.title(mechanism)
 
@@ -67,17 +67,17 @@ def mechanism(name: str | None) -> str:
     return words.capital(registry.title(name)) if name and name != "none" else "—"
 
 
-def noise(said: str | None, multiplier: float | None) -> str:
+def noise(description: str | None, multiplier: float | None) -> str:
     """How much noise there is, as the record says it; older records have a noise multiplier alone."""
-    if said is None and multiplier is not None:
+    if description is None and multiplier is not None:
         return f"noise multiplier {words.number(multiplier)}"
-    return said or ""
+    return description or ""
 
 
-def cell(one: Arm, epsilon: float | None) -> str:
+def cell(drawn_arm: Arm, epsilon: float | None) -> str:
     """A cell of a comparison.
 
     >>> cell(Arm("local"), 4.0), cell(Arm("none"), None)
     ('Local, epsilon 4', 'No noise')
     """
-    return arm(one) + ("" if epsilon is None else f", epsilon {words.number(epsilon)}")
+    return arm(drawn_arm) + ("" if epsilon is None else f", epsilon {words.number(epsilon)}")

@@ -57,8 +57,8 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         if path == exposed.FIELD or path.startswith(f"{arms.FIELD}[]."):
             continue  # which has tables of its own
         if path == "estimate":
-            said = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
-            singles.append(("The mean updates", common.plain(said)))
+            text = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
+            singles.append(("The mean updates", common.plain(text)))
         elif path == "dealing":
             singles += [(FIELDS[path], _dealt(values[0]))] if isinstance(values[0], Mapping) else []
         elif "[]." in path:
@@ -66,14 +66,14 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         else:
             singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
     command = str(document.get("command") or "")
-    told = [*arms.training(document), *exposed.blocks(document)]
-    if not singles and not series and not elsewhere and not command and not told:
+    details = [*arms.training(document), *exposed.blocks(document)]
+    if not singles and not series and not elsewhere and not command and not details:
         return None
     blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]
     blocks += [Text(words.COMMAND_CAUTION), Code(command)] if command else []
     blocks += [Facts(singles)] if singles else []
     blocks += _faults(document)
-    blocks += told
+    blocks += details
     for parent, columns in series.items():
         blocks += _series(parent, columns, document)
     if elsewhere:
@@ -100,13 +100,13 @@ def _dealt(dealing: Mapping[str, Any]) -> str:
     parts += [f"contested host {host}: nodes {common.plain(n)}" for host, n in _named(dealing, "contested")]
     parts += [f"node {node} left out: hosts {common.plain(h)}" for node, h in _named(dealing, "left_out")]
     parts += [f"no node: hosts {common.plain(dealing['missing'])}"] if dealing.get("missing") else []
-    parts += [f"node {node} answered: {common.plain(said)}" for node, said in _named(dealing, "errors")]
+    parts += [f"node {node} answered: {common.plain(message)}" for node, message in _named(dealing, "errors")]
     return "; ".join(parts)
 
 
 def _named(dealing: Mapping[str, Any], key: str) -> Iterable[tuple[str, Any]]:
-    found = dealing.get(key)
-    return found.items() if isinstance(found, Mapping) else ()
+    value = dealing.get(key)
+    return value.items() if isinstance(value, Mapping) else ()
 
 
 def label(field: str) -> str:
@@ -131,8 +131,8 @@ def _series(
         blocks.append(Table(caption, head, summary, numeric=frozenset({1, 2, 3, 4})))
     paths = [f"{parent}.{field}" for field, _ in columns]
     rows = [
-        (name, *(", ".join(map(_plain, select(one, path))) or "—" for path in paths))
-        for name, one in _elements(parent, document)
+        (name, *(", ".join(map(_plain, select(holder, path))) or "—" for path in paths))
+        for name, holder in _elements(parent, document)
     ]
     table = common.sampled(
         f"Each {element} by itself.", (element.capitalize(), *(label(field) for field, _ in columns)), rows

@@ -38,13 +38,13 @@ class _Panel:
     @property
     def verdict(self) -> str:
         """At which epsilons it is better or worse, as far as the intervals say."""
-        found: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
+        by_verdict: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
         for cell, gap in self.cells:
             decided = gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
             word = "undecided" if not decided else "better" if gap.points > 0 else "worse"
-            found[word].append(words.number(cell.epsilon or 0.0))
-        said = [f"{word} at epsilon {words.listed(at)}" for word, at in found.items() if at]
-        return f"{self.name}: {'; '.join(said)}."
+            by_verdict[word].append(words.number(cell.epsilon or 0.0))
+        parts = [f"{word} at epsilon {words.listed(at)}" for word, at in by_verdict.items() if at]
+        return f"{self.name}: {'; '.join(parts)}."
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -53,10 +53,10 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     if not panels:
         return []
     cells = [cell for panel in panels for cell, _ in panel.cells]
-    guarantees = [one for cell in cells for one in cell.guarantees]
+    guarantees = [guarantee for cell in cells for guarantee in cell.guarantees]
     stands_with = words.terms(guarantees)
     title = "Charts of the difference in accuracy by epsilon, one for each option"
-    spoken = " ".join(_said(panel) for panel in panels)
+    spoken = " ".join(_sentence_of(panel) for panel in panels)
     picture = Picture(
         draw=partial(_draw, panels, title, spoken),
         caption="By how many percentage points each option is more accurate than the scenario without it, "
@@ -70,15 +70,15 @@ def of_comparison(document: CompareDocument) -> list[Section]:
 
 
 def _panels(document: CompareDocument) -> list[_Panel]:
-    found: dict[str, list[tuple[Option, Gap]]] = {}
-    for one in sorted(document.options, key=lambda cell: cell.epsilon or 0.0):
-        if one.difference is not None and one.accuracy.mean is not None:
-            found.setdefault(one.option, []).append((one, one.difference))
-    order = dict.fromkeys(one.option for one in document.options)
-    return [_Panel(name, tuple(found[name])) for name in order if name in found]
+    by_option: dict[str, list[tuple[Option, Gap]]] = {}
+    for option in sorted(document.options, key=lambda cell: cell.epsilon or 0.0):
+        if option.difference is not None and option.accuracy.mean is not None:
+            by_option.setdefault(option.option, []).append((option, option.difference))
+    order = dict.fromkeys(option.option for option in document.options)
+    return [_Panel(name, tuple(by_option[name])) for name in order if name in by_option]
 
 
-def _said(panel: _Panel) -> str:
+def _sentence_of(panel: _Panel) -> str:
     figures = [
         f"{_points(gap.points)} points at epsilon {words.number(c.epsilon or 0.0)}" for c, gap in panel.cells
     ]
@@ -90,7 +90,7 @@ def _points(value: float) -> str:
     return f"{value:+.1f}".replace("-", MINUS) if value else "0.0"
 
 
-def _draw(panels: Sequence[_Panel], title: str, said: str, *, narrow: bool = False) -> str:
+def _draw(panels: Sequence[_Panel], title: str, alt: str, *, narrow: bool = False) -> str:
     across = 1 if narrow else 2 if len(panels) in (2, 4) else min(ACROSS, len(panels))
     down = -(-len(panels) // across)
     width, height = (360.0, 230.0) if narrow else (920.0 / across, 250.0)
@@ -107,7 +107,7 @@ def _draw(panels: Sequence[_Panel], title: str, said: str, *, narrow: bool = Fal
                 height * (down - row - 1) + 52,
             )
             _panel(axes, panel, shown)
-        return svg.write(drawn, "options-narrow" if narrow else "options-wide", title, said)
+        return svg.write(drawn, "options-narrow" if narrow else "options-wide", title, alt)
 
 
 def _range(values: Sequence[float | None]) -> tuple[float, float]:

@@ -160,7 +160,7 @@ class Cell(Part):
     @property
     def ended_early(self) -> bool:
         """Whether early stopping has ended a run before its planned rounds."""
-        return self.rounds is not None and any(played < self.rounds for played in self.rounds_played)
+        return self.rounds is not None and any(completed < self.rounds for completed in self.rounds_played)
 
     @model_validator(mode="before")
     @classmethod

@@ -76,14 +76,14 @@ class Series:
         return tuple(sorted((p for p in self.points if p.epsilon), key=lambda p: p.epsilon or 0.0))
 
 
-def frontier(series: Sequence[Series], x_label: str, title: str, said: str, *, narrow: bool = False) -> str:
+def frontier(series: Sequence[Series], x_label: str, title: str, alt: str, *, narrow: bool = False) -> str:
     """Accuracy against epsilon, a line per arm; without privacy a level with its band.
 
     Args:
         series: One for each arm that has a result.
         x_label: What stands under the axis: epsilon with all that belongs to it.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone (the labels above instead of at the lines' ends).
 
     Returns:
@@ -91,33 +91,33 @@ def frontier(series: Sequence[Series], x_label: str, title: str, said: str, *, n
     """
     with svg.style():
         if narrow:
-            legend = sum(_label_height(one, NARROW) for one in series)
+            legend = sum(_label_height(entry, NARROW) for entry in series)
             drawn = svg.figure(360, 366 + legend)
             axes = svg.place(drawn, left=46, top=legend + 40, right=10, bottom=70)
         else:
             drawn = svg.figure(920, 460)
             axes = svg.place(drawn, left=50, top=44, right=250, bottom=58)
-        extents = [value for one in series for p in one.points for value in p.extent]
+        extents = [value for entry in series for p in entry.points for value in p.extent]
         accuracy_axis(axes, accuracy_range(extents))
-        epsilons = sorted({p.epsilon for one in series for p in one.private if p.epsilon})
+        epsilons = sorted({p.epsilon for entry in series for p in entry.private if p.epsilon})
         _epsilon_axis(axes, epsilons, labels=6 if narrow else 10)
         axes.set_xlabel(x_label.replace("; ", "\n") if narrow else x_label.replace("; ", ", "), labelpad=8)
         heading(axes, "Accuracy (higher is better)", shift=-44)
-        private = [one for one in series if one.private]
-        for one in series:
-            place = private.index(one) - (len(private) - 1) / 2 if one in private else 0.0
-            _draw(drawn, axes, one, place * APART)
+        private = [entry for entry in series if entry.private]
+        for entry in series:
+            place = private.index(entry) - (len(private) - 1) / 2 if entry in private else 0.0
+            _draw(drawn, axes, entry, place * APART)
         if narrow:
             _legend(drawn, series)
         else:
             _direct_labels(axes, series)
-        return svg.write(drawn, "frontier-narrow" if narrow else "frontier-wide", title, said)
+        return svg.write(drawn, "frontier-narrow" if narrow else "frontier-wide", title, alt)
 
 
 def look(arm: Arm) -> Look:
     """The colour, marker and line style of an arm; beyond the last they begin again."""
-    own = LOOKS.get(arm.trust, LOOKS["none"])
-    return (own, *MORE)[arm.place % (1 + len(MORE))]
+    base = LOOKS.get(arm.trust, LOOKS["none"])
+    return (base, *MORE)[arm.place % (1 + len(MORE))]
 
 
 def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
@@ -154,14 +154,14 @@ def _epsilon_axis(axes: Axes, epsilons: Sequence[float], labels: int) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: words.number(x) if x in shown else ""))
 
 
-def _draw(drawn: Figure, axes: Axes, one: Series, shift: float) -> None:
+def _draw(drawn: Figure, axes: Axes, drawn_series: Series, shift: float) -> None:
     """A line with its points and bars, so many pixels aside: no bar hides another at the same epsilon."""
-    color, marker, line = one.look
-    for level in (p for p in one.points if not p.epsilon):
+    color, marker, line = drawn_series.look
+    for level in (p for p in drawn_series.points if not p.epsilon):
         if level.interval:
             axes.axhspan(*level.interval, color=color, alpha=0.14, linewidth=0)
         axes.axhline(level.mean, color=color, linestyle=line, linewidth=1.75)
-    points = one.private
+    points = drawn_series.private
     if not points:
         return
     aside = axes.transData + ScaledTranslation(shift / 72, 0, drawn.dpi_scale_trans)
@@ -178,16 +178,19 @@ def _draw(drawn: Figure, axes: Axes, one: Series, shift: float) -> None:
     )  # fmt: skip
 
 
-def _label(one: Series, width: int) -> list[tuple[str, dict[str, Any]]]:
+def _label(drawn_series: Series, width: int) -> list[tuple[str, dict[str, Any]]]:
     """A label's lines with their fonts: the name, then against whom it holds."""
-    name = {"color": one.look[0], "fontsize": 14, "fontweight": "bold"}
+    name = {"color": drawn_series.look[0], "fontsize": 14, "fontweight": "bold"}
     reach = {"color": svg.MUTED, "fontsize": 12}
-    lines = textwrap.wrap(one.label, width - BOLD) or [""]
-    return [*((text, name) for text in lines), *((text, reach) for text in textwrap.wrap(one.reach, width))]
+    lines = textwrap.wrap(drawn_series.label, width - BOLD) or [""]
+    return [
+        *((text, name) for text in lines),
+        *((text, reach) for text in textwrap.wrap(drawn_series.reach, width)),
+    ]
 
 
-def _label_height(one: Series, width: int) -> float:
-    return LINE * len(_label(one, width)) + 8
+def _label_height(drawn_series: Series, width: int) -> float:
+    return LINE * len(_label(drawn_series, width)) + 8
 
 
 def spread(axes: Axes, labels: Sequence[tuple[float, float, Any]]) -> list[tuple[float, float, Any]]:
@@ -219,9 +222,11 @@ def spread(axes: Axes, labels: Sequence[tuple[float, float, Any]]) -> list[tuple
 
 def _direct_labels(axes: Axes, series: Sequence[Series]) -> None:
     """Each line's name at its right end."""
-    ends = [(one.end.mean, _label_height(one, WIDE), one) for one in series]
-    for y, _, one in spread(axes, ends):
-        for index, (text, font) in enumerate(_label(one, WIDE)):
+    ends = [
+        (drawn_series.end.mean, _label_height(drawn_series, WIDE), drawn_series) for drawn_series in series
+    ]
+    for y, _, drawn_series in spread(axes, ends):
+        for index, (text, font) in enumerate(_label(drawn_series, WIDE)):
             axes.annotate(
                 text, xy=(1, 0), xycoords="axes fraction", xytext=(14, y - LINE * index),
                 textcoords="offset pixels", va="center_baseline", annotation_clip=False, **font,
@@ -232,17 +237,17 @@ def _legend(drawn: Figure, series: Sequence[Series]) -> None:
     """Above the axes, where a phone has no room at the lines' ends."""
     width, height = drawn.get_size_inches() * 72
     y = 12.0
-    for one in series:
-        color, marker, line = one.look
+    for entry in series:
+        color, marker, line = entry.look
         drawn.add_artist(
             Line2D(
                 [4 / width, 44 / width], [1 - y / height] * 2, color=color, linestyle=line, marker=marker,
                 markevery=[1], markeredgecolor=svg.PAPER,
             )
         )  # fmt: skip
-        for index, (text, font) in enumerate(_label(one, NARROW)):
+        for index, (text, font) in enumerate(_label(entry, NARROW)):
             drawn.text(56 / width, 1 - (y + LINE * index) / height, text, va="center", **font)
-        y += _label_height(one, NARROW)
+        y += _label_height(entry, NARROW)
 
 
 def heading(

@@ -45,8 +45,11 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
     arms: dict[Row, list[Arm]] = {}
     for arm in dict.fromkeys(cell.arm for cell in cells if cell.guarantees):
         arms.setdefault((arm.trust, arm.unit), []).append(arm)
-    found = dict.fromkeys(g.observer for g in guarantees)
-    observers = [*(name for name in OBSERVERS if name in found), *(n for n in found if n not in OBSERVERS)]
+    present = dict.fromkeys(g.observer for g in guarantees)
+    observers = [
+        *(name for name in OBSERVERS if name in present),
+        *(n for n in present if n not in OBSERVERS),
+    ]
     stands_with = words.terms(guarantees)
     shown: list[Block | Details] = [_matrix(cells, arms, observers, stands_with, wording)]
     if uncovered and stands_with:
@@ -55,13 +58,13 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
     epsilons = sorted({cell.target for cell in cells if cell.target} or held)
     if epsilons:
         changes = dict.fromkeys((g.adjacency, g.unit) for g in guarantees if g.holds)
-        change = words.listed((words.change(*one) for one in changes), "or")
+        change = words.listed((words.change(*changed) for changed in changes), "or")
         factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
         shown.append(Text(words.how_to_read(factors, change, stands_with)))
     assumed = [
-        (names.trust(own[0]), lines)
-        for own in arms.values()
-        if (lines := _assumptions([g for arm in own for g in _of(cells, arm)]))
+        (names.trust(group[0]), lines)
+        for group in arms.values()
+        if (lines := _assumptions([g for arm in group for g in _of(cells, arm)]))
     ]
     if len(assumed) > 2:
         assumed = _shared_once(assumed)
@@ -80,8 +83,8 @@ def _of(cells: Sequence[Protected], arm: Arm) -> list[Guarantee]:
 
 def _units(cells: Sequence[Protected]) -> list[str | None]:
     """The units of privacy, of those who are protected at all if there are any."""
-    found = [g for cell in cells for g in cell.guarantees]
-    return list(dict.fromkeys(g.unit for g in [g for g in found if g.holds] or found))
+    guarantees = [g for cell in cells for g in cell.guarantees]
+    return list(dict.fromkeys(g.unit for g in [g for g in guarantees if g.holds] or guarantees))
 
 
 def _matrix(
@@ -97,14 +100,14 @@ def _matrix(
         caption += f" Epsilon stands at {stands_with}, against the observer of its column."
     seen = [f"{words.capital(words.observer(o))} {wording.sees[o]}." for o in observers if o in wording.sees]
     rows = []
-    for (trust, unit), own in arms.items():
-        said = wording.of(unit or next(iter(units), None))
-        note = said.noise.get(trust, "") + (f" Protects {words.UNITS.get(unit, unit)}." if unit else "")
+    for (trust, unit), group in arms.items():
+        noun = wording.of(unit or next(iter(units), None))
+        note = noun.noise.get(trust, "") + (f" Protects {words.UNITS.get(unit, unit)}." if unit else "")
         entries = (
-            _shared({arm: _protection(_of(cells, arm), o, said.why.get((trust, o), "")) for arm in own})
+            _shared({arm: _protection(_of(cells, arm), o, noun.why.get((trust, o), "")) for arm in group})
             for o in observers
         )
-        rows.append((Entry(names.trust(own[0]), note), *entries))
+        rows.append((Entry(names.trust(group[0]), note), *entries))
     head = ("Trust model", *(f"From {words.observer(name)}" for name in observers))
     return Table(" ".join([caption, *seen]), head, rows, stacked=True)
 
@@ -112,35 +115,37 @@ def _matrix(
 def _shared(entries: Mapping[Arm, Entry]) -> Entry:
     """One entry for all arms of a trust model: what they share once, what differs by mechanism."""
     first, *others = entries.values()
-    if all(one == first for one in others):
+    if all(entry == first for entry in others):
         return first
     same: dict[str, list[str]] = {}
-    for arm, one in entries.items():
-        same.setdefault(f"{one.text[:1].lower()}{one.text[1:]}", []).append(names.asked(arm.asked or ""))
+    for arm, entry in entries.items():
+        same.setdefault(f"{entry.text[:1].lower()}{entry.text[1:]}", []).append(
+            names.mechanism_label(arm.mechanism or "")
+        )
     lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
-    tones = {one.tone for one in entries.values()}
+    tones = {entry.tone for entry in entries.values()}
     # A tick stands for all of them, or not at all.
     return Entry("\n".join(lines), first.note, first.tone if len(tones) == 1 else "")
 
 
 def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Entry:
     """What one arm guarantees against one observer, over all its epsilons, and why, by its definition."""
-    found = [g for g in guarantees if g.observer == observer]
-    if not found:
+    against = [g for g in guarantees if g.observer == observer]
+    if not against:
         return Entry("Not stated")
-    if not any(g.holds for g in found):
+    if not any(g.holds for g in against):
         return Entry(words.NO_GUARANTEE, why, "bad")
-    if not all(g.holds for g in found):
+    if not all(g.holds for g in against):
         return Entry("Only in part: see each epsilon below", why, "bad")
-    useful = all((g.epsilon or 0.0) <= USEFUL_EPSILON for g in found)
-    said = f"epsilon {_range(found)}"
+    useful = all((g.epsilon or 0.0) <= USEFUL_EPSILON for g in against)
+    text = f"epsilon {_range(against)}"
     # No tick of approval where an epsilon allows more than it forbids.
-    return Entry(words.capital(said), why, "good") if useful else Entry(f"Bounded only: {said}", why)
+    return Entry(words.capital(text), why, "good") if useful else Entry(f"Bounded only: {text}", why)
 
 
-def _range(found: Sequence[Guarantee]) -> str:
+def _range(guarantees: Sequence[Guarantee]) -> str:
     """All epsilons of the guarantees, or between what they lie."""
-    values = sorted({g.epsilon or 0.0 for g in found})
+    values = sorted({g.epsilon or 0.0 for g in guarantees})
     if len(values) > LISTED:
         return f"{words.epsilon(values[0])} to {words.epsilon(values[-1])}"
     return words.listed(dict.fromkeys(map(words.epsilon, values)))
@@ -161,8 +166,8 @@ def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
 def _shared_once(assumed: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
     """What all of several rest on in a row of its own, then what each rests on beside it."""
     shared = tuple(line for line in assumed[0][1] if all(line in lines for _, lines in assumed))
-    own = [(name, tuple(line for line in lines if line not in shared)) for name, lines in assumed]
-    return [*([("All of them", shared)] if shared else []), *(one for one in own if one[1])]
+    assumed_once = [(name, tuple(line for line in lines if line not in shared)) for name, lines in assumed]
+    return [*([("All of them", shared)] if shared else []), *(entry for entry in assumed_once if entry[1])]
 
 
 def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str) -> Table:
@@ -170,12 +175,12 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str
     arms = list(dict.fromkeys(cell.arm for cell in cells))
     same: dict[tuple[str, tuple[tuple[str, ...], ...]], list[Arm]] = {}
     for arm in arms:
-        own = []
+        rest = []
         for cell in (cell for cell in cells if cell.arm == arm):
             against = {g.observer: g for g in cell.guarantees}
             spent = (words.epsilon(against[o].epsilon) if o in against else "—" for o in observers)
-            own.append((words.target(cell.target), *spent))
-        same.setdefault((arm.trust, tuple(own)), []).append(arm)
+            rest.append((words.target(cell.target), *spent))
+        same.setdefault((arm.trust, tuple(rest)), []).append(arm)
     rows: list[Sequence[Value] | Group] = []
     for (_, alike), shared in same.items():
         rows += [Group(names.arms(shared, arms).replace("\n", "; ")), *alike]

@@ -1,4 +1,4 @@
-"""What of a result document is for the operator alone: taken out before any claim, and read back apart."""
+"""Removes operator-only fields from a result document before a claim is shown; reads them apart."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def redact(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     >>> redact({"rounds": [{"round": 1, "cohort": 9}]}, ["rounds[].cohort"])
     {'rounds': [{'round': 1}]}
     """
-    kept = copy.deepcopy(dict(document))
+    redacted = copy.deepcopy(dict(document))
     for path in paths:
         *parents, field = path.split(".")
-        for holder in _holders(kept, parents):
+        for holder in _holders(redacted, parents):
             holder.pop(field.removesuffix("[]"), None)
-    return kept
+    return redacted
 
 
 def select(document: Mapping[str, Any], path: str) -> list[Any]:
@@ -63,8 +63,8 @@ def select(document: Mapping[str, Any], path: str) -> list[Any]:
     """
     *parents, field = path.split(".")
     name = field.removesuffix("[]")
-    found = (holder.get(name) for holder in _holders(document, parents))
-    return [value for value in found if value is not None]
+    selected = (holder.get(name) for holder in _holders(document, parents))
+    return [value for value in selected if value is not None]
 
 
 def _holders(document: Mapping[str, Any], parents: list[str]) -> list[Any]:

@@ -37,8 +37,8 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     lead: list[Block | Details] = []
     if document.status != "finished":
         done, planned = _done(document), _planned(document)
-        said = common.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
-        lead.append(said)
+        status = common.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
+        lead.append(status)
     picture = _picture(document)
     lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
     lead += [_finding(document), Tiles(_tiles(document))]
@@ -77,9 +77,9 @@ def _finding(document: RunDocument) -> Finding:
         reached = f"After {done:,} rounds the model reaches {words.accuracy(accuracy)} on {on}"
     against: dict[str, list[str]] = {}
     for g in guarantees:
-        said = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
-        against.setdefault(said, []).append(words.observer(g.observer))
-    spent = [f"{said} against {words.listed(who)}" for said, who in against.items()]
+        text = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
+        against.setdefault(text, []).append(words.observer(g.observer))
+    spent = [f"{text} against {words.listed(who)}" for text, who in against.items()]
     stands_with = words.terms(guarantees)
     return Finding(
         text="; ".join([reached, *spent]) + ".",
@@ -130,24 +130,24 @@ def _tiles(document: RunDocument) -> list[tuple[str, str, str]]:
 
 def _picture(document: RunDocument) -> Picture | None:
     curves = []
-    for name, said in (("accuracy", "Accuracy (higher is better)"), ("loss", "Loss (lower is better)")):
-        measured = [(at, getattr(one, name)) for at, one in enumerate(document.rounds, start=1)]
+    for name, heading in (("accuracy", "Accuracy (higher is better)"), ("loss", "Loss (lower is better)")):
+        measured = [(at, getattr(event, name)) for at, event in enumerate(document.rounds, start=1)]
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
             rounds, values = zip(*finite, strict=True)
-            curves.append(learning.Curve(said, rounds, values, share=name == "accuracy"))
+            curves.append(learning.Curve(heading, rounds, values, share=name == "accuracy"))
     if not curves:
         return None
     rows = [
-        (f"{at:,}", words.accuracy(one.accuracy), words.number(one.loss))
-        for at, one in enumerate(document.rounds, start=1)
-        if one.accuracy is not None or one.loss is not None
+        (f"{at:,}", words.accuracy(event.accuracy), words.number(event.loss))
+        for at, event in enumerate(document.rounds, start=1)
+        if event.accuracy is not None or event.loss is not None
     ]
     on = words.evaluated_on(document.evaluated_on)
     title = "Line chart of the evaluations by round"
     spoken = " ".join(
-        f"{curve.label}: {curve.said(curve.values[0])} in round {curve.rounds[0]}, "
-        f"{curve.said(curve.values[-1])} in round {curve.rounds[-1]}."
+        f"{curve.label}: {curve.printed(curve.values[0])} in round {curve.rounds[0]}, "
+        f"{curve.printed(curve.values[-1])} in round {curve.rounds[-1]}."
         for curve in curves
     )
     planned, done = _planned(document), _done(document)
@@ -172,7 +172,7 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
         ("Mechanism", names.mechanism(plan.mechanism)),
         ("Clipping norm", words.number(plan.clipping_norm) if plan.clipping_norm is not None else ""),
         ("Noise", _noise(plan)),
-        ("Batches", batches.said(plan.batches)),
+        ("Batches", batches.describe(plan.batches)),
         ("Sampling", words.sampling(plan.sampling or document.scenario.get("sampling"))),
         ("Most answers of one client", f"{cap:,}" if cap is not None else ""),
         ("Randomness", document.drawn),
@@ -181,8 +181,8 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
 
 
 def _noise(plan: Privacy) -> str:
-    said = names.noise(plan.noise, plan.noise_multiplier)
-    return f"{words.capital(said)}. {names.NOISE}" if said else ""
+    text = names.noise(plan.noise, plan.noise_multiplier)
+    return f"{words.capital(text)}. {names.NOISE}" if text else ""
 
 
 def _settings(document: RunDocument) -> list[tuple[str, str]]:

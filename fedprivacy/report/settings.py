@@ -47,8 +47,8 @@ def _by_arm(document: CompareDocument) -> Table:
     shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
     facts: dict[str, Callable[[list[Cell]], str]] = {
         "Rounds": lambda cells: _each(cell.rounds for cell in cells),
-        "Rounds until early stopping, each seed": _played,
-        "Batches of records": lambda cells: _each(batches.said(cell.batches) or None for cell in cells),
+        "Rounds until early stopping, each seed": _rounds_completed,
+        "Batches of records": lambda cells: _each(batches.describe(cell.batches) or None for cell in cells),
         "Sampling": lambda cells: _each(words.sampling(c.sampling or _sampling_stated(c)) for c in cells),
         "Most answers of one client": lambda cells: _each(cell.max_participations for cell in cells),
         "Scaling of records": lambda cells: _each(cell.scaling for cell in cells),
@@ -65,8 +65,8 @@ def _by_arm(document: CompareDocument) -> Table:
     caption = names.NOISE
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named above."
-    kept = [row for row in rows if any(value != "—" for value in row[1:])]
-    return Table(caption, ("", *map(names.arm, shown)), kept, stacked=True)
+    filled = [row for row in rows if any(value != "—" for value in row[1:])]
+    return Table(caption, ("", *map(names.arm, shown)), filled, stacked=True)
 
 
 def _adds_noise(arm: Arm, cells: Sequence[Cell]) -> str:
@@ -79,11 +79,11 @@ def _inside(cell: Cell) -> str:
     return common.flat(cell.training, batches.without_effect(cell.unit))
 
 
-def _played(cells: Sequence[Cell]) -> str:
+def _rounds_completed(cells: Sequence[Cell]) -> str:
     """After how many rounds early stopping ended runs, a line for each epsilon; a dash where it did not."""
     lines = [
         (f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "")
-        + words.listed(f"{played:,}" for played in cell.rounds_played)
+        + words.listed(f"{count:,}" for count in cell.rounds_played)
         for cell in cells
         if cell.ended_early
     ]
@@ -104,7 +104,7 @@ def _noise(cells: Sequence[Cell]) -> str:
     lines = []
     for cell in cells:
         noise = names.noise(cell.noise, cell.noise_multiplier)
-        said = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
-        if said:
-            lines.append((f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "") + said)
+        text = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
+        if text:
+            lines.append((f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "") + text)
     return "\n".join(dict.fromkeys(lines)) or "—"

@@ -85,14 +85,14 @@ def place(drawn: Figure, left: float, top: float, right: float, bottom: float) -
     return drawn.add_axes(box)
 
 
-def write(drawn: Figure, name: str, title: str, said: str) -> str:
+def write(drawn: Figure, name: str, title: str, alt: str) -> str:
     """The figure as one `<svg>` element to be put into an HTML page.
 
     Args:
         drawn: The figure, made within `style()`.
         name: Unique on the page; every id of the picture begins with it.
         title: What kind of picture it is, and of what.
-        said: What it shows, for those who cannot see it.
+        alt: What it shows, for those who cannot see it.
     """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
@@ -109,5 +109,5 @@ def write(drawn: Figure, name: str, title: str, said: str) -> str:
         f'<svg class="{name}" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
         f'role="img" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{html.escape(title)}</title>'
-        f'<desc id="{name}-desc">{html.escape(said)}</desc>{body.strip()}</svg>'
+        f'<desc id="{name}-desc">{html.escape(alt)}</desc>{body.strip()}</svg>'
     )

@@ -73,7 +73,7 @@ class TuneDocument(Document):
         return str(self.setting("tune", "method") or "")
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What was chosen, and how good it is, in a sentence."""
         choice = self.choice
         if choice.candidate is None:
@@ -90,10 +90,14 @@ class TuneDocument(Document):
 
 def rows(document: TuneDocument) -> list[tuple[str, str, str]]:
     """Of each observer the epsilon of the choice and the naive one, under `HEAD`, rounded up."""
-    naive = {one.observer: one for one in document.naive.guarantees}
+    naive = {guarantee.observer: guarantee for guarantee in document.naive.guarantees}
     return [
-        (one.observer, _epsilon(one), _epsilon(naive[one.observer]) if one.observer in naive else "-")
-        for one in document.privacy.guarantees
+        (
+            guarantee.observer,
+            _epsilon(guarantee),
+            _epsilon(naive[guarantee.observer]) if guarantee.observer in naive else "-",
+        )
+        for guarantee in document.privacy.guarantees
     ]
 
 
@@ -113,12 +117,12 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
     guarantees = list(document.privacy.guarantees)
     table = Table(caption(document), HEAD, rows(document), numeric=frozenset({1, 2}), stacked=True)
     cells = [protection.Protected(Arm("central"), None, guarantees)]
-    naive = [one.words for one in document.naive.guarantees if one.words]
+    naive = [guarantee.words for guarantee in document.naive.guarantees if guarantee.words]
     return Page(
         title=document.name,
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
-        lead=[Text(document.said, "status"), table],
+        lead=[Text(document.summary, "status"), table],
         sections=[
             Section(
                 "candidates", "What was chosen from", [Text(HOW.get(document.method, "")), _grid(document)]
@@ -131,13 +135,17 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
 
 
 def _grid(document: TuneDocument) -> Table:
-    public = any(one.public_accuracy is not None for one in document.candidates)
+    public = any(candidate.public_accuracy is not None for candidate in document.candidates)
     head = ("candidate", "settings", *(["accuracy on the public split"] if public else []))
-    found: list[Sequence[Value]] = [
-        (str(number), words_of(one.settings), *([words.accuracy(one.public_accuracy)] if public else []))
-        for number, one in enumerate(document.candidates)
+    rows: list[Sequence[Value]] = [
+        (
+            str(number),
+            words_of(candidate.settings),
+            *([words.accuracy(candidate.public_accuracy)] if public else []),
+        )
+        for number, candidate in enumerate(document.candidates)
     ]
-    return Table("All candidates.", head, found, numeric=frozenset({2}) if public else frozenset())
+    return Table("All candidates.", head, rows, numeric=frozenset({2}) if public else frozenset())
 
 
 def _epsilon(guarantee: Guarantee) -> str:

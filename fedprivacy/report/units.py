@@ -28,12 +28,12 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     """What the units that were compared protect; no section where only whole clients are protected."""
     cells = [cell for cell in document.cells if cell.unit == "example"]
     sizes = next((cell.records_per_client for cell in cells if cell.records_per_client), None)
-    found = [g for cell in cells for g in cell.guarantees]
+    guarantees = [g for cell in cells for g in cell.guarantees]
     units = document.units or ["client"]
     if "example" not in units:
         return []
     few = _noise_of_few([cell for cell in document.cells if cell.unit == "client"])
-    return _section(units, found, sizes, few)
+    return _section(units, guarantees, sizes, few)
 
 
 def of_run(document: RunDocument) -> list[Section]:
@@ -97,10 +97,10 @@ def _together(g: Guarantee, records: int) -> Entry:
         epsilon, delta = math.inf, 1.0
     if delta >= 1 or not math.isfinite(epsilon):
         return Entry(SAYS_NOTHING, "its delta would be 1 or more", "bad")
-    said, note = f"epsilon {words.epsilon(epsilon)}", f"at delta {_rounded_up(delta)}"
+    text, note = f"epsilon {words.epsilon(epsilon)}", f"at delta {_rounded_up(delta)}"
     if epsilon > USEFUL_EPSILON:
-        return Entry(f"Bounded only: {said}", note)
-    return Entry(words.capital(said), note)
+        return Entry(f"Bounded only: {text}", note)
+    return Entry(words.capital(text), note)
 
 
 def _rounded_up(delta: float) -> str:

@@ -33,7 +33,7 @@ class _Panel:
 
     key: str
     cells: tuple[Variation, ...]
-    own: object
+    base: object
 
     @property
     def label(self) -> str:
@@ -76,13 +76,13 @@ def of_comparison(document: CompareDocument) -> list[Section]:
 
 
 def _panels(document: CompareDocument) -> list[_Panel]:
-    found: dict[str, list[Variation]] = {}
-    for one in document.variations:
-        if one.accuracy.mean is not None:
-            found.setdefault(one.varied.key, []).append(one)
+    by_key: dict[str, list[Variation]] = {}
+    for cell in document.variations:
+        if cell.accuracy.mean is not None:
+            by_key.setdefault(cell.varied.key, []).append(cell)
     return [
         _Panel(key, tuple(cells), document.setting(*key.split(".", 1)))
-        for key, cells in found.items()
+        for key, cells in by_key.items()
         if len(cells) > 1
     ]
 
@@ -97,7 +97,7 @@ def _draw(
     look: plots.Look,
     shown: tuple[float, float],
     title: str,
-    said: str,
+    alt: str,
     *,
     narrow: bool = False,
 ) -> str:
@@ -116,7 +116,7 @@ def _draw(
                 height * (down - row - 1) + 56,
             )
             _panel(axes, panel, look, shown)
-        return svg.write(drawn, "varied-narrow" if narrow else "varied-wide", title, said)
+        return svg.write(drawn, "varied-narrow" if narrow else "varied-wide", title, alt)
 
 
 def _panel(axes: Axes, panel: _Panel, look: plots.Look, shown: tuple[float, float]) -> None:
@@ -137,9 +137,9 @@ def _panel(axes: Axes, panel: _Panel, look: plots.Look, shown: tuple[float, floa
             )
     means = [cell.accuracy.mean or 0.0 for cell in panel.cells]
     axes.plot(places, means, color=color, linestyle=line, marker=marker, markersize=6, clip_on=False)
-    own = [place for place, cell in zip(places, panel.cells, strict=True) if cell.varied.value == panel.own]
+    base = [place for place, cell in zip(places, panel.cells, strict=True) if cell.varied.value == panel.base]
     axes.plot(
-        own, [means[place] for place in own], color=color, linestyle="", marker=marker, markersize=12,
+        base, [means[place] for place in base], color=color, linestyle="", marker=marker, markersize=12,
         markeredgecolor=svg.PAPER, clip_on=False,
     )  # fmt: skip
 
@@ -151,7 +151,7 @@ def _table(panel: _Panel, document: CompareDocument) -> Table:
         rows.append(
             (
                 _value(cell.varied.value)
-                + (" (the scenario's own)" if cell.varied.value == panel.own else ""),
+                + (" (the scenario's own)" if cell.varied.value == panel.base else ""),
                 words.accuracy(cell.accuracy.mean),
                 "—" if ends is None else f"{words.accuracy(ends[0], '')} to {words.accuracy(ends[1])}",
                 names.noise(cell.noise, cell.noise_multiplier) or "—",

@@ -35,9 +35,9 @@ class Wording:
     def caution(self, trusts: Sequence[str], units: Collection[str | None] = ()) -> str:
         """What stands beside every picture that lays trust models, and units, over one another."""
         if len(set(units)) > 1:
-            return " ".join(said for name, said in self.of_both.items() if name in (*trusts, "unit"))
+            return " ".join(text for name, text in self.of_both.items() if name in (*trusts, "unit"))
         cautions = self.of(next(iter(units), None)).cautions
-        return " ".join(said for trust, said in cautions.items() if trust in trusts)
+        return " ".join(text for trust, text in cautions.items() if trust in trusts)
 
 
 _OF_RECORDS = Wording(

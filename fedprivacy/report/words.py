@@ -215,11 +215,11 @@ def terms(guarantees: Iterable[Guarantee]) -> str:
     for g in guarantees:
         if g.holds:
             units.setdefault((number(g.delta), g.adjacency), {})[str(g.unit)] = None
-    found = (
-        f"delta {delta}, unit {listed(own, 'or')}, adjacency {adjacency}"
-        for (delta, adjacency), own in units.items()
+    parts = (
+        f"delta {delta}, unit {listed(group, 'or')}, adjacency {adjacency}"
+        for (delta, adjacency), group in units.items()
     )
-    return listed(found, "or")
+    return listed(parts, "or")
 
 
 def protected(units: Iterable[str | None]) -> str:

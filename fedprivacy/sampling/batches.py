@@ -59,7 +59,9 @@ class PoissonBatches:
         return self.rate_of(records) * records
 
     def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
-        """What a round of a client with `records` records costs one of them, a step being `release`."""
+        """The event of a client's round for one of its `records` records, a step being `release`."""
+        # Each record flips a coin of its own in every step, and the denominator of the gradient is the mean
+        # size of a batch, so that the size of this batch stays secret.
         sampled = dp_accounting.PoissonSampledDpEvent(self.rate_of(records), release)
         return dp_accounting.SelfComposedDpEvent(sampled, self.steps)
 
@@ -104,18 +106,18 @@ class ShuffledBatches:
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
         """The records of each batch, as positions from 0; nothing is drawn where a batch holds them all."""
         size = records if self.batch_size is None else self.batch_size
-        found: list[Positions] = []
+        parts: list[Positions] = []
         for _ in range(self.epochs):
             order = np.arange(records) if size >= records else stream.permutation(records)
-            found += [order[start : start + size] for start in range(0, records, size)]
-        return found
+            parts += [order[start : start + size] for start in range(0, records, size)]
+        return parts
 
     def mean_size(self, records: int) -> float:
         """The size of all batches but the last of a pass: the fixed denominator of the mean gradient."""
         return float(records if self.batch_size is None else min(self.batch_size, records))
 
     def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
-        """What a round of a client with `records` records costs one of them, a step being `release`.
+        """The event of a client's round for one of its `records` records, a step being `release`.
 
         A record is in one batch of a pass, whatever the order: parallel composition. One record more or less
         would move others from batch to batch, so that a pass in batches is a sample of all records, of fixed
@@ -164,7 +166,7 @@ class ReplacementBatches:
         return self
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
-        """The records of each batch, as positions from 0; one may stand there several times."""
+        """The records of each batch, as positions from 0; one may occur several times."""
         return [stream.integers(records, size=self.batch_size) for _ in range(self.steps)]
 
     def mean_size(self, records: int) -> float:
@@ -172,7 +174,7 @@ class ReplacementBatches:
         return float(self.batch_size)
 
     def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
-        """What a round of a client with `records` records costs one of them, a step being `release`.
+        """The event of a client's round for one of its `records` records, a step being `release`.
 
         One place is a sample of one without replacement, which accountants know.
         """
@@ -212,7 +214,7 @@ def padded(
     Args:
         batches: Draws them.
         records: How many records each client has, shape (clients,).
-        agreed: How many it is agreed to have, by which rates are reckoned, shape (clients,).
+        agreed: The agreed number of records, from which rates are computed, shape (clients,).
         streams: The stream of each client in turn.
         most: The records of a client of as many steps as all are padded to; None: of the largest one here.
         width: The least size that batches are padded to.
@@ -228,7 +230,7 @@ def padded(
             positions, used = np.pad(positions, wider), np.pad(used, wider)
         return positions, used, steps
     pairs = zip(records.tolist(), agreed.tolist(), streams, strict=True)
-    drawn = [batches.at(size).draw(own, stream) for own, size, stream in pairs]
+    drawn = [batches.at(size).draw(count, stream) for count, size, stream in pairs]
     steps = np.array([len(parts) for parts in drawn])
     width = max(width, max(len(part) for parts in drawn for part in parts))
     positions = np.zeros((len(drawn), steps.max(), width), dtype=np.int64)
@@ -243,7 +245,7 @@ def padded(
 def _shuffled(
     batches: ShuffledBatches, records: Positions, streams: Iterator[np.random.Generator], longest: int
 ) -> tuple[Positions, NDArray[np.bool_], Positions]:
-    """What `draw` gives for each client, without a list for each batch; as many steps as `longest` makes."""
+    """The draws of `draw` for each client as arrays, without a list for each batch; `longest` steps."""
     size = min(batches.batch_size or longest, longest)
     orders = np.tile(np.arange(longest), (len(records), batches.epochs, 1))
     alike = bool((records == longest).all())
@@ -251,10 +253,10 @@ def _shuffled(
         for order, stream in zip(orders[:, 0], streams, strict=True):
             stream.shuffle(order)  # as `permutation`, in place
     elif size < longest:
-        for row, own, stream in zip(orders, records.tolist(), streams, strict=True):
-            if own > size:
+        for row, count, stream in zip(orders, records.tolist(), streams, strict=True):
+            if count > size:
                 for order in row:
-                    stream.shuffle(order[:own])
+                    stream.shuffle(order[:count])
     if alike:
         width = -(-longest // size) * size
         used = np.tile(np.arange(width) < longest, (len(records), batches.epochs, 1))

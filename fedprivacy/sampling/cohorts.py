@@ -29,6 +29,8 @@ class PoissonSampling:
 
     def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
         """The event of a release about a cohort drawn so."""
+        # For independent coins alone: a shuffled pass that is cut into cohorts of the same size is another
+        # mechanism, which this event may claim too little for.
         return dp_accounting.PoissonSampledDpEvent(self.rate, release)
 
     def expected_cohort(self, population: int) -> float:
@@ -61,6 +63,8 @@ class FixedSampling:
         """The event of a release about a cohort drawn so; a cohort of everybody is no sampling."""
         if self.cohort >= population:
             return release
+        # Without replacement in fact, as the event states: a sampler that repeats a client within a cohort
+        # moves the sum by a multiple of C, which this event does not cover.
         return dp_accounting.SampledWithoutReplacementDpEvent(population, self.cohort, release)
 
     def expected_cohort(self, population: int) -> float:

@@ -39,7 +39,7 @@ def train_adversarially(task: Task) -> Stack:
     """The updates of a chunk of clients, each of which regularises by an inference network of its own.
 
     Args:
-        task: What they train on and how; `options.adversarial` and `references` are given.
+        task: Their training; `options.adversarial` and `references` are given.
     """
     module, options, x, y = task.module, task.options, task.x, task.y
     how, references = options.adversarial, task.references
@@ -72,16 +72,16 @@ def train_adversarially(task: Task) -> Stack:
         for _ in range(how.steps + (how.first if step == 0 else 0)):
             lesson = torch.from_numpy(next(lessons)).to(device)
             with torch.no_grad():
-                said = outputs(lesson)
-            networks.learn(said, y[lesson])
+                outputs_of_lesson = outputs(lesson)
+            networks.learn(outputs_of_lesson, y[lesson])
         batch = rows[:, step]
         logits, labels = outputs(batch), y[batch]
         losses = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
         gain = nn.functional.logsigmoid(networks(logits, labels))
         total = ((losses.view_as(gain) + how.gain * gain) * shares[:, step]).sum()
-        found = torch.autograd.grad(total, list(current.values()), materialize_grads=True)
+        by_parameter = torch.autograd.grad(total, list(current.values()), materialize_grads=True)
         with torch.no_grad():
-            gradients = dict(zip(current, found, strict=True))
+            gradients = dict(zip(current, by_parameter, strict=True))
             steps = descended(gradients, current, start, velocity, options, idle[:, step])
             for name, direction in steps.items():
                 current[name].sub_(direction, alpha=options.learning_rate)
@@ -100,9 +100,9 @@ def _lessons(task: Task, count: int) -> Iterator[NDArray[np.int64]]:
     streams = [task.streams.stream(purpose, round=task.round, member=client) for client in clients]
     for begin in range(0, count, BLOCK):
         block = []
-        for own, stream in zip(task.records, streams, strict=True):
+        for rows, stream in zip(task.records, streams, strict=True):
             drawn = stream.random((min(BLOCK, count - begin), 2, BATCH))
-            members = own[(drawn[:, 0] * len(own)).astype(np.int64)]
+            members = rows[(drawn[:, 0] * len(rows)).astype(np.int64)]
             others = task.references[(drawn[:, 1] * len(task.references)).astype(np.int64)]
             block.append(np.concatenate([members, others], axis=1))
         yield from np.stack(block, axis=1)

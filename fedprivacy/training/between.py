@@ -1,4 +1,4 @@
-"""What stands between layers with weights: activations, pooling, flattening; forwards and back."""
+"""The layers without weights: activations, pooling, flattening; forwards and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def through(parts: Iterable[nn.Module], inputs: Tensor) -> tuple[Tensor, Back]:
     backs: list[Back] = []
     flowing = inputs
     for part in parts:
-        flowing, back = _one(part, flowing)
+        flowing, back = _pass_through(part, flowing)
         backs.append(back)
 
     def back_through(gradient: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def through(parts: Iterable[nn.Module], inputs: Tensor) -> tuple[Tensor, Back]:
     return flowing, back_through
 
 
-def _one(part: nn.Module, inputs: Tensor) -> tuple[Tensor, Back]:
+def _pass_through(part: nn.Module, inputs: Tensor) -> tuple[Tensor, Back]:
     if isinstance(part, nn.ReLU | nn.Tanh | nn.Sigmoid | nn.GELU):
         outputs = part(inputs)
         if isinstance(part, nn.ReLU):

@@ -58,17 +58,21 @@ def train_in_call(task: Task, train: Train, places: Index, *, secret: bool) -> t
         secret: As `Task.positions` has it.
 
     Returns:
-        What `train` gives, for each client.
+        The result of `train`, for each client.
     """
     shape = task.shape
     if shape is None:
         return train(task)
     drawn = task.positions(secret=secret)
+    # Cutting the batch would change the sampling that is accounted for; widening the call would change the
+    # rounding of the other clients, which would then depend on this client's draw.
     wide = drawn[1].sum(axis=2).max(axis=1) > shape.width  # once in a billion times
     fit = np.flatnonzero(~wide)
     parts: list[Updates] = []
     counts: list[Index] = []
     if len(fit):
+        # Empty places train copies of a client of this call: the kernels see the same shape however many
+        # clients come, and the results of the copies are dropped.
         filled = np.full(shape.places, fit[0])
         filled[places[fit]] = fit
         updates, counted = train(task.at(filled, shape, drawn))

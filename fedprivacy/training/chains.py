@@ -60,8 +60,8 @@ def chain_sums(
     # each, and a quarter longer at 64.
     rows = _PASS if weights.ndim == 1 else min(_PASS, records)
     for some, part in blocks(clients, records, rows):
-        own = weights if weights.ndim == 1 else weights[some.start]
-        passed = _passed(module, unflatten(module, own), x[some, part], y[some, part])
+        client_weights = weights if weights.ndim == 1 else weights[some.start]
+        passed = _passed(module, unflatten(module, client_weights), x[some, part], y[some, part])
         cut = max(1, _NUMBERS // passed.numbers())
         for inner, slot in blocks(*passed.shape, cut):
             of = slice(some.start + inner.start, min(some.start + inner.stop, some.stop))
@@ -99,14 +99,14 @@ class _Passed:
 
     def numbers(self) -> int:
         """How many numbers forming one record's gradient takes."""
-        found = 1
+        count = 1
         for name, back in self.backs.items():
             layer = self._layer(name)
             if self._formed(name):
                 fan_in = layer.weight[0].numel()
                 outputs = layer.weight.shape[0]
-                found += (fan_in + outputs) * (back[0, 0].numel() // outputs) + layer.weight.numel()
-        return found
+                count += (fan_in + outputs) * (back[0, 0].numel() // outputs) + layer.weight.numel()
+        return count
 
     def clipped(self, used: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
         """The sum of each client's clipped gradients, shape (clients, parameters), and its broken records."""
@@ -117,12 +117,12 @@ class _Passed:
         norms = [torch.linalg.vector_norm(part, dim=-1, dtype=torch.float64) for part in parts]
         norms += [outer.norms()] if factors else []
         shares, broken = shares_of(torch.linalg.vector_norm(torch.stack(norms), dim=0), used, clipping_norm)
-        found = outer.scaled(shares).total()
+        totals = outer.scaled(shares).total()
         for name, each in formed.items():
             weight, *bias = (weighted_total(part, shares) for part in each)
-            found[f"{name}.weight"] = self._ordered(name, weight)
-            found |= {f"{name}.bias": total for total in bias}
-        total = torch.cat([found[name].flatten(1) for name, _ in self.module.named_parameters()], dim=1)
+            totals[f"{name}.weight"] = self._ordered(name, weight)
+            totals |= {f"{name}.bias": total for total in bias}
+        total = torch.cat([totals[name].flatten(1) for name, _ in self.module.named_parameters()], dim=1)
         return total, broken
 
     def _layer(self, name: str) -> nn.Linear | nn.Conv2d:
@@ -137,7 +137,7 @@ class _Passed:
     def _gradients(self, name: str) -> list[Tensor]:
         """Each record's gradient by a layer's weight, and bias, each of shape (clients, records, numbers).
 
-        The numbers of a weight stand in an order of their own (`_ordered`).
+        The numbers of a weight have an order of their own (`_ordered`).
         """
         layer = self._layer(name)
         inputs, back = (held[name].flatten(0, 1) for held in (self.inputs, self.backs))
@@ -148,8 +148,8 @@ class _Passed:
             back = back.movedim(1, -1).flatten(1, 2)
             columns = unfolded(layer, inputs[:, None])
             weight = torch.bmm(back.mT, columns) if is_wide(layer) else torch.bmm(columns, back)
-        found = [weight] if layer.bias is None else [weight, back.sum(dim=1)]
-        return [part.flatten(1).unflatten(0, self.shape) for part in found]
+        gradients = [weight] if layer.bias is None else [weight, back.sum(dim=1)]
+        return [part.flatten(1).unflatten(0, self.shape) for part in gradients]
 
     def _ordered(self, name: str, totals: Tensor) -> Tensor:
         """Sums of such gradients by a layer's weight, shape (clients, numbers), in the weight's order."""

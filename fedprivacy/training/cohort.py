@@ -37,7 +37,7 @@ def train_cohort(task: Task) -> Updates:
     """The updates of a chunk of clients, each of which is protected as a whole, or not at all.
 
     Args:
-        task: What they train on and how.
+        task: Their training.
 
     Returns:
         Weights after local training minus those that were sent, for each client.
@@ -58,8 +58,8 @@ def way_of(module: nn.Module, batches: Batches, records: int) -> str:
     if not is_layerwise(module):
         return "as any module, vectorised over clients (torch.func.vmap)"
     kinds = kinds_of(module, batches, records)
-    kept = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-    return f"layer by layer (with {records} record{'' if records == 1 else 's'}: {kept})"
+    layers_named = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    return f"layer by layer (with {records} record{'' if records == 1 else 's'}: {layers_named})"
 
 
 def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, records: int) -> int:
@@ -72,10 +72,10 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
         records: Records of a client.
     """
     batch, steps = max(1.0, batches.mean_size(records)), batches.steps_in(records)
-    own = 3 * math.prod(features) * records + math.ceil(3 * steps * batch)
+    per_client = 3 * math.prod(features) * records + math.ceil(3 * steps * batch)
     if not is_layerwise(module):
-        return own + 3 * sum(p.numel() for p in module.parameters())
-    made, weights = numbers_of_convolutions(module, features)
+        return per_client + 3 * sum(p.numel() for p in module.parameters())
+    unfolded, weights = numbers_of_convolutions(module, features)
     kinds = kinds_of(module, batches, records)
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear) and kinds[name] == "formed":
@@ -83,10 +83,10 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
         elif isinstance(layer, nn.Linear):
             first = name == next(iter(kinds))
             rows = records if first else steps * math.ceil(batch)
-            own += 3 * rows**2  # the products of rows with rows, in float64 and as they are used
-            own += rows * (2 * layer.in_features + layer.out_features)  # in float64 too
-            own += 0 if first else rows * layer.in_features
-    return own + 3 * weights + math.ceil(2 * batch * made)  # forward and back
+            per_client += 3 * rows**2  # the products of rows with rows, in float64 and as they are used
+            per_client += rows * (2 * layer.in_features + layer.out_features)  # in float64 too
+            per_client += 0 if first else rows * layer.in_features
+    return per_client + 3 * weights + math.ceil(2 * batch * unfolded)  # forward and back
 
 
 def _train_any(task: Task) -> Stack:
@@ -101,7 +101,7 @@ def _train_any(task: Task) -> Stack:
         losses = nn.functional.cross_entropy(logits, labels, reduction="none")
         return (losses * weight).sum()
 
-    shared, own = _alone(mean_loss) if task.alone else _together(mean_loss)
+    shared, per_client = _alone(mean_loss) if task.alone else _together(mean_loss)
     velocity: Weights = {}
     rows, rows_used = torch.from_numpy(index).to(device), torch.from_numpy(used).to(device)
     mask = rows_used.to(torch.float32)
@@ -109,7 +109,7 @@ def _train_any(task: Task) -> Stack:
     idle = ~rows_used.any(dim=2)
     for step in range(index.shape[1]):
         batch = rows[:, step]
-        steps = (own if step else shared)(current, x[batch], y[batch], weights_of_records[:, step])
+        steps = (per_client if step else shared)(current, x[batch], y[batch], weights_of_records[:, step])
         steps = descended(steps, current, start, velocity, options, idle[:, step])
         if step:
             for name, direction in steps.items():
@@ -134,7 +134,7 @@ def _alone(loss: Loss) -> tuple[Callable[..., Weights], Callable[..., Weights]]:
         )
         return {name: gradient[None] for name, gradient in zip(point, gradients, strict=True)}
 
-    def own(weights: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Weights:
+    def gradient_alone(weights: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Weights:
         return shared({name: value[0] for name, value in weights.items()}, inputs, labels, weight)
 
-    return shared, own
+    return shared, gradient_alone

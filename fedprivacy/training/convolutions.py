@@ -47,8 +47,8 @@ class FormedConvolution(FormedLayer):
         if self._shared:
             weight, bias = weight.expand(len(inputs), *weight.shape), [part[None] for part in bias]
         columns = self._columns.mT
-        found = torch.baddbmm(bias[0][:, None], columns, weight) if bias else torch.bmm(columns, weight)
-        return found.view(*inputs.shape[:2], *output_size(self._layer, inputs), -1).movedim(-1, 2)
+        products = torch.baddbmm(bias[0][:, None], columns, weight) if bias else torch.bmm(columns, weight)
+        return products.view(*inputs.shape[:2], *output_size(self._layer, inputs), -1).movedim(-1, 2)
 
     def backward(self, back: Tensor) -> Tensor:
         """As `Layer` has it."""
@@ -60,7 +60,7 @@ class FormedConvolution(FormedLayer):
         back = _last(back)
         rows = back.movedim(2, -1).flatten(1, 3)
         if self._wide:
-            each = [self._to_weight(*own) for own in zip(back, self._inputs, strict=True)]
+            each = [self._to_weight(*arrays) for arrays in zip(back, self._inputs, strict=True)]
             gradients = [torch.stack(each)]
         else:
             gradients = [torch.bmm(self._columns, rows)]
@@ -96,10 +96,10 @@ class FormedConvolution(FormedLayer):
     def _returned(self, back: Tensor, images: Tensor, weight: Tensor, to: int) -> Tensor:
         """The gradient by the inputs (0) or by the weight (1)."""
         layer, wanted = self._layer, [to == 0, to == 1, False]
-        found = torch.ops.aten.convolution_backward(
+        gradients = torch.ops.aten.convolution_backward(
             back, images, weight, None, layer.stride, layer.padding, layer.dilation, False, [0, 0], 1, wanted
         )
-        return found[to]
+        return gradients[to]
 
 
 def _last(values: Tensor) -> Tensor:
@@ -110,9 +110,9 @@ def _last(values: Tensor) -> Tensor:
 def _by_client(
     pass_on: Callable[..., Tensor], shared: bool, images: list[Tensor], weights: list[Tensor]
 ) -> Tensor:
-    """What a function makes of all images: at once where clients share weights, else client by client."""
+    """Applies a function to all images: at once where clients share weights, else client by client."""
     if shared:
-        found = pass_on(*(part.flatten(0, 1) for part in images), *weights)
+        gradients = pass_on(*(part.flatten(0, 1) for part in images), *weights)
     else:
-        found = torch.cat([pass_on(*own) for own in zip(*images, *weights, strict=True)])
-    return found.unflatten(0, images[0].shape[:2])
+        gradients = torch.cat([pass_on(*of_client) for of_client in zip(*images, *weights, strict=True)])
+    return gradients.unflatten(0, images[0].shape[:2])

@@ -1,4 +1,4 @@
-"""A step of SGD of many clients at once, from their gradients: momentum, weight decay, the proximal term."""
+"""Steps SGD for many clients at once: momentum, weight decay, proximal term."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def descended(
     options: LocalTraining,
     idle: Tensor,
 ) -> Weights:
-    """What is taken from the weights, times the learning rate: as `torch.optim.SGD` has it.
+    """The step of the weights, before the learning rate: as `torch.optim.SGD` has it.
 
     Args:
         steps: The gradients, each of shape (clients, *shape); they are used up.
         current: Where the clients are.
-        start: What they were sent.
+        start: The weights that they were sent.
         velocity: The last step of each; it is replaced by this one's.
         options: Their optimiser.
         idle: Which clients have no batch left, bool, shape (clients,).

@@ -2,7 +2,7 @@
 
     w <- w - learning rate * (sum over the batch of clip(gradient, C) + N(0, (z C)^2 I)) / mean batch size
 
-The denominator is the mean size of a batch, and not that of this one, which would tell how many records it
+The denominator is the mean size of a batch, and not that of this one, which would reveal how many records it
 holds. What follows the noise (momentum, weight decay, projection to a ball, the mean of the iterates) is
 post-processing. Without noise, or without clipping, the same steps are made and nothing is promised.
 """
@@ -28,9 +28,9 @@ def train_examples(
     """The updates of a chunk of clients that train by DP-SGD.
 
     Args:
-        task: What they train on and how.
+        task: Their training.
         clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
-        noise: What is added to each sum of gradients; its clipping norm is C. None: nothing.
+        noise: The noise on each sum of gradients; its clipping norm is C. None: no noise.
         blank: As if no record had a gradient: what a client answers whose training failed.
 
     Returns:
@@ -58,7 +58,7 @@ def train_examples(
         if blank:  # not even the model is asked: it may be what failed
             gradients = np.zeros((len(rows), len(weights)))
         else:
-            found = clipped_sums(
+            sums = clipped_sums(
                 task.module,
                 torch.from_numpy(here),
                 torch.from_numpy(features.take(batch, axis=0)),
@@ -66,11 +66,14 @@ def train_examples(
                 torch.from_numpy(used[:, step]),
                 clipping_norm,
             )
-            zeroed += found.zeroed.numpy()
-            gradients = found.sums.numpy()[at]
+            zeroed += sums.zeroed.numpy()
+            gradients = sums.sums.numpy()[at]
+        # On the sum and before all that follows: the mean, the proximal term, weight decay, momentum and the
+        # projection depend on the records through the noisy gradient alone, and are post-processing.
         if noise is not None:
             for gradient, client in zip(gradients, rows, strict=True):
                 gradient += noise.draw(len(weights), own_noise[client])
+        # By the mean size of a batch, never by this batch's: that one is a secret of the sampling.
         gradients /= mean_sizes[at]
         if options.proximal:
             gradients += options.proximal * way[at]
@@ -89,12 +92,12 @@ def train_examples(
 
 
 def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, Index]:
-    """What clients answer where a trusted server makes the step: the sum over a batch, downhill.
+    """The clients' answers where a trusted server makes the step: the sum over a batch, downhill.
 
     Each record moves the sum over all clients by C at most, and weighs the same whoever holds it.
 
     Args:
-        task: What they train on; its options make one step.
+        task: Their training; its options make one step.
         clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
 
     Returns:
@@ -102,12 +105,13 @@ def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, 
         many gradients of each client were not finite and counted as zero, shape (clients,).
     """
     index, used, _ = task.batches(secret=True)
+    # A second step would start from weights that its own records moved, without noise in between.
     if index.shape[1] != 1:
         raise ValueError("a server can add its noise to one step, and a round has several")
     batch, weights = torch.from_numpy(index[:, 0]), task.sent
     counted = torch.from_numpy(used[:, 0])
-    found = clipped_sums(task.module, weights, task.x[batch], task.y[batch], counted, clipping_norm)
-    return -found.sums, found.zeroed.numpy()
+    sums = clipped_sums(task.module, weights, task.x[batch], task.y[batch], counted, clipping_norm)
+    return -sums.sums, sums.zeroed.numpy()
 
 
 def _projected(way: NDArray[np.float64], start: NDArray[np.float32], radius: float) -> NDArray[np.float64]:

@@ -51,22 +51,22 @@ def has_ended(rounds: Sequence[Mapping[str, Any]], planned: int, patience: int |
     return has_stopped([float("inf") if loss is None else loss for loss in measured], patience)
 
 
-def words(played: int, planned: int, patience: int, *, stopped: bool, noise: bool) -> str:
-    """What a record says of the rule.
+def words(completed: int, planned: int, patience: int, *, stopped: bool, noise: bool) -> str:
+    """The record's entry about the rule.
 
     Args:
-        played: The rounds that were.
+        completed: The rounds that were.
         planned: The rounds that might have been.
         patience: Measurements without a lower loss.
         stopped: Whether the rule has ended training.
         noise: Whether somebody adds noise, so that rounds are charged.
     """
-    ended = f"ended after {played} of {planned} rounds" if stopped else "was not ended by it"
+    ended = f"ended after {completed} of {planned} rounds" if stopped else "was not ended by it"
     return _words(ended, f"{planned}", patience, noise=noise)
 
 
 def words_of_runs(runs: Sequence[tuple[int, int]], patience: int, *, noise: bool) -> str:
-    """What a comparison says of the rule.
+    """A comparison's entry about the rule.
 
     Args:
         runs: Of each run that has finished the rounds that were, and those that might have been.
@@ -76,7 +76,7 @@ def words_of_runs(runs: Sequence[tuple[int, int]], patience: int, *, noise: bool
     >>> words_of_runs([(4, 9), (9, 9), (6, 9)], 2, noise=False)[:71]
     'Early stopping: training ended after 4 to 6 of 9 rounds in 2 of 3 runs.'
     """
-    early = [played for played, planned in runs if played < planned]
+    early = [completed for completed, planned in runs if completed < planned]
     whole = _span([planned for _, planned in runs])
     ended = f"ended after {_span(early)} of {whole} rounds in {len(early)} of {len(runs)} runs"
     return _words(ended if early else "was not ended by it in any run", whole, patience, noise=noise)
@@ -84,11 +84,11 @@ def words_of_runs(runs: Sequence[tuple[int, int]], patience: int, *, noise: bool
 
 def _words(ended: str, planned: str, patience: int, *, noise: bool) -> str:
     times = "1 measurement" if patience == 1 else f"{patience} measurements"
-    said = (
+    text = (
         f"Early stopping: training {ended}. The rule (no lower loss in {times}) looked at released models "
         "and public records alone."
     )
-    return said + (f" All {planned} planned rounds are charged, whenever it ends." if noise else "")
+    return text + (f" All {planned} planned rounds are charged, whenever it ends." if noise else "")
 
 
 def _span(numbers: Sequence[int]) -> str:

@@ -76,6 +76,8 @@ def clipped_sums(
     try:
         return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm))
     except Exception:
+        # One record that makes the module raise must not take the others' gradients with it: that would be a
+        # change of more than one record's share.
         return _without_raising(module, weights, x, y, used, clipping_norm)
 
 
@@ -114,18 +116,18 @@ def _formed(
 ) -> tuple[Tensor, Tensor]:
     """The sums of any module: each record's gradient is formed, in blocks of bounded memory."""
 
-    def loss(flat: Tensor, one: Tensor, label: Tensor) -> Tensor:
-        logits = functional_call(module, unflatten(module, flat), one[None])
+    def loss(flat: Tensor, record: Tensor, label: Tensor) -> Tensor:
+        logits = functional_call(module, unflatten(module, flat), record[None])
         return nn.functional.cross_entropy(logits, label[None])
 
     check_labels(y)
-    own = weights.ndim == 2
-    each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if own else None, 0, 0))
+    per_client = weights.ndim == 2
+    each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if per_client else None, 0, 0))
     clients, parameters = len(y), weights.shape[-1]
     sums = torch.zeros(clients, parameters, dtype=torch.float64)
     zeroed = torch.zeros(clients, dtype=torch.int64)
     for some, part in blocks(clients, y.shape[1], _NUMBERS // parameters):
-        gradients = each(weights[some] if own else weights, x[some, part], y[some, part])
+        gradients = each(weights[some] if per_client else weights, x[some, part], y[some, part])
         norms = torch.linalg.vector_norm(gradients, dim=-1, dtype=torch.float64)
         shares, broken = shares_of(norms, used[some, part], clipping_norm)
         sums[some] += weighted_total(gradients, shares)
@@ -146,8 +148,8 @@ def _without_raising(
     raising = used.clone()
 
     def gradient_at(place: tuple[int, int]) -> Tensor:
-        own = weights if weights.ndim == 1 else weights[place[0]]
-        return _alone(module, own, x[place], y[place])
+        client_weights = weights if weights.ndim == 1 else weights[place[0]]
+        return _alone(module, client_weights, x[place], y[place])
 
     for (client, record), gradient in by_themselves(map(tuple, used.nonzero().tolist()), gradient_at):
         raising[client, record] = False
@@ -156,15 +158,15 @@ def _without_raising(
         zeroed[client] += broken
         if share.item() > 0:
             alone[client] += share * gradient
-    found = ClippedSums(alone, zeroed)
+    sums = ClippedSums(alone, zeroed)
     if raising.any():
         rest = used & ~raising
         try:
             x, y = _blank(x, raising), y.masked_fill(raising, 0)
-            found = ClippedSums(*_sums(module, weights, x, y, rest, clipping_norm))
+            sums = ClippedSums(*_sums(module, weights, x, y, rest, clipping_norm))
         except Exception:
             pass  # nothing but one by one is left
-    return ClippedSums(found.sums, found.zeroed + raising.sum(dim=1))
+    return ClippedSums(sums.sums, sums.zeroed + raising.sum(dim=1))
 
 
 def by_themselves(
@@ -173,8 +175,8 @@ def by_themselves(
     """The gradient of each record by itself, without the records that raise.
 
     Args:
-        places: Where the records stand.
-        gradient_at: What computes the gradient of the record at a place.
+        places: The positions of the records.
+        gradient_at: Computes the gradient of the record at a place.
     """
     for place in places:
         try:
@@ -185,11 +187,11 @@ def by_themselves(
 
 
 @torch.enable_grad()
-def _alone(module: nn.Module, weights: Tensor, one: Tensor, label: Tensor) -> Tensor:
+def _alone(module: nn.Module, weights: Tensor, record: Tensor, label: Tensor) -> Tensor:
     """The gradient of one record, shape (parameters,), by plain autograd."""
     check_labels(label)
     flat = weights.detach().requires_grad_(True)
-    logits = functional_call(module, unflatten(module, flat), one[None])
+    logits = functional_call(module, unflatten(module, flat), record[None])
     [gradient] = torch.autograd.grad(nn.functional.cross_entropy(logits, label[None]), flat)
     return gradient
 

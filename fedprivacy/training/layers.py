@@ -54,7 +54,7 @@ class Step:
 
 
 class Scale:
-    """What the weights that were sent are multiplied by, in the weights and the momentum of each client.
+    """The factor of the sent weights in the weights and the momentum of each client.
 
     Args:
         like: A tensor with a row for each client; None where nothing draws weights to zero: it stays 1.
@@ -65,7 +65,7 @@ class Scale:
         self._momentum = None if like is None else like.new_zeros(len(like), 1, 1)
 
     def of(self, way: Tensor) -> Tensor:
-        """What the weights that were sent make of something, shape (clients, ...), at the clients' scale."""
+        """The sent weights' output for an input, shape (clients, ...), at the clients' scale."""
         return way if self.weight is None else way * self.weight
 
     def descend(self, step: Step) -> None:
@@ -100,7 +100,7 @@ class Layer(Protocol):
         """
 
     def backward(self, back: Tensor) -> Tensor:
-        """What comes back to the inputs of the last `forward`, of what comes back to its outputs."""
+        """The gradient at the inputs of the last `forward`, from the gradient at its outputs."""
 
     def descend(self, back: Tensor, step: Step) -> None:
         """Makes a step along the gradient of the last `forward`, of what came back to its outputs."""
@@ -127,7 +127,7 @@ class FactoredLinear:
 
     Args:
         sent: The weight that was sent, shape (outputs, inputs), and the bias if there is one.
-        rows: What goes into the layer, shape (clients, rows, inputs); or room for it.
+        rows: The layer's inputs, shape (clients, rows, inputs); or room for them.
         scale: Of what was sent; shared by all layers.
         given: Whether the rows are there from the beginning; else each step appends its batch.
     """
@@ -192,16 +192,22 @@ class FactoredLinear:
         More by what rounding may have taken from them: where parts cancel, not much of the products is left.
         """
         factors = self._factors.double()
-        found = (self._gram * torch.bmm(factors, factors.mT)).sum(dim=(1, 2))
+        squares_of_norms = (self._gram * torch.bmm(factors, factors.mT)).sum(dim=(1, 2))
         rows, (outputs, inputs) = self._rows.shape[1], self._weight.shape
         terms = inputs + outputs + rows**2
         if self._scale.weight is not None:
             way = self._scale.weight.double().flatten() - 1.0
             weight, bias = self._weight.double(), None if self._bias is None else self._bias.double()
             sent = nn.functional.linear(self._exact, weight, bias)
-            found = found - 2.0 * way * (sent * factors).sum(dim=(1, 2)) + way.square() * self._sent_square
+            squares_of_norms = (
+                squares_of_norms
+                - 2.0 * way * (sent * factors).sum(dim=(1, 2))
+                + way.square() * self._sent_square
+            )
             terms += rows * outputs + inputs * outputs
-        return found.clamp_min(0.0) + 2.0 * (terms + 8) * ROUNDING * self._reach.square()  # NaN stays
+        return (
+            squares_of_norms.clamp_min(0.0) + 2.0 * (terms + 8) * ROUNDING * self._reach.square()
+        )  # NaN stays
 
     def errors(self) -> Tensor:
         """As `Layer` has it: a sum of all clients' rows rounds by as many units as it has terms."""
@@ -214,27 +220,27 @@ class FactoredLinear:
         if out.any():  # 0 * NaN would be NaN
             rows, factors = rows.masked_fill(out, 0.0), factors.masked_fill(out, 0.0)
         factors = factors.flatten(0, 1)
-        found = [factors.T @ rows.flatten(0, 1)]
+        totals = [factors.T @ rows.flatten(0, 1)]
         if self._bias is not None:
-            found.append(factors.sum(dim=0))
+            totals.append(factors.sum(dim=0))
         if self._scale.weight is not None and not out.all():  # what was sent may not be finite
             ways = (self._scale.weight.double() - 1.0).masked_fill(out, 0.0).flatten()
             way = (ways * shares).sum()
-            found[0] += way * self._weight.double()
+            totals[0] += way * self._weight.double()
             if self._bias is not None:
-                found[1] += way * self._bias.double()
-        return found
+                totals[1] += way * self._bias.double()
+        return totals
 
     def stack(self) -> list[Tensor]:
         """As `Layer` has it."""
-        found = [-torch.bmm(self._factors.mT, self._rows)]
+        totals = [-torch.bmm(self._factors.mT, self._rows)]
         if self._bias is not None:
-            found.append(-self._factors.sum(dim=1))
+            totals.append(-self._factors.sum(dim=1))
         if self._scale.weight is not None:
-            found[0] += (self._scale.weight - 1.0) * self._weight
+            totals[0] += (self._scale.weight - 1.0) * self._weight
             if self._bias is not None:
-                found[1] += (self._scale.weight[:, 0] - 1.0) * self._bias
-        return found
+                totals[1] += (self._scale.weight[:, 0] - 1.0) * self._bias
+        return totals
 
     def _sent(self, inputs: Tensor) -> Tensor:
         return nn.functional.linear(inputs, self._weight, self._bias)
@@ -248,7 +254,7 @@ class FactoredLinear:
 
     @cached_property
     def _base(self) -> Tensor:
-        """What the weights that were sent make of all rows, shape (clients, rows, outputs)."""
+        """The sent weights' outputs for all rows, shape (clients, rows, outputs)."""
         return self._sent(self._rows.flatten(0, 1)).unflatten(0, self._rows.shape[:2])
 
     @cached_property
@@ -260,10 +266,10 @@ class FactoredLinear:
     def _reach(self) -> Tensor:
         """The norms of all products that make up an update, added up, shape (clients,)."""
         lengths = self._gram.diagonal(dim1=1, dim2=2).sqrt()
-        found = (lengths * torch.linalg.vector_norm(self._factors, dim=2, dtype=torch.float64)).sum(dim=1)
+        reach = (lengths * torch.linalg.vector_norm(self._factors, dim=2, dtype=torch.float64)).sum(dim=1)
         if self._scale.weight is None:
-            return found
-        return found + (self._scale.weight.double().flatten() - 1.0).abs() * self._sent_square.sqrt()
+            return reach
+        return reach + (self._scale.weight.double().flatten() - 1.0).abs() * self._sent_square.sqrt()
 
     @cached_property
     def _sent_square(self) -> Tensor:
@@ -279,8 +285,8 @@ class FactoredLinear:
     @cached_property
     def _gram(self) -> Tensor:
         """The same in float64."""
-        found = torch.bmm(self._exact, self._exact.mT)
-        return found if self._bias is None else found.add_(1.0)
+        gram = torch.bmm(self._exact, self._exact.mT)
+        return gram if self._bias is None else gram.add_(1.0)
 
 
 class FormedLayer:
@@ -329,8 +335,8 @@ class FormedLayer:
         if self._shared:
             self._ways = [way * -step.learning_rate for way in steps]
         else:
-            for way, made in zip(self._ways, steps, strict=True):
-                way.sub_(made, alpha=step.learning_rate)
+            for way, change in zip(self._ways, steps, strict=True):
+                way.sub_(change, alpha=step.learning_rate)
 
     def squares(self) -> Tensor:
         """As `Layer` has it."""
@@ -372,8 +378,8 @@ class FormedLinear(FormedLayer):
             outputs = (inputs.flatten(0, 1) @ weight).unflatten(0, inputs.shape[:2])
         else:
             outputs = torch.bmm(inputs, weight)
-        for own in bias:
-            outputs += own if self._shared else own[:, None]
+        for totals in bias:
+            outputs += totals if self._shared else totals[:, None]
         return outputs
 
     def backward(self, back: Tensor) -> Tensor:

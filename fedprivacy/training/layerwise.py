@@ -47,7 +47,7 @@ class LayerwiseUpdates:
     def clipped_total(self, clipping_norm: float | None, error: float = math.inf) -> tuple[Tensor, Tensor]:
         """As `fedprivacy.training.updates.Updates` has it.
 
-        Norms and sums are reckoned in float64: what a client trained to is float32, and in float32 much of
+        Norms and sums are computed in float64: a client's trained weights are float32, and in float32 much of
         what cancels in its norm would not cancel in the sum.
         """
         errors = torch.stack([layer.errors() for layer in self.layers]).sum(dim=0)
@@ -112,23 +112,23 @@ def kinds_of(module: nn.Sequential, batches: Batches, records: int) -> dict[str,
 
 
 def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> tuple[int, int]:
-    """How many numbers the convolutions of such a model make of one record, and how many weights they have.
+    """Counts the activations of the model's convolutions for one record, and their weights.
 
     Args:
         module: The model.
         features: The shape of a record.
     """
-    flowing, made, weights = torch.empty(1, *features, device="meta"), 0, 0
+    flowing, outputs, weights = torch.empty(1, *features, device="meta"), 0, 0
     for part in module:
         if isinstance(part, nn.Linear):
             break
         if isinstance(part, nn.Conv2d):
             flowing = flowing.new_empty(1, part.out_channels, *output_size(part, flowing))
-            made += flowing.numel()
+            outputs += flowing.numel()
             weights += part.weight.numel()
         else:
             flowing = part(flowing)
-    return made, weights
+    return outputs, weights
 
 
 @torch.no_grad()
@@ -146,13 +146,13 @@ class _Chunk:
 
     Args:
         options: The clients' optimiser.
-        x: What batches are taken from, ready for the first layer, shape (clients, rows, *features).
+        x: The records for batches, ready for the first layer, shape (clients, rows, *features).
         y: The labels, shape (clients, rows).
-        places: Of each step, where its batch stands among the rows.
+        places: The positions of each step's batch among the rows.
         shares: The weight of each record in its batch, 0 where it is padding, shape (clients, steps, batch).
         active: Which clients have a batch left, 1.0 or 0.0, shape (clients, steps); None: all in each step.
         layers: With weights.
-        between: What follows each of them.
+        between: The layers without weights that follow each of them.
         scale: Of the weights that were sent.
     """
 
@@ -188,16 +188,16 @@ class _Chunk:
         kinds = kinds_of(task.module, task.options.batches, task.most)
         layers: list[Layer] = []
         for name, layer in weighted.items():
-            own = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
+            tensors = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
             if isinstance(layer, nn.Conv2d):
-                layers.append(FormedConvolution(own, layer))
+                layers.append(FormedConvolution(tensors, layer))
                 continue
             if kinds[name] == "formed":
-                layers.append(FormedLinear(own))
+                layers.append(FormedLinear(tensors))
                 continue
             given = not layers
             room = x if given else x.new_empty(len(x), used[0].size, layer.in_features)
-            layers.append(FactoredLinear(own, room, scale, given=given))
+            layers.append(FactoredLinear(tensors, room, scale, given=given))
         return cls(
             options=task.options,
             x=x,
@@ -236,31 +236,31 @@ class _Chunk:
             None if self.active is None else self.active[:, number, None, None],
         )
         self.scale.descend(step)
-        for layer, own in zip(self.layers, backs, strict=True):
-            layer.descend(own, step)
+        for layer, backward in zip(self.layers, backs, strict=True):
+            layer.descend(backward, step)
 
 
 def _loss_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:
-    """The gradient of each record's cross-entropy by its logits, times its share, shape (records, classes).
+    """Returns cross-entropy gradients by the logits, times each record's share, shape (records, classes).
 
     As `cross_entropy_gradient` within a rounding, with the classes in front: few of them make short rows,
     which torch's own kernels take four times as long for. Columns come in whole lots: torch adds up those of
-    a rest in another order, and a record's gradient would tell how many others there are.
+    a rest in another order, and a record's gradient would reveal how many others there are.
     """
     records = len(logits)
     columns = logits.new_zeros(logits.shape[1], -(-records // _LOT) * _LOT)
     columns[:, :records] = logits.T
     columns.sub_(columns.amax(dim=0)).exp_()
-    found = columns[:, :records]
-    found *= shares / columns.sum(dim=0)[:records]
-    found.scatter_add_(0, labels[None], -shares[None])
-    return found.T.contiguous()
+    gradient = columns[:, :records]
+    gradient *= shares / columns.sum(dim=0)[:records]
+    gradient.scatter_add_(0, labels[None], -shares[None])
+    return gradient.T.contiguous()
 
 
 def _rows(records: Index, positions: Index, whole: bool) -> tuple[Index, list[slice | Index]]:
-    """The records as the first layer is to have them, and where among them the batch of each step stands.
+    """The records as the first layer needs them, and the positions of each step's batch among them.
 
-    Where each record is used once, they stand in the order of the batches, so that a batch is a slice; so it
+    Where each record is used once, they are in the order of the batches, so that a batch is a slice; so it
     is where it holds all of them. Which it is goes by shapes alone, and not by what somebody drew.
 
     Args:
@@ -314,10 +314,10 @@ def _factored(layer: nn.Linear, rows: int | None, steps: int, batch: int) -> boo
     every = steps * batch
     if rows is not None:
         shared = 2 * rows * size + 2 * rows * size
-        own = 3 * rows**2 * ends + 2 * every * rows * layer.out_features
+        cost = 3 * rows**2 * ends + 2 * every * rows * layer.out_features
     else:
         shared = 3 * 2 * every * size
-        own = 2 * every**2 * ends + 3 * every**2 * ends
+        cost = 2 * every**2 * ends + 3 * every**2 * ends
     formed = 2 * (2 if rows is not None else 3) * every * size
     moved = 4 * (3 * steps + 3) * size
-    return shared / _SHARED_RATE + own / _OWN_RATE < formed / _OWN_RATE + moved / _BYTES_RATE
+    return shared / _SHARED_RATE + cost / _OWN_RATE < formed / _OWN_RATE + moved / _BYTES_RATE

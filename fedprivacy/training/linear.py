@@ -83,13 +83,13 @@ class LinearGradients:
 
     def total(self) -> dict[str, Tensor]:
         """The sum of all gradients over the records, float64, by parameter, shape (..., *shape of it)."""
-        found = {}
+        totals = {}
         for name, back in self.backs.items():
             multiply = torch.bmm if back.ndim == 3 else torch.matmul  # the latter takes a while to choose
-            found[f"{name}.weight"] = multiply(back.mT.double(), self.inputs[name].double())
+            totals[f"{name}.weight"] = multiply(back.mT.double(), self.inputs[name].double())
             if self._has_bias(name):
-                found[f"{name}.bias"] = back.sum(dim=-2, dtype=torch.float64)
-        return found
+                totals[f"{name}.bias"] = back.sum(dim=-2, dtype=torch.float64)
+        return totals
 
     def products(self, vectors: Tensor) -> Tensor:
         """The product of each gradient with each vector; of records without leading dimensions.
@@ -103,12 +103,12 @@ class LinearGradients:
         return torch.stack([self._product(vector) for vector in vectors], dim=1)
 
     def _product(self, vector: Tensor) -> Tensor:
-        parts, found = unflatten(self.module, vector), torch.zeros(len(next(iter(self.inputs.values()))))
+        parts, products = unflatten(self.module, vector), torch.zeros(len(next(iter(self.inputs.values()))))
         for name, back in self.backs.items():
-            found = found + ((back @ parts[f"{name}.weight"]) * self.inputs[name]).sum(dim=1)
+            products = products + ((back @ parts[f"{name}.weight"]) * self.inputs[name]).sum(dim=1)
             if self._has_bias(name):
-                found = found + back @ parts[f"{name}.bias"]
-        return found
+                products = products + back @ parts[f"{name}.bias"]
+        return products
 
     def _has_bias(self, name: str) -> bool:
         return getattr(self.module, name).bias is not None
@@ -117,7 +117,7 @@ class LinearGradients:
 def is_linear(module: nn.Module) -> TypeGuard[nn.Sequential]:
     """Whether a module is a chain of linear layers with activations between them, and nothing more.
 
-    No layer and no parameter may stand in it twice, and no class of one's own: its `forward` may do anything.
+    No layer and no parameter may occur in it twice, and no class of one's own: its `forward` may do anything.
     """
     if not is_chain(module, _LAYERS):
         return False
@@ -141,8 +141,8 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
     if any(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) != (1, -1) for layer in layers):
         return False
     weighted = [layer for layer in layers if isinstance(layer, nn.Linear | nn.Conv2d)]
-    own = [id(p) for layer in weighted for p in (layer.weight, layer.bias) if p is not None]
-    return len(own) == len(set(own)) and set(own) == {id(p) for p in module.parameters()}
+    parameters = [id(p) for layer in weighted for p in (layer.weight, layer.bias) if p is not None]
+    return len(parameters) == len(set(parameters)) and set(parameters) == {id(p) for p in module.parameters()}
 
 
 def linear_gradients(
@@ -183,11 +183,11 @@ def linear_gradients(
 
 
 def backs_of(logits: Tensor, outputs: Mapping[str, Tensor], back: Tensor) -> dict[str, Tensor]:
-    """What comes back to each layer's output from the logits' gradient `back`, by layer."""
+    """The gradient at each layer's output, from the logits' gradient `back`, by layer."""
     if len(outputs) == 1 and next(iter(outputs.values())) is logits:
         return dict.fromkeys(outputs, back)
-    found = torch.autograd.grad(logits, list(outputs.values()), back)
-    return dict(zip(outputs, found, strict=True))
+    gradients = torch.autograd.grad(logits, list(outputs.values()), back)
+    return dict(zip(outputs, gradients, strict=True))
 
 
 def cross_entropy_gradient(logits: Tensor, y: Tensor, shares: Tensor | None = None) -> Tensor:

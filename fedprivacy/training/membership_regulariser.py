@@ -1,7 +1,7 @@
-"""The opponent in adversarial regularisation: a network for each client that tells members from references.
+"""The adversary of adversarial regularisation: each client's network separates members from others.
 
-As h in Nasr, Shokri and Houmansadr 2018 it sees what the classifier says of a record, and the record's label.
-It is one perceptron over both, smaller than theirs, and is told the log-probability of the label too, which a
+As h in Nasr, Shokri and Houmansadr 2018 it sees the classifier's output for a record, and the record's label.
+It is one perceptron over both, smaller than theirs, and gets the log-probability of the label too, which a
 larger one finds out for itself. All clients' networks are one computation.
 """
 
@@ -54,8 +54,10 @@ class InferenceNetworks:
             y: Labels, shape (clients, records).
         """
         logs = logits.log_softmax(dim=2)
-        own = logs.gather(2, y[..., None]).clamp_min(_LEAST)
-        flowing = torch.cat([logs.exp(), nn.functional.one_hot(y, self.classes).to(logs.dtype), own], dim=2)
+        own_label = logs.gather(2, y[..., None]).clamp_min(_LEAST)
+        flowing = torch.cat(
+            [logs.exp(), nn.functional.one_hot(y, self.classes).to(logs.dtype), own_label], dim=2
+        )
         for number, (weight, bias) in enumerate(zip(self._weights, self._biases, strict=True)):
             flowing = torch.baddbmm(bias, flowing if number == 0 else flowing.relu(), weight)
         return flowing[..., 0]
@@ -68,8 +70,8 @@ class InferenceNetworks:
             y: Their labels.
         """
         self._optimizer.zero_grad()
-        told = self(logits, y)
-        half = told.shape[1] // 2
-        sides = torch.cat([-told[:, :half], told[:, half:]], dim=1)
+        regularisation = self(logits, y)
+        half = regularisation.shape[1] // 2
+        sides = torch.cat([-regularisation[:, :half], regularisation[:, half:]], dim=1)
         nn.functional.softplus(sides).mean(dim=1).sum().backward()
         self._optimizer.step()

@@ -20,7 +20,7 @@ class Blueprint:
 
     Args:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
-        code: Tells the code that makes the model, and its weights at seed 0, from other code; "" for a
+        code: A fingerprint of the code that makes the model, and of its weights at seed 0; "" for a
             model by name, which the scenario describes in full.
     """
 

@@ -35,8 +35,8 @@ def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[
     """Looks at a module, then tries it on a few made-up records.
 
     Args:
-        module: What the factory made.
-        same: What it made at the same seed again.
+        module: The factory's module.
+        same: Its module at the same seed again.
         options: The scenario's model section, for the message.
         features: The shape of one record.
         classes: The number of outputs that are needed.
@@ -88,7 +88,7 @@ def _of_parts(module: nn.Module) -> Iterator[str]:
 
 
 def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
-    before = _kept(module)
+    before = _state_of(module)
     try:
         with torch.no_grad():
             logits, again = module(x), module(x)
@@ -100,7 +100,7 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
         return f"from records of shape {tuple(x.shape)} it makes {shape}, {(len(x), classes)} is needed"
     if not torch.equal(logits.nan_to_num(), again.nan_to_num()):
         return f"it {_RANDOM}"
-    if changed := [key for key, value in _kept(module).items() if not _equal(before.get(key), value)]:
+    if changed := [key for key, value in _state_of(module).items() if not _equal(before.get(key), value)]:
         return (
             f"it changes its attribute {changed[0]} when it is used: only parameters are clipped, so that "
             "could carry clients' data out"
@@ -130,8 +130,8 @@ def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     return None
 
 
-def _kept(module: nn.Module) -> dict[str, Any]:
-    """What a module holds beside parameters and buffers."""
+def _state_of(module: nn.Module) -> dict[str, Any]:
+    """The state of a module other than parameters and buffers."""
     return {
         f"{name}.{key}".lstrip("."): value.detach().clone() if isinstance(value, Tensor) else repr(value)
         for name, layer in module.named_modules()
@@ -140,7 +140,7 @@ def _kept(module: nn.Module) -> dict[str, Any]:
     }
 
 
-def _equal(one: object, other: object) -> bool:
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return one.shape == other.shape and bool(torch.equal(one, other))
-    return type(one) is type(other) and one == other
+def _equal(first: object, other: object) -> bool:
+    if isinstance(first, Tensor) and isinstance(other, Tensor):
+        return first.shape == other.shape and bool(torch.equal(first, other))
+    return type(first) is type(other) and first == other

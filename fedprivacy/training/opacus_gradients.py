@@ -82,7 +82,7 @@ def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor) -> list[Tensor
 
 
 def _without_raising(private: GradSampleModule, x: Tensor, y: Tensor) -> tuple[list[Tensor], int]:
-    """The gradients where something raised, without the records that raise by themselves, and their number.
+    """Returns gradients after an exception, without the records that raise, and their number.
 
     The others are taken together once more; one by one only where that raises too.
     """
@@ -118,8 +118,8 @@ def _forget(private: GradSampleModule) -> None:
     Opacus would count and use it in the next pass, whatever records that has.
     """
     for layer in private.modules():
-        for kept in ("activations", "max_batch_len"):
-            layer.__dict__.pop(kept, None)
+        for attribute in ("activations", "max_batch_len"):
+            layer.__dict__.pop(attribute, None)
     for weight in private.parameters():
         weight.__dict__.pop("_current_grad_sample", None)
         weight._forward_counter = 0

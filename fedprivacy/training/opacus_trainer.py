@@ -1,16 +1,16 @@
-"""DP-SGD inside the clients by Opacus: the mechanism of `fedprivacy.training.dp_sgd`, by another's code.
+"""DP-SGD inside the clients by Opacus: the same mechanism as `fedprivacy.training.dp_sgd`.
 
 Each client trains through `opacus.PrivacyEngine.make_private`: Opacus computes the records' gradients, clips
 them, adds the noise and divides by the mean size of a batch. The batches are drawn by the plan's own sampler,
 and not by Opacus' Poisson sampler, whose rate is always one over a whole number. So both trainers draw
-alike, and the draw that the accountant assumes is the draw that is made. Opacus' accountant is told its rate.
+alike, and the draw that the accountant assumes is the draw that is made. Opacus' accountant gets its rate.
 
 The noise is torch's: normal numbers made from a Mersenne Twister that no other client or round has. Its
 whole state is drawn from the client's stream of the run (`fedprivacy.randomness.streams`), since torch
 would seed it with 32 bits, which among a million clients and rounds some would share. All is computed in
 float64: in float32 torch draws nothing beyond 5.77 standard deviations, and over many steps the missing
 tail adds up to a usual delta.
-Whoever knows the seed of the run knows the noise.
+Anyone who knows the seed of the run knows the noise.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def train_examples(
                 data_loader=loader,
                 noise_multiplier=0.0 if noise is None else noise.noise_multiplier,
                 max_grad_norm=sys.float_info.max if clipping_norm is None else clipping_norm,
-                poisson_sampling=False,  # `drawn` is the sample
+                # `drawn` is the sample, by our own streams: Opacus' sampler would draw another one than the
+                # plan states, and another one when a run is repeated.
+                poisson_sampling=False,
                 noise_generator=generator_of(task.streams.noise("opacus", round=task.round, member=client)),
             )
             # Opacus takes both from the loader, as if it were a pass over all records.
@@ -124,9 +126,9 @@ def _train(
     total, zeroed = torch.zeros_like(start), 0
     for inputs, labels in loader:
         pieces = list(zip(inputs.split(most), labels.split(most), strict=True))
-        for number, (some, own) in enumerate(pieces, start=1):
+        for number, (some, sizes) in enumerate(pieces, start=1):
             optimizer.zero_grad()
-            zeroed += form_gradients(private, some.double(), own)
+            zeroed += form_gradients(private, some.double(), sizes)
             optimizer.signal_skip_step(number < len(pieces))  # the noise comes with the last piece
             optimizer.step()
         if options.projection is not None:
@@ -214,6 +216,6 @@ def _refused(what: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What Opacus says, whose errors may hold lists of others."""
+    """The text of an Opacus error, which may hold a list of others."""
     inner = error.args[0] if error.args else None
     return "; ".join(map(reason, inner)) if isinstance(inner, list) and inner else reason(error)

@@ -15,7 +15,7 @@ _HAIR = 1e-6
 
 
 def shares_of(norms: Tensor, used: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
-    """What each record's gradient is multiplied by: min(1, C/norm), and 0 where it does not count.
+    """The factor of each record's gradient: min(1, C/norm), and 0 where it does not count.
 
     Args:
         norms: The gradients' norms, float64, shape (..., records).
@@ -28,6 +28,8 @@ def shares_of(norms: Tensor, used: Tensor, clipping_norm: float | None) -> tuple
     """
     # One number a record: numpy's calls take a fraction of torch's.
     lengths, wanted = norms.numpy(), used.numpy()
+    # A record without a usable gradient counts as zero and not as absent: the denominator is fixed, so
+    # nothing else in the sum depends on it.
     counted = wanted & (lengths <= NORM_LIMIT)  # false for NaN
     if clipping_norm is None:
         shares = counted.astype(np.float32)

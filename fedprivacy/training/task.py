@@ -1,4 +1,4 @@
-"""What a chunk of clients trains on and how: the same for every trainer."""
+"""The training of a chunk of clients: the same description for every trainer."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class LocalTraining:
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a call that trains clients: by the plan and a client's own size, whoever else is there.
+    """The shape of a call that trains clients: from the plan and a client's own size, never from others.
 
     Kernels choose how they add by the shapes that they are given, so that a client's rounding would tell of
     others whose number or sizes went into them.
 
     Args:
         places: How many clients a call trains; where fewer come, copies of the first fill it up.
-        records: What each client is taken to have: the bound of its size class (`size_class`).
-        rows: So many of its records, padded, stand in the call.
-        width: So many records, padded, stand in a batch.
+        records: The assumed number of each client's records: the bound of its size class (`size_class`).
+        rows: The number of its records in the call, padded.
+        width: The number of records in a batch, padded.
     """
 
     places: int
@@ -116,7 +116,7 @@ class Task:
 
     Args:
         module: The model; its own weights are not read.
-        weights: What every client starts from, float32, shape (parameters,).
+        weights: The start of every client, float32, shape (parameters,).
         x: All records, float32, shape (records, *features).
         y: All labels, int64, shape (records,).
         records: For each client of the chunk its record numbers; none may be empty.
@@ -128,7 +128,7 @@ class Task:
             reckoned with it, so that they do not tell of a record that came or went. None: as many as it has.
         references: The numbers of records that nobody trains on, which adversarial regularisation compares
             with, shape (references,).
-        shape: What clients are padded to; None: to the largest here, whose size their rounding may tell.
+        shape: The padded shape; None: that of the largest client, whose size the others' rounding may reveal.
         drawn: Their batches, as `positions` has them, where they are drawn already.
     """
 
@@ -149,7 +149,7 @@ class Task:
     @cached_property
     def counts(self) -> Index:
         """How many records each client has, shape (clients,)."""
-        return np.array([len(own) for own in self.records])
+        return np.array([len(rows) for rows in self.records])
 
     @property
     def agreed(self) -> Index:
@@ -190,10 +190,10 @@ class Task:
         rows = int(counts.max()) if self.shape is None else self.shape.rows
         if (counts == rows).all():
             return np.stack(self.records)
-        found = np.repeat(np.array([own[0] for own in self.records])[:, None], rows, axis=1)
-        for row, own in zip(found, self.records, strict=True):
-            row[: len(own)] = own
-        return found
+        places = np.repeat(np.array([client_rows[0] for client_rows in self.records])[:, None], rows, axis=1)
+        for row, client_rows in zip(places, self.records, strict=True):
+            row[: len(client_rows)] = client_rows
+        return places
 
     def positions(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:
         """Every batch of every client, padded to a common shape. Each client draws from a stream of its own.

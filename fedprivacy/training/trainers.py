@@ -1,4 +1,4 @@
-"""What computes DP-SGD inside the clients, by name."""
+"""The implementations of DP-SGD inside the clients, by name."""
 
 from __future__ import annotations
 

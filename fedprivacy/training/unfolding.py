@@ -1,4 +1,4 @@
-"""What a convolution sees at each position, laid side by side, so that a matrix product does its work."""
+"""Lays a convolution's input at each position side by side, so that a matrix product computes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def is_wide(layer: nn.Conv2d) -> bool:
 
 
 def unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
-    """What the kernel sees at each position, as `torch.nn.functional.unfold`, which takes four times as long.
+    """Unfolds patches like `torch.nn.functional.unfold`, in a quarter of the time.
 
     Args:
         layer: A convolution.
@@ -30,14 +30,14 @@ def unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
     rows, places = output_size(layer, inputs)
     if is_wide(layer):
         last = padded.movedim(2, -1).contiguous()
-        group, of, by, step, one = last.stride()
+        group, of, by, step, stride = last.stride()
         shape = (groups, records, rows, places, high, wide * channels)
-        strided = last.as_strided(shape, (group, of, by * down, step * right, by * apart, one))
+        strided = last.as_strided(shape, (group, of, by * down, step * right, by * apart, stride))
         return strided.reshape(groups, records * rows * places, high * wide * channels)
     first = padded.contiguous()
-    group, of, channel, by, one = first.stride()
+    group, of, channel, by, stride = first.stride()
     seen = (groups, channels, high, wide, records, rows, places)
-    strides = (group, channel, by * apart, one * beside, of, by * down, one * right)
+    strides = (group, channel, by * apart, stride * beside, of, by * down, stride * right)
     return first.as_strided(seen, strides).reshape(groups, channels * high * wide, records * rows * places)
 
 

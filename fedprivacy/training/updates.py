@@ -1,4 +1,4 @@
-"""What the clients of a chunk answer before anybody's noise: a stack of updates, or what stands for one."""
+"""The updates of a chunk before any noise: a stack, or a factored form of one."""
 
 from __future__ import annotations
 

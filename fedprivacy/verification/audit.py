@@ -29,16 +29,16 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     audited = checked_runs(document, where)
     stored, again = document["observers"], []
     refuse_length(len(stored), len(OBSERVERS), "observers", where, "an audit has", AGAIN)
-    for number, (one, name) in enumerate(zip(stored, OBSERVERS, strict=True)):
+    for number, (stored_observer, name) in enumerate(zip(stored, OBSERVERS, strict=True)):
         key = f"observers[{number}]"
         implied = {"observer": name, "ledger": dearest(document["ledgers"], name)}
-        refuse_parts(one, implied, where, "its ledgers imply", AGAIN, key)
+        refuse_parts(stored_observer, implied, where, "its ledgers imply", AGAIN, key)
         _check_scores(document, number, where)
-        guesses = _guesses(audited, one["one_run"], where, f"{key}.one_run")
-        assessed = _assessed(document, one, guesses)
-        refuse_parts(one, assessed, where, "its ledger, guesses and scores imply", AGAIN, key)
-        again.append({**one, **assessed})
-    refuted = any(one["verdict"]["holds"] is False for one in again)
+        guesses = _guesses(audited, stored_observer["one_run"], where, f"{key}.one_run")
+        assessed = _assessed(document, stored_observer, guesses)
+        refuse_parts(stored_observer, assessed, where, "its ledger, guesses and scores imply", AGAIN, key)
+        again.append({**stored_observer, **assessed})
+    refuted = any(stored_observer["verdict"]["holds"] is False for stored_observer in again)
     refuse_parts(document, {"refuted": refuted}, where, "its verdicts imply", AGAIN)
     return {**document, "audited": audited, "observers": again}
 
@@ -64,14 +64,14 @@ def _guesses(
         raise refusal(where, key, f'does not fit the method "{audited["method"]}"', AGAIN)
     if one_run is None:
         return None
-    made, stored = [2 * each * trials for each in guesses_each(canaries)], one_run["guesses"]
-    refuse_length(len(stored), len(made), f"{key}.guesses", where, "an audit has", AGAIN)
-    for number, (one, many) in enumerate(zip(stored, made, strict=True)):
+    guess_counts, stored = [2 * each * trials for each in guesses_each(canaries)], one_run["guesses"]
+    refuse_length(len(stored), len(guess_counts), f"{key}.guesses", where, "an audit has", AGAIN)
+    for number, (guesses, many) in enumerate(zip(stored, guess_counts, strict=True)):
         at = f"{key}.guesses[{number}]"
-        refuse_parts(one, {"made": many}, where, "so many canaries imply", AGAIN, at)
-        if one["right"] > many:
-            raise refusal(where, f"{at}.right", f"says {one['right']}, of {many} guesses", AGAIN)
-    return tuple(Guesses(canaries * trials, one["made"], one["right"]) for one in stored)
+        refuse_parts(guesses, {"made": many}, where, "so many canaries imply", AGAIN, at)
+        if guesses["right"] > many:
+            raise refusal(where, f"{at}.right", f"says {guesses['right']}, of {many} guesses", AGAIN)
+    return tuple(Guesses(canaries * trials, guesses["made"], guesses["right"]) for guesses in stored)
 
 
 def _assessed(
@@ -87,5 +87,5 @@ def _assessed(
 @lru_cache(maxsize=64)
 def _assess(observer: str, method: str, guesses: tuple[Guesses, ...] | None, *parts: str) -> dict[str, Any]:
     ledger, scenario, scores, neighbours = map(json.loads, parts)
-    found = None if neighbours is None else Neighbours.of_json(neighbours)
-    return assess(observer, ledger, scenario, method, guesses, ScoreMoments.of_json(scores), found)
+    result = None if neighbours is None else Neighbours.of_json(neighbours)
+    return assess(observer, ledger, scenario, method, guesses, ScoreMoments.of_json(scores), result)

@@ -36,10 +36,13 @@ def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     audited = audited_plan(plan, facts["canaries"])
     for number, ledger in enumerate(document["ledgers"]):
         key = f"ledgers[{number}]"
-        found = [
+        ledgers = [
             plain(_ledger(audited, ledger, tested, key, where).to_json()) for tested in _tested(scenario)
         ]
-        fits = next((one for one in found if difference(ledger, one) is None), found[0])
+        fits = next(
+            (ledger_possible for ledger_possible in ledgers if difference(ledger, ledger_possible) is None),
+            ledgers[0],
+        )
         refuse_difference(ledger, fits, key, where, "its plan implies", AGAIN)
     return facts
 
@@ -91,15 +94,15 @@ def _check_counts(plan: Plan, counts: Mapping[int, int], shares: int | None, key
     """That answers, and the fewest noise shares of a sum, are no more than the plan's rounds can have."""
     clients, most = sum(counts.values()), max(counts, default=0)
     if clients != plan.population or most > plan.answers or min(counts.values(), default=0) < 1:
-        said = f"says {counts}, the plan has {plan.population} clients of {plan.answers} answers at most"
-        raise refusal(where, f"{key}.participations", said, AGAIN)
+        problem = f"says {counts}, the plan has {plan.population} clients of {plan.answers} answers at most"
+        raise refusal(where, f"{key}.participations", problem, AGAIN)
     if plan.sampler.name == "all" and counts != {plan.answers: plan.population}:
-        said = f"says {counts}, the plan asks all {plan.population} clients {plan.answers} times"
-        raise refusal(where, f"{key}.participations", said, AGAIN)
+        problem = f"says {counts}, the plan asks all {plan.population} clients {plan.answers} times"
+        raise refusal(where, f"{key}.participations", problem, AGAIN)
     given = sum(count * clients for count, clients in counts.items())
     if (shares or 0) > given / plan.rounds:  # the smallest cohort is no larger than the mean one
-        said = f"says {shares}, and {given} clients were asked in {plan.rounds} rounds"
-        raise refusal(where, f"{key}.least_shares", said, AGAIN)
+        problem = f"says {shares}, and {given} clients were asked in {plan.rounds} rounds"
+        raise refusal(where, f"{key}.least_shares", problem, AGAIN)
     if shares is None and given:
-        said = f"says nothing, and {given} clients were asked in {plan.rounds} rounds"
-        raise refusal(where, f"{key}.least_shares", said, AGAIN)
+        problem = f"says nothing, and {given} clients were asked in {plan.rounds} rounds"
+        raise refusal(where, f"{key}.least_shares", problem, AGAIN)

@@ -1,4 +1,4 @@
-"""The cells of a comparison of trust models, and what its document says of them: from their runs alone."""
+"""Rebuilds the cells of a comparison of trust models from their runs alone."""
 
 from __future__ import annotations
 
@@ -82,27 +82,27 @@ class Cell:
 def places(scenario: Scenario) -> Iterator[tuple[Corner, float | None, Variation | None]]:
     """Yields the corner, epsilon and variation of each cell of a comparison, in its order."""
     settings = scenario.compare
-    own = options(settings, scenario.privacy.trust)
-    for corner in [*corners(settings, scenario.privacy.unit), *own]:
+    optional = options(settings, scenario.privacy.trust)
+    for corner in [*corners(settings, scenario.privacy.unit), *optional]:
         for epsilon in (None,) if corner.trust == "none" else settings.epsilons:
             yield corner, epsilon, None
-    for one in variations(settings):
-        trust = one.value if one.name == "privacy.trust" else scenario.privacy.trust
-        yield Corner(trust), scenario.privacy.epsilon, one
+    for variation in variations(settings):
+        trust = variation.value if variation.name == "privacy.trust" else scenario.privacy.trust
+        yield Corner(trust), scenario.privacy.epsilon, variation
 
 
 def results(cells: Sequence[Cell], base: Path) -> dict[str, Any]:
     """The cells of the document and its finding, from the runs that have finished."""
     finished = [(cell, _cell_document(cell, base)) for cell in cells if cell.runs]
-    plain = [one for cell, one in finished if cell.part == "cells"]
+    plain = [result for cell, result in finished if cell.part == "cells"]
     varied = [
-        {**one, "varied": {"key": cell.variation.name, "value": cell.variation.value}}
-        for cell, one in finished
+        {**result, "varied": {"key": cell.variation.name, "value": cell.variation.value}}
+        for cell, result in finished
         if cell.variation is not None
     ]
     optional = [
-        {**one, "option": cell.corner.option, "difference": _less_without(one, plain)}
-        for cell, one in finished
+        {**result, "option": cell.corner.option, "difference": _less_without(result, plain)}
+        for cell, result in finished
         if cell.part == "options"
     ]
     return {
@@ -135,29 +135,29 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     }
 
 
-def _less_without(one: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """By how many points an option's cell is more accurate than the one without it, seed by seed."""
     for cell in plain:
-        if (cell["trust"], cell["epsilon"]) == (one["trust"], one["epsilon"]):
-            gap = difference(one, cell)
+        if (cell["trust"], cell["epsilon"]) == (result["trust"], result["epsilon"]):
+            gap = difference(result, cell)
             return None if gap is None else {"points": gap.points, "low": gap.low, "high": gap.high}
     return None
 
 
 def _stopping(cells: Sequence[Cell]) -> list[str]:
     """What is to be said of early stopping, where there is any: of each patience that was run."""
-    found: dict[int, list[Cell]] = {}
+    by_patience: dict[int, list[Cell]] = {}
     for cell in cells:
         patience = cell.first.server.patience
         if patience is not None and cell.runs:
-            found.setdefault(patience, []).append(cell)
+            by_patience.setdefault(patience, []).append(cell)
     return [
         words_of_runs(
-            [(len(run["rounds"]), cell.first.server.rounds) for cell in own for run in cell.runs.values()],
+            [(len(run["rounds"]), cell.first.server.rounds) for cell in group for run in cell.runs.values()],
             patience,
-            noise=any(run["privacy"]["noise"] is not None for cell in own for run in cell.runs.values()),
+            noise=any(run["privacy"]["noise"] is not None for cell in group for run in cell.runs.values()),
         )
-        for patience, own in found.items()
+        for patience, group in by_patience.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""A stored choice of settings held against its scenario: its candidates, their plans, and what they cost."""
+"""Verifies a stored choice of settings: its candidates, their plans and their costs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def claims_of(
         "plans": [plan.to_json() for plan in plans],
         "tested": tested,
         "ledger": ledger,
-        "privacy": {"guarantees": [one.to_json() for one in guarantees(ledger)]},
-        "naive": {"ledger": naive, "guarantees": [one.to_json() for one in guarantees(naive)]},
+        "privacy": {"guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)]},
+        "naive": {"ledger": naive, "guarantees": [guarantee.to_json() for guarantee in guarantees(naive)]},
         "operator_only": [*OWN_OPERATOR_ONLY, *SEEDS],
         "notes": [f"{GRID}{scenario.tuning or TUNING_UNSTATED}", *[TESTED_NOTE] * tested],
     }
@@ -57,7 +57,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     scenario = unread(TuneScenario, document["scenario"], where, AGAIN)
     check_digest(document, scenario, where, AGAIN)
     settings = scenario.settings
-    listed = [one["settings"] for one in document["candidates"]]
+    listed = [candidate["settings"] for candidate in document["candidates"]]
     refuse_difference(listed, settings, "candidates", where, "its [tune] implies", AGAIN)
     if len(document["plans"]) != len(settings):
         raise refusal(where, "plans", f"are {len(document['plans'])}, {len(settings)} are asked for", AGAIN)
@@ -93,8 +93,8 @@ def _check_choice(
     choice = document["choice"]
     chosen = choice["candidate"]
     if choice["clients"] != plans[0].population:
-        said = f"says {choice['clients']}, the plans have {plans[0].population}"
-        raise refusal(where, "choice.clients", said, AGAIN)
+        problem = f"says {choice['clients']}, the plans have {plans[0].population}"
+        raise refusal(where, "choice.clients", problem, AGAIN)
     if chosen is None:
         none = choice["accuracy"] is None and choice["score"] is None and not document.get("tries")
         possible = isinstance(scenario.tune, StoppingTune) and law_of(scenario.tune).least == 0
@@ -103,12 +103,12 @@ def _check_choice(
     elif chosen >= len(plans):
         raise refusal(where, "choice.candidate", f"says {chosen} of {len(plans)} candidates", AGAIN)
     if (choice["score"] is not None) is not (chosen is not None and isinstance(scenario.tune, StoppingTune)):
-        said = f"says {choice['score']}, method {scenario.tune.method}"
-        raise refusal(where, "choice.score", said, AGAIN)
+        problem = f"says {choice['score']}, method {scenario.tune.method}"
+        raise refusal(where, "choice.score", problem, AGAIN)
     of_clients = isinstance(scenario.tune, StoppingTune)
-    for number, one in enumerate(document["candidates"]):
-        if (one["public_accuracy"] is None) is not of_clients:
-            at, said = f"candidates[{number}].public_accuracy", f"says {one['public_accuracy']}"
-            raise refusal(where, at, f"{said}, method {scenario.tune.method}", AGAIN)
+    for number, candidate in enumerate(document["candidates"]):
+        if (candidate["public_accuracy"] is None) is not of_clients:
+            at, problem = f"candidates[{number}].public_accuracy", f"says {candidate['public_accuracy']}"
+            raise refusal(where, at, f"{problem}, method {scenario.tune.method}", AGAIN)
     settings = {} if chosen is None else scenario.settings[chosen]
     refuse_difference(choice["settings"], settings, "choice.settings", where, "the candidate has", AGAIN)

@@ -1,4 +1,4 @@
-"""A stored comparison of trust models made again of its runs, each held against the comparison's scenario."""
+"""Verifies a stored comparison of trust models from its runs and its scenario."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     if document["status"] == "finished" and not complete:
         raise refusal(where, "status", "says finished, and cells of its scenario are missing", AGAIN)
     if (document["error"] is not None) != (document["status"] in ("interrupted", "failed")):
-        said = f"says {document['status']}, and error is {document['error']}"
-        raise refusal(where, "status", said, AGAIN)
-    tested = any(one["tested"] for cell in cells for one in cell.runs.values())
+        problem = f"says {document['status']}, and error is {document['error']}"
+        raise refusal(where, "status", problem, AGAIN)
+    tested = any(run["tested"] for cell in cells for run in cell.runs.values())
     implied = {
         "name": scenario.name,
         **results(cells, folder),
@@ -80,7 +80,7 @@ def _match(document: Mapping[str, Any], cells: list[Cell], folder: Path, where: 
         left = iter([cell for cell in cells if cell.part == part])
         for number, stored in enumerate(document.get(part, ())):
             at = f"{part}[{number}]"
-            cell = next((one for one in left if _is_same(one, stored)), None)
+            cell = next((candidate for candidate in left if _is_same(candidate, stored)), None)
             if cell is None:
                 raise refusal(where, at, "is no cell of its scenario, or not in its order", AGAIN)
             for name in stored["runs"]:
@@ -93,29 +93,29 @@ def _match(document: Mapping[str, Any], cells: list[Cell], folder: Path, where: 
 
 
 def _is_same(cell: Cell, stored: Mapping[str, Any]) -> bool:
-    corner, one = cell.corner, cell.variation
-    varied = None if one is None else {"key": one.name, "value": one.value}
-    found = [stored.get(key) for key in ("trust", "asked", "epsilon", "option", "varied", "unit")]
+    corner, variation = cell.corner, cell.variation
+    varied = None if variation is None else {"key": variation.name, "value": variation.value}
+    identity = [stored.get(key) for key in ("trust", "asked", "epsilon", "option", "varied", "unit")]
     unit = corner.unit or cell.first.privacy.unit
-    return found == [corner.trust, corner.mechanism, cell.epsilon, corner.option, varied, unit]
+    return identity == [corner.trust, corner.mechanism, cell.epsilon, corner.option, varied, unit]
 
 
 def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:
     """Reads a run of a cell, checks it, and puts it into the cell."""
     path = folder / name
     file = str(path / "run.json")
-    found = read_document(path / "run.json")
-    check_fields(found, file)
-    if found["kind"] != "run":
-        raise refusal(file, "kind", f"says {found['kind']}, a comparison is made of runs", AGAIN)
-    document, tested = run.checked(found, file)
+    stored = read_document(path / "run.json")
+    check_fields(stored, file)
+    if stored["kind"] != "run":
+        raise refusal(file, "kind", f"says {stored['kind']}, a comparison is made of runs", AGAIN)
+    document, tested = run.checked(stored, file)
     seed = document["seed"]
     if seed not in cell.scenarios or seed in cell.runs or document["status"] != "finished":
         raise refusal(where, key, f"name {name}, which is no finished run of this cell", AGAIN)
-    asked = cell.scenarios[seed].tables()
+    settings = cell.scenarios[seed].tables()
     ran = unread(Scenario, document["scenario"], file, AGAIN).tables()
-    if (found_apart := difference(ran, asked, "scenario")) is not None:
-        at, said, wanted = found_apart
-        said = f"name {name}, whose {at} is {brief(said)}, and this cell has {brief(wanted)}"
-        raise refusal(where, key, said, AGAIN)
+    if (found_apart := difference(ran, settings, "scenario")) is not None:
+        at, stored_value, wanted = found_apart
+        stored_value = f"name {name}, whose {at} is {brief(stored_value)}, and this cell has {brief(wanted)}"
+        raise refusal(where, key, stored_value, AGAIN)
     cell.runs[seed] = {**document, "path": str(path), "tested": tested}

@@ -79,12 +79,12 @@ def refuse_difference(
     Raises:
         InputError: they differ; it names the key.
     """
-    found = difference(stored, derived, key, rounded=rounded)
-    if found is not None:
-        at, said, implied = found
-        if isinstance(said, Entries) and isinstance(implied, Entries):
-            refuse_length(said.count, implied.count, at, where, source, remedy)
-        raise refusal(where, at, f"says {brief(said)}, {source} {brief(implied)}", remedy)
+    differing = difference(stored, derived, key, rounded=rounded)
+    if differing is not None:
+        at, stored_value, implied = differing
+        if isinstance(stored_value, Entries) and isinstance(implied, Entries):
+            refuse_length(stored_value.count, implied.count, at, where, source, remedy)
+        raise refusal(where, at, f"says {brief(stored_value)}, {source} {brief(implied)}", remedy)
 
 
 def refuse_length(stored: int, derived: int, key: str, where: str, source: str, remedy: str) -> None:
@@ -141,5 +141,5 @@ def _equal(stored: Any, derived: Any) -> bool:
     return bool(stored == derived)
 
 
-def _first(found: Iterable[tuple[str, Any, Any] | None]) -> tuple[str, Any, Any] | None:
-    return next((one for one in found if one is not None), None)
+def _first(differences: Iterable[tuple[str, Any, Any] | None]) -> tuple[str, Any, Any] | None:
+    return next((entry for entry in differences if entry is not None), None)

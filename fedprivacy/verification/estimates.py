@@ -45,8 +45,8 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         refuse_length(len(stored), len(planned), "cells", where, SOURCE, AGAIN)
     away = _lengths(document, scenario, where)
     answered = [
-        _answered(one, silos_of(scenario, cell), where, f"cells[{number}].absent")
-        for number, (one, cell) in enumerate(zip(stored, planned, strict=False))
+        _answered(stored_cell, silos_of(scenario, cell), where, f"cells[{number}].absent")
+        for number, (stored_cell, cell) in enumerate(zip(stored, planned, strict=False))
     ]
 
     tables = json.dumps(document["scenario"])
@@ -62,13 +62,13 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         surface = _surface(document, scenario, planned, stated, where)
         return {**document, "cells": cells, **frame, **surface}
 
-    found = first_fitting(implied, _stated(document), document["randomness"], where, AGAIN)
+    fitting = first_fitting(implied, _stated(document), document["randomness"], where, AGAIN)
     early = [key for key in ("finding", "slopes") if key in document and not finished]
     if early:
         raise refusal(where, early[0], "is there, and the study has not finished", AGAIN)
     summary = summary_of(stored) if finished else {}
     refuse_parts(document, summary, where, "its cells imply", AGAIN)
-    return {**found, **summary}
+    return {**fitting, **summary}
 
 
 def _stated(document: Mapping[str, Any]) -> Iterator[Stated | None]:
@@ -87,16 +87,16 @@ def _records(scenario: ErmScenario, document: Mapping[str, Any]) -> int | None:
 
 def _lengths(document: Mapping[str, Any], scenario: ErmScenario, where: str) -> dict[int, float]:
     """How far from 0 the exact minimum over so many records is."""
-    units, found = units_of(scenario), {}
-    for number, one in enumerate(document["exact"]):
-        values = np.array([coordinate["value"] for coordinate in one["theta"]])
+    units, numbers = units_of(scenario), {}
+    for number, minimum in enumerate(document["exact"]):
+        values = np.array([coordinate["value"] for coordinate in minimum["theta"]])
         at = f"exact[{number}].theta"
         refuse_length(len(values), len(units), at, where, SOURCE, AGAIN)
-        found[one["records"]] = length(values / units)
-    missing = {cell["records"] for cell in document["cells"] if cell["refused"] is None} - found.keys()
+        numbers[minimum["records"]] = length(values / units)
+    missing = {cell["records"] for cell in document["cells"] if cell["refused"] is None} - numbers.keys()
     if missing:
         raise refusal(where, "exact", f"lacks the minimum over {min(missing)} records", AGAIN)
-    return found
+    return numbers
 
 
 def _answered(cell: Mapping[str, Any], silos: int, where: str, key: str) -> tuple[int, int]:
@@ -109,8 +109,8 @@ def _answered(cell: Mapping[str, Any], silos: int, where: str, key: str) -> tupl
     whole = present == silos and absent == 0 and first is None
     some = isinstance(present, int) and 1 <= present < silos and (absent or 0) >= silos - present
     if not (whole or (some and isinstance(first, str))):
-        said = f"says {absent} did not come, {present} of {silos} silos were there"
-        raise refusal(where, key, said, AGAIN)
+        problem = f"says {absent} did not come, {present} of {silos} silos were there"
+        raise refusal(where, key, problem, AGAIN)
     assert isinstance(present, int)
     return present, int(absent or 0)
 
@@ -124,7 +124,7 @@ def _surface(
 ) -> dict[str, Any]:
     """The surface with what its path promises, where one is drawn."""
     surface = document.get("surface")
-    cell = drawn_cell(scenario, max(one.records for one in planned))
+    cell = drawn_cell(scenario, max(planned_cell.records for planned_cell in planned))
     if (surface is not None) != (cell is not None and document["status"] == "finished"):
         raise refusal(where, "surface", "is drawn where a finished study has none, or lacks", AGAIN)
     if surface is None or cell is None:

@@ -27,8 +27,8 @@ def check_status(document: Mapping[str, Any], where: str, remedy: str) -> None:
     """
     stopped, error = document["status"] in ("interrupted", "failed"), document["error"]
     if (error is not None) != stopped:
-        said = f"says {document['status']}, and error is {brief(error)}"
-        raise refusal(where, "status", said, remedy)
+        problem = f"says {document['status']}, and error is {brief(error)}"
+        raise refusal(where, "status", problem, remedy)
 
 
 def refuse_parts(
@@ -54,8 +54,8 @@ def refuse_parts(
     """
     for name, part in implied.items():
         at = f"{key}.{name}".lstrip(".")
-        found = stored.get(name, "nothing")
-        refuse_difference(found, plain(part), at, where, source, remedy, rounded=True)
+        stored_part = stored.get(name, "nothing")
+        refuse_difference(stored_part, plain(part), at, where, source, remedy, rounded=True)
 
 
 def first_fitting(

@@ -41,15 +41,15 @@ def rebuilt(
     """
     stored = document["ledger"]
     check_rounds(document, scenario, plan, where, remedy)
-    found = []
+    candidates = []
     for derived, ledger in _possible(document, scenario, plan, where, remedy):
         if difference(stored, derived) is None:
             return derived, ledger
-        found.append((derived, ledger))
-    if not found:
+        candidates.append((derived, ledger))
+    if not candidates:
         raise refusal(where, "randomness", "is what no run states", remedy)
     # Several statements about nodes and data may give the same record: take the one that is nearest to it.
-    return min(found, key=lambda one: _distance(stored, one[0]))
+    return min(candidates, key=lambda candidate: _distance(stored, candidate[0]))
 
 
 def with_sizes(ledger: dict[str, Any], plan: Plan, stored: Mapping[str, Any], sizes: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def sizes_of(document: Mapping[str, Any]) -> Any:
 def check_rounds(
     document: Mapping[str, Any], scenario: Scenario, plan: Plan, where: str, remedy: str
 ) -> None:
-    """That the rounds are numbered in order, as many as the status of the run says, and of the plan's size.
+    """Checks the order and the number of rounds against status and plan.
 
     Raises:
         InputError: they are not.
@@ -100,16 +100,16 @@ def check_rounds(
             raise refusal(where, f"rounds[{at}].round", f"says {event['round']}, it is round {at}", remedy)
         for key, most in (("cohort", largest), ("contributed", event["cohort"])):
             if (event[key] or 0) > most:
-                said = f"says {event[key]} clients, {most} at most are asked"
-                raise refusal(where, f"rounds[{at}].{key}", said, remedy)
+                problem = f"says {event[key]} clients, {most} at most are asked"
+                raise refusal(where, f"rounds[{at}].{key}", problem, remedy)
         with placed(where, f"rounds[{at}].clipping_norm", remedy):
             plan.following(event.get("clipping_norm"))
     if len(rounds) > plan.rounds:
         raise refusal(where, "rounds", f"are {len(rounds)}, {plan.rounds} are planned", remedy)
     complete = len(rounds) == plan.rounds
     if status == "finished" and not complete and scenario.server.patience is None:
-        said = f"says finished, and {len(rounds)} of {plan.rounds} rounds have completed"
-        raise refusal(where, "status", said, remedy)
+        problem = f"says finished, and {len(rounds)} of {plan.rounds} rounds have completed"
+        raise refusal(where, "status", problem, remedy)
     if (document["error"] is not None) != (status in STOPPED):
         raise refusal(where, "status", f"says {status}, and error is {document['error']}", remedy)
 
@@ -132,24 +132,24 @@ def _possible(
         for stated, tested in product(possible(document["randomness"], held=held), unknown)
     ]
 
-    def sized(one: dict[str, Any]) -> dict[str, Any]:
+    def sized(candidate: dict[str, Any]) -> dict[str, Any]:
         with placed(where, "ledger.clients", remedy):
-            return with_sizes(one, plan, stored, sizes_of(document))
+            return with_sizes(candidate, plan, stored, sizes_of(document))
 
     if document["status"] != "finished":
         # Of a run that could not close its record itself (`record.broken_off`) the whole plan stays charged.
         for ledger in ledgers:
             yield sized(ledger.in_advance(broken_off=document["status"] == "failed").to_json()), ledger
     # Of a run that is charged in advance it is not told what it has released.
-    told = COMPLETED in stored or (len(rounds) == plan.rounds and not early_stopping)
-    if told and plan.trust == "local":
+    states_released = COMPLETED in stored or (len(rounds) == plan.rounds and not early_stopping)
+    if states_released and plan.trust == "local":
         key = f"ledger.{COMPLETED}" if COMPLETED in stored else "ledger"
         check_participations(released, rounds, plan, key, where, remedy)
     for ledger in ledgers:
         # A round that broke off after its release has no line.
         broken = COMPLETED in stored and released["rounds"] == len(rounds) + 1
         ledger.rounds = len(rounds) + broken
-        ledger.least_shares = released["least_shares"] if told and plan.trust == "local" else None
+        ledger.least_shares = released["least_shares"] if states_released and plan.trust == "local" else None
         derived = charged(
             ledger,
             document["status"],
@@ -189,22 +189,25 @@ def check_participations(
     """
     counts, at = counts_of(ledger), f"{key}.participations"
     if any(clients < 1 for clients in counts.values()) or sum(counts.values()) != plan.population:
-        said = f"says {sum(counts.values())} clients, the plan has {plan.population}"
-        raise refusal(where, at, said, remedy)
+        problem = f"says {sum(counts.values())} clients, the plan has {plan.population}"
+        raise refusal(where, at, problem, remedy)
     if max(counts, default=0) > plan.answers:
         raise refusal(
             where, at, f"says {max(counts)} answers of one client, planned are {plan.answers}", remedy
         )
-    given, asked = sum(count * clients for count, clients in counts.items()), sum(e["cohort"] for e in rounds)
+    given, participants = (
+        sum(count * clients for count, clients in counts.items()),
+        sum(e["cohort"] for e in rounds),
+    )
     # A round that broke off has asked its cohort, and has no line.
     broken = 0 if len(rounds) == plan.rounds else plan.population
-    if not asked <= given <= asked + broken:
-        raise refusal(where, at, f"says {given} answers, its rounds asked {asked} clients", remedy)
+    if not participants <= given <= participants + broken:
+        raise refusal(where, at, f"says {given} answers, its rounds asked {participants} clients", remedy)
     # One that broke off after its release counts with its cohort.
-    shares = possible_shares(rounds, given - asked if ledger["rounds"] > len(rounds) else 0)
+    shares = possible_shares(rounds, given - participants if ledger["rounds"] > len(rounds) else 0)
     if (least := ledger["least_shares"]) not in shares:
-        said = f"says {least}, its rounds have {' or '.join(map(str, shares))}"
-        raise refusal(where, f"{key}.least_shares", said, remedy)
+        problem = f"says {least}, its rounds have {' or '.join(map(str, shares))}"
+        raise refusal(where, f"{key}.least_shares", problem, remedy)
 
 
 def possible_shares(rounds: Sequence[Mapping[str, Any]], unknown: int = 0) -> list[int | None]:

@@ -1,4 +1,4 @@
-"""A stored replay of attacks held against its scenario: its plans, ledgers, bounds, counts and verdict."""
+"""Verifies a stored replay: its plans, ledgers, bounds, counts and verdict."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def _checked_attacks(
     if document["status"] == "finished":
         refuse_length(len(named), len(order), "attacks", where, "its scenario implies", AGAIN)
     # Of work that broke off some are missing.
-    expected = [one for one in order if one in named]
+    expected = [each for each in order if each in named]
     if named != expected:
         raise refusal(where, "attacks", "are others, or in another order, than its scenario has", AGAIN)
-    found = []
+    attacks = []
     for number, (attack, (at, name)) in enumerate(zip(document["attacks"], named, strict=True)):
         key, variant = f"attacks[{number}]", variants[at]
         implied = attack_claims(variant, name, at, plans[at], ledgers[at])
@@ -100,8 +100,8 @@ def _checked_attacks(
         repeats = scenario.game.repeats
         for score, runs in attack["points"].items():
             refuse_length(len(runs), repeats, f"{key}.points.{score}", where, "its scenario implies", AGAIN)
-        found.append({**attack, **implied})
-    return found
+        attacks.append({**attack, **implied})
+    return attacks
 
 
 def _checked_arms(
@@ -118,13 +118,13 @@ def _checked_arms(
     order = list(range(len(variants))) if scenario.arms else []
     if document["status"] == "finished":
         refuse_length(len(named), len(order), "arms", where, "its scenario implies", AGAIN)
-    expected = [one for one in order if one in named]
+    expected = [each for each in order if each in named]
     if named != expected:
         raise refusal(where, "arms", "are others, or in another order, than its scenario has", AGAIN)
-    found = []
+    arms = []
     for number, (arm, at) in enumerate(zip(stored, named, strict=True)):
         implied = arm_claims(variants[at], at, plans[at], ledgers[at], budget(variants[at], plans[at]))
         implied["seeds"] = scenario.game.repeats
         refuse_parts(arm, implied, where, SOURCE, AGAIN, f"arms[{number}]")
-        found.append({**arm, **implied})
-    return found
+        arms.append({**arm, **implied})
+    return arms

@@ -1,4 +1,4 @@
-"""Whether a run can be gone on with: what its record has to be, and the plan that it says it began with."""
+"""Checks that a stored run can be resumed and that its plan is unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.verification import run
 
 
-def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
+def check_plan(directory: RunDirectory, stored: Plan, derived: Plan) -> None:
     """Refuses a record that states another plan than its scenario asks for.
 
     A round that is played again has the same noise, so that all else has to be the same too; and what was
@@ -25,17 +25,18 @@ def check_plan(directory: RunDirectory, stored: Plan, asked: Plan) -> None:
     Args:
         directory: The run.
         stored: The plan in its run.json, which may have been changed or damaged.
-        asked: That of its scenario, calibrated again.
+        derived: That of its scenario, calibrated again.
 
     Raises:
         InputError: they differ.
     """
-    difference = stored.refusal(asked)
+    difference = stored.refusal(derived)
     if difference is not None:
-        said = difference.removeprefix("the server asks for another plan ").strip("()")
-        said = said.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
+        problem = difference.removeprefix("the server asks for another plan ").strip("()")
+        problem = problem.replace("asked ", "the scenario asks for ").replace("agreed ", "the record says ")
         raise InputError(
-            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({said}). The record was "
+            f"{directory.path}/run.json: its plan is not that of its scenario.toml ({problem}). The "
+            "record was "
             f"changed or damaged: start the run anew, for the same noise: fedprivacy run "
             f"{shlex.quote(str(directory.path / 'scenario.toml'))}"
         )

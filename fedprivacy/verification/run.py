@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.guarantees.per_client import binned
+from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.plan.from_scenario import stored_plan
-from fedprivacy.plan.mechanism_search import CANDIDATES
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import estimate
 from fedprivacy.records.run_record import OPERATOR_ONLY, notes_of, stated_privacy
@@ -76,8 +76,8 @@ def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str)
     """
     with placed(where, key, remedy):
         plan = Plan.from_json(data)
-        asked = stored_plan(scenario, plan)
-    refuse_difference(data, asked.to_json(), key, where, "its scenario asks for", remedy)
+        derived = stored_plan(scenario, plan)
+    refuse_difference(data, derived.to_json(), key, where, "its scenario asks for", remedy)
     return plan
 
 
@@ -104,8 +104,8 @@ def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
         answers[group["answers"]] += group["clients"]
     implied = binned(counts) if counts else {plan.charged(document["ledger"]["rounds"]): plan.population}
     if answers != implied:
-        said = f"have answered {dict(answers)} times, its participations imply {implied}"
-        raise refusal(where, "ledger.clients", said, AGAIN)
+        problem = f"have answered {dict(answers)} times, its participations imply {implied}"
+        raise refusal(where, "ledger.clients", problem, AGAIN)
 
 
 def check_candidates(
@@ -127,9 +127,9 @@ def check_candidates(
         return
     if scenario.privacy.mechanism != "auto":
         raise refusal(where, at, "are named, and the scenario names one mechanism", AGAIN)
-    if [one["mechanism"] for one in candidates] != list(CANDIDATES):
-        raise refusal(where, at, f"are others than {', '.join(CANDIDATES)}", AGAIN)
-    chosen = [(one["mechanism"], one["noise"]) for one in candidates if one["chosen"]]
+    if [candidate["mechanism"] for candidate in candidates] != list(LOCAL):
+        raise refusal(where, at, f"are others than {', '.join(LOCAL)}", AGAIN)
+    chosen = [(candidate["mechanism"], candidate["noise"]) for candidate in candidates if candidate["chosen"]]
     assert plan.mechanism is not None  # a plan with candidates has one
     ran = [(plan.mechanism.name, plan.noise_words)]
     if chosen != ran:

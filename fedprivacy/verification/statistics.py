@@ -51,8 +51,8 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         return {**document, **claims}
 
     stated = possible(document["randomness"], held=held)
-    found = first_fitting(implied, stated, document["randomness"], where, AGAIN)
-    return {**found, "queries": _checked_queries(queries, plan, where, "queries")}
+    fitting = first_fitting(implied, stated, document["randomness"], where, AGAIN)
+    return {**fitting, "queries": _checked_queries(queries, plan, where, "queries")}
 
 
 def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict
     if document["status"] == "running" or (
         document["status"] == "finished" and len(left) != len(document["cells"])
     ):
-        said = f"says {document['status']}, and {len(document['cells'])} of {len(left)} cells are there"
-        raise refusal(where, "status", said, AGAIN)
+        problem = f"says {document['status']}, and {len(document['cells'])} of {len(left)} cells are there"
+        raise refusal(where, "status", problem, AGAIN)
     cells = []
     for number, cell in enumerate(document["cells"]):
         key = f"cells[{number}]"
@@ -77,8 +77,8 @@ def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict
         while left and not _is(cell, left[0]):
             del left[0]
         if not left:
-            said = ", ".join(f"{name} {cell[name]}" for name in ("trust", "asked", "epsilon", "clients"))
-            raise refusal(where, key, f"says {said}, its scenario has no such cell there", AGAIN)
+            problem = ", ".join(f"{name} {cell[name]}" for name in ("trust", "asked", "epsilon", "clients"))
+            raise refusal(where, key, f"says {problem}, its scenario has no such cell there", AGAIN)
         cells.append(_checked_cell(cell, scenario, left.pop(0), where, key))
     implied = closing(scenario, cells, document["status"])
     refuse_parts(document, implied, where, "its cells imply", AGAIN)
@@ -94,18 +94,24 @@ def _scenario(document: Mapping[str, Any], where: str) -> Statistics:
 
 def _is(cell: Mapping[str, Any], corner: Corner) -> bool:
     """Whether a stored cell may be that of a corner; of one that names no number of clients any may be."""
-    named = (cell["trust"], cell["asked"], cell["epsilon"]) == (corner.trust, corner.asked, corner.epsilon)
+    named = (cell["trust"], cell["asked"], cell["epsilon"]) == (
+        corner.trust,
+        corner.mechanism,
+        corner.epsilon,
+    )
     return named and corner.clients in (None, cell["clients"])
 
 
 def _checked_cell(
     cell: Mapping[str, Any], scenario: Statistics, corner: Corner, where: str, key: str
 ) -> dict[str, Any]:
-    tables = scenario.cell_tables(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.asked)
-    own = unread(Statistics, {"compare": {}, **tables}, where, AGAIN)
+    tables = scenario.cell_tables(
+        corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.mechanism
+    )
+    settings = unread(Statistics, {"compare": {}, **tables}, where, AGAIN)
     with of_scenario(where, AGAIN):
         text = json.dumps({"compare": {}, **tables})
-        plan, claims = _cell(text, _population(own, cell["clients"]), corner)
+        plan, claims = _cell(text, _population(settings, cell["clients"]), corner)
     refuse_parts(cell, claims, where, SOURCE, AGAIN, key)
     refuse_length(len(cell["queries"]), len(plan.asks), f"{key}.queries", where, "its plan implies", AGAIN)
     queries = _checked_queries(cell["queries"], plan, where, f"{key}.queries")
@@ -118,12 +124,12 @@ def _checked_queries(
     """Results with the queries, mechanisms and noise of the plan, and what follows from their counts."""
     if len(queries) > len(plan.asks):
         refuse_length(len(queries), len(plan.asks), key, where, "its plan implies", AGAIN)
-    found = []
+    checked = []
     for number, (query, ask) in enumerate(zip(queries, plan.asks, strict=False)):
         at, implied = f"{key}[{number}]", terms(ask)
         refuse_parts(query, implied, where, "its plan implies", AGAIN, at)
-        found.append({**query, **implied, **_counted(query, ask, plan.population, where, at)})
-    return found
+        checked.append({**query, **implied, **_counted(query, ask, plan.population, where, at)})
+    return checked
 
 
 def _counted(query: Mapping[str, Any], ask: Ask, population: int, where: str, key: str) -> dict[str, Any]:
@@ -145,15 +151,15 @@ def _counted(query: Mapping[str, Any], ask: Ask, population: int, where: str, ke
         raise refusal(where, f"{below}.estimate", "is no list of counts", AGAIN)
     refuse_length(len(counts), shown, f"{below}.estimate", where, "its plan implies", AGAIN)
     again = counted_again(ask, counts, answered)
-    own = {name: again[name] for name in ("estimate", "low", "high")}
-    refuse_parts(answer, own, where, "whole counts of reports imply", AGAIN, below)
+    released = {name: again[name] for name in ("estimate", "low", "high")}
+    refuse_parts(answer, released, where, "whole counts of reports imply", AGAIN, below)
     bound = again["bound"]
     if shown < cells:
         stated: Any = (query.get("bound") or {}).get("at_most")
         if _is_number(stated) and bound["at_most"] <= stated <= largest_bound(ask, answered):
             bound = {**bound, "at_most": stated}
     refuse_parts(query, {"bound": bound}, where, "its counts imply", AGAIN, key)
-    return {"bound": bound, **({"answer": {**answer, **own}} if repeats else own)}
+    return {"bound": bound, **({"answer": {**answer, **released}} if repeats else released)}
 
 
 def _is_number(value: Any) -> bool:

@@ -42,14 +42,16 @@ def stored_scenario(kind: type[Kind], document: Mapping[str, Any], where: str, r
     return scenario
 
 
-def refuse_findings(found: Iterable[Finding], where: str, remedy: str) -> None:
+def refuse_findings(findings: Iterable[Finding], where: str, remedy: str) -> None:
     """Refuses a stored scenario of which something is wrong between its sections.
 
     Raises:
         InputError: there is a finding.
     """
-    for one in found:
-        raise InputError(f"{where}: {dotted(('scenario', *one.path))}: {one.what}. {CHANGED}: {remedy}.")
+    for finding in findings:
+        raise InputError(
+            f"{where}: {dotted(('scenario', *finding.path))}: {finding.what}. {CHANGED}: {remedy}."
+        )
 
 
 def unread(kind: type[Kind], tables: Mapping[str, Any], where: str, remedy: str) -> Kind:
@@ -104,5 +106,5 @@ def check_digest(document: Mapping[str, Any], scenario: Scenario, where: str, re
 def _sections(kind: type[Head]) -> type[BaseModel]:
     """The sections of a scenario without what must hold between them, which looks at data."""
     fields: dict[str, Any] = {name: (field.annotation, field) for name, field in kind.model_fields.items()}
-    own = create_model(f"Unread{kind.__name__}", __base__=Section, **fields)
-    return create_model("Stored", __base__=Section, scenario=(own, ...))
+    unread_kind = create_model(f"Unread{kind.__name__}", __base__=Section, **fields)
+    return create_model("Stored", __base__=Section, scenario=(unread_kind, ...))

@@ -1,4 +1,4 @@
-"""Reads a stored result, to be shown or resumed, and refuses what does not follow from its other parts."""
+"""Reads a stored result, and refuses one whose parts contradict each other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHECKS: Mapping[str, Check] = {
 
 
 def checked_document(folder: Path) -> dict[str, Any]:
-    """The result document of a folder, once everything that it guarantees follows from its scenario and plan.
+    """Returns a folder's result document once its guarantees follow from its scenario and plan.
 
     Raises:
         InputError: if it is damaged, states something else, or lacks the runs that it is made of.

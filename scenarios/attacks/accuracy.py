@@ -13,8 +13,8 @@ from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.scenario.attack import AttackScenario
-from scenarios.attacks.game_setup import played_in
-from scenarios.attacks.target_run import Attacked, stored_run
+from scenarios.attacks.game_setup import rounds_trained
+from scenarios.attacks.target_run import TargetRun, stored_run
 
 Trained = dict[tuple[int, int], "Accuracy"]  # by the number of the variant, the seed
 
@@ -34,11 +34,11 @@ class Accuracy:
     rounds: int
 
 
-def measure(run: Attacked) -> dict[str, float]:
+def measure(run: TargetRun) -> dict[str, float]:
     """The accuracy of a trained run, in any process, as JSON (`accuracy`)."""
     tensors = stored_run(run)
     train, test = run.arena().accuracies(tensors["weights"].astype(np.float32))
-    return {"train": train, "test": test, "rounds": played_in(tensors, run.scenario)}
+    return {"train": train, "test": test, "rounds": rounds_trained(tensors, run.scenario)}
 
 
 def accuracy(measured: Any) -> Accuracy:
@@ -48,12 +48,12 @@ def accuracy(measured: Any) -> Accuracy:
         InputError: it is something else.
     """
     try:
-        found = Accuracy(float(measured["train"]), float(measured["test"]), int(measured["rounds"]))
+        result = Accuracy(float(measured["train"]), float(measured["test"]), int(measured["rounds"]))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("the accuracy of a run is not one") from error
-    if not (0 <= found.train <= 1 and 0 <= found.test <= 1):
+    if not (0 <= result.train <= 1 and 0 <= result.test <= 1):
         raise InputError("the accuracy of a run is not one")
-    return found
+    return result
 
 
 def arms_document(
@@ -74,19 +74,22 @@ def arms_document(
         trained: The accuracies.
         seeds: Of the runs.
     """
-    found = []
+    arms = []
     for number, (variant, plan) in enumerate(zip(variants, plans, strict=True)):
         runs = [trained[number, seed] for seed in seeds if (number, seed) in trained]
         if len(runs) < len(seeds):
             continue
-        accuracies = {"train": [one.train for one in runs], "test": [one.test for one in runs]}
-        found.append(
+        accuracies = {
+            "train": [accuracy_of_run.train for accuracy_of_run in runs],
+            "test": [accuracy_of_run.test for accuracy_of_run in runs],
+        }
+        arms.append(
             {
                 **arm_claims(variant, number, plan, ledgers[number], epsilons[number]),
-                "rounds_played": [one.rounds for one in runs],
+                "rounds_played": [accuracy_of_run.rounds for accuracy_of_run in runs],
                 "seeds": len(runs),
                 "accuracy": {name: interval(values) for name, values in accuracies.items()},
                 "accuracies": accuracies,
             }
         )
-    return found
+    return arms

@@ -53,7 +53,9 @@ class Outcome:
         return {"before": self.before, "after": {str(rounds): value for rounds, value in self.after.items()}}
 
 
-def play(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent = NOTHING) -> Outcome:
+def attack_from_seat(
+    arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent = NOTHING
+) -> Outcome:
     """Plays a branch from where the warm-up ended.
 
     Args:

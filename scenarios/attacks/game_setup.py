@@ -28,7 +28,7 @@ from server.app import federation_of
 from server.strategy import Federation
 
 Tensors = dict[str, NDArray[Any]]
-PLAYED = "warm-up/played"  # the name of how many rounds a warm-up took, shape (1,)
+ROUNDS_TRAINED = "warm-up/played"  # the name of how many rounds a warm-up took, shape (1,)
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Stage:
     quality: Callable[[], Evaluation]
 
 
-def played_in(tensors: Tensors, scenario: AttackScenario) -> int:
+def rounds_trained(tensors: Tensors, scenario: AttackScenario) -> int:
     """How many rounds a trained run was trained for (`Arena.warm_up`)."""
-    return int(tensors[PLAYED][0]) if PLAYED in tensors else scenario.warm_up
+    return int(tensors[ROUNDS_TRAINED][0]) if ROUNDS_TRAINED in tensors else scenario.warm_up
 
 
 class Arena:
@@ -98,8 +98,8 @@ class Arena:
                 losses.append(quality().loss)
                 if has_stopped(losses, patience):
                     break
-        played = number + 1 if self.scenario.warm_up else 0
-        return {**federation.state(), **grid.node_states(), PLAYED: np.array([played])}
+        trained = number + 1 if self.scenario.warm_up else 0
+        return {**federation.state(), **grid.node_states(), ROUNDS_TRAINED: np.array([trained])}
 
     @property
     def scale(self) -> float:
@@ -112,8 +112,8 @@ class Arena:
     def accuracies(self, weights: NDArray[np.float32]) -> tuple[float, float]:
         """How often a model is right: on all records that clients trained on, and on held-out ones."""
         people, module = self.game.people, self.fleet.module
-        own = people.partition.order
-        train = evaluate(module, weights, people.dataset.x[own], people.dataset.y[own])
+        order = people.partition.order
+        train = evaluate(module, weights, people.dataset.x[order], people.dataset.y[order])
         return train.accuracy, evaluate(module, weights, *people.held_out("test")).accuracy
 
     def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
@@ -145,8 +145,8 @@ class Arena:
             mods: Flower mods around the clients: an adversary in a participant's seat.
         """
         game = self.scenario.game
-        asked = (key, game.members, game.nonmembers, self.scenario.warm_up, spent.everybody, spent.victim)
-        streams = replace(self.fleet.streams, run="/".join(map(str, (self.fleet.streams.run, *asked))))
+        identity = (key, game.members, game.nonmembers, self.scenario.warm_up, spent.everybody, spent.victim)
+        streams = replace(self.fleet.streams, run="/".join(map(str, (self.fleet.streams.run, *identity))))
         fleet = replace(self.fleet, streams=streams)
         grid = self._grid(fleet, mods)
         grid.restore_node_states(tensors)

@@ -1,8 +1,7 @@
-"""What the branches of an attacked run have cost: what clients answered to one is spent for the others."""
+"""Accounts for participations over the branches of an attacked run: branches share one budget."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
+from fedprivacy.io.lock import locked
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.attack.branches import Branch
@@ -65,27 +65,27 @@ def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) ->
         return []
     with _alone(folder):
         account = _read(folder)
-        known, found = len(account), []
+        known, isolated = len(account), []
         for branch in branches:
             keys = [key for key, _, _ in account]
             if branch.key not in keys:
                 account.append((branch.key, branch.attack.isolating, branch.rounds))
             before = account[: [*keys, branch.key].index(branch.key)]
-            found.append(
+            isolated.append(
                 Spent(
                     sum(rounds for _, isolating, rounds in before if not isolating),
                     sum(rounds for _, isolating, rounds in before if isolating),
                 )
             )
-        played = warm_up + sum(rounds for _, isolating, rounds in account if not isolating)
-        if plan.trust == "central" and played > plan.rounds:
+        trained = warm_up + sum(rounds for _, isolating, rounds in account if not isolating)
+        if plan.trust == "central" and trained > plan.rounds:
             raise InputError(
-                f"{folder}: with these attacks the run and all that was played on it take {played} rounds, "
+                f"{folder}: with these attacks the run and all that was played on it take {trained} rounds, "
                 f"and the noise of its global models is made for {plan.rounds}. Play the scenario anew."
             )
         if len(account) > known:
             _write(folder, account)
-    return found
+    return isolated
 
 
 @contextmanager
@@ -96,8 +96,8 @@ def _alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{folder}: what was spent on it cannot be read: {error.strerror}.") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        with locked(handle):
+            yield
     finally:
         os.close(handle)
 
@@ -114,10 +114,10 @@ def _read(folder: Path) -> list[Row]:
     path = folder / FILE
     try:
         rows = bounded_json.read(path)
-        found = [(str(row["key"]), bool(row["isolating"]), int(row["rounds"])) for row in list(rows)]
-        if not isinstance(rows, list) or any(rounds < 1 for _, _, rounds in found):
+        entries = [(str(row["key"]), bool(row["isolating"]), int(row["rounds"])) for row in list(rows)]
+        if not isinstance(rows, list) or any(rounds < 1 for _, _, rounds in entries):
             raise ValueError("no list of branches that were played")
-        return found
+        return entries
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path}: missing or damaged ({error}): what the run's clients have answered is not known. "

@@ -1,4 +1,4 @@
-"""Attacks on the released model of an attacked run: what its weights say of the targets, and of all records.
+"""Attacks the released model of a target run: scores of the targets and of all records.
 
 The attacker knows the records of the training data (every client's and the public part) and their labels,
 the scenario's model and training, and records that nobody trains on. It knows neither whose a record is nor
@@ -29,8 +29,8 @@ from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
-from scenarios.attacks.game_setup import Arena, Tensors, played_in
-from scenarios.attacks.scoring import Judged, judge
+from scenarios.attacks.game_setup import Arena, Tensors, rounds_trained
+from scenarios.attacks.scoring import AttackResult, score_attack
 
 MOST = 200  # records whose exposure is kept
 FPR = 0.01  # of the threshold above which a record is called a member; a tenth where there are few records
@@ -42,7 +42,9 @@ EXPOSING: dict[str, tuple[Variance, bool]] = {
 }
 
 
-def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensors) -> dict[str, Judged]:
+def attack_released_model(
+    scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensors
+) -> dict[str, AttackResult]:
     """What each attack of a branch makes of the trained model, by its name.
 
     Args:
@@ -55,29 +57,29 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
         InputError: the references diverge, or the game has too few members or non-members to learn from.
     """
     began = time.perf_counter()
-    attacks = {name: one for name, one in scenario.attacks.items() if name in branch.names}
-    asked = {name: one for name, one in attacks.items() if isinstance(one, Released)}
-    first, game, people = next(iter(asked.values())), arena.game, arena.game.people
+    attacks = {name: item for name, item in scenario.attacks.items() if name in branch.names}
+    requested = {name: item for name, item in attacks.items() if isinstance(item, Released)}
+    first, game, people = next(iter(requested.values())), arena.game, arena.game.people
     pool = np.sort(np.concatenate([people.partition.order, people.partition.public]))
     weights = tensors["weights"].astype(np.float32)
-    methods: set[str] = {method for one in asked.values() for method in one.methods}
-    battery = _battery(arena, first, pool, methods, played_in(tensors, scenario))
-    found = battery.run(
+    methods: set[str] = {method for item in requested.values() for method in item.methods}
+    battery = _battery(arena, first, pool, methods, rounds_trained(tensors, scenario))
+    results_by_attack = battery.run(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
     train, test = arena.accuracies(weights)
     exposures = {
         method: _exposure(battery, method, pool)
         for method in EXPOSING
-        if any(method == _exposing(one) for one in asked.values())
+        if any(method == _exposing(item) for item in requested.values())
     }
-    judged = {}
-    for name, attack in asked.items():
+    results = {}
+    for name, attack in requested.items():
         scores: dict[str, Signals] = {
-            method: one for method, one in features(found).items() if method in attack.methods
+            method: item for method, item in features(results_by_attack).items() if method in attack.methods
         }
         try:
-            judged[name] = judge(
+            results[name] = score_attack(
                 scores,
                 game,
                 arena.probe,
@@ -85,14 +87,14 @@ def look(scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensor
                 ascended=None,
                 observed=[],
                 accuracy=(test, test),
-                seconds=(time.perf_counter() - began) / len(asked),
+                seconds=(time.perf_counter() - began) / len(requested),
                 base=next(iter(scores)),
                 train_accuracy=train,
                 exposure=exposures.get(_exposing(attack) or ""),
             )
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
-    return judged
+    return results
 
 
 def training_of(scenario: AttackScenario, attack: Released, records: float, rounds: int) -> LocalTraining:
@@ -155,9 +157,9 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
 
     members, labels = battery.references.members, battery.y.cpu().numpy()
     fpr = FPR if (~members).sum(axis=1).min() >= math.ceil(1 / FPR) - 1 else 10 * FPR
-    signals = battery.asked[0]
-    found = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
-    told = found.to_json(MOST)
-    for one in told["most_exposed"]:
-        one["record"] = int(pool[one["record"]])  # nothing of its content is told
-    return {"method": method, **told}
+    signals = battery.reference_confidences[0]
+    result = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
+    as_json = result.to_json(MOST)
+    for exposed in as_json["most_exposed"]:
+        exposed["record"] = int(pool[exposed["record"]])  # nothing of its content is told
+    return {"method": method, **as_json}

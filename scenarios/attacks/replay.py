@@ -1,4 +1,4 @@
-"""Plays an attack scenario: trains the runs that are attacked, lets every attack play, and writes it down."""
+"""Runs an attack scenario: trains the target runs, runs each attack, writes the result."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from fedprivacy.records.run_directory import SCHEMA, RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.accuracy import Trained, accuracy, measure
-from scenarios.attacks.game_setup import Arena, played_in
+from scenarios.attacks.game_setup import Arena, rounds_trained
 from scenarios.attacks.participation_budget import open_account
 from scenarios.attacks.result_document import Played, results
-from scenarios.attacks.target_run import Attacked, is_trained, judged, play, stored_run, train
+from scenarios.attacks.scoring import from_json
+from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
 from scenarios.jobs.job import Undertaking, Work, undertaking
 from scenarios.jobs.outcome import Ending
 from scenarios.jobs.process_pool import spread
@@ -63,12 +64,12 @@ def replay(
             if the victim refuses so much that too few targets are left.
         RunError: if a run fails.
     """
-    asked = [run for variant in range(len(scenario.variants)) for run in _runs(scenario, variant, stored)]
+    targets = [run for variant in range(len(scenario.variants)) for run in _runs(scenario, variant, stored)]
     if stored is not None:
         check_tree(stored)
-        for run in asked:
+        for run in targets:
             stored_run(run)
-        for run in asked:  # what is refused is refused before anything is written; played, it costs no more
+        for run in targets:  # what is refused is refused before anything is written; played, it costs no more
             run.spend()
     work = Work(
         "replay",
@@ -81,44 +82,50 @@ def replay(
 
     def prepare(directory: RunDirectory) -> None:
         # Once and for all: what was trained again after a break still has answered what it has.
-        for run in asked if stored is None else ():
+        for run in targets if stored is None else ():
             open_account(directory.path / run.folder)
 
     with undertaking(work, out, resume=resume, command=command, prepare=prepare) as task:
         if task.finished is not None:
             return task.finished
         if stored is None:
-            asked = [replace(run, folder=task.path / run.folder) for run in asked]
-        return _work(task, scenario, asked, stored is None, workers, report, on_attack)
+            targets = [replace(run, folder=task.path / run.folder) for run in targets]
+        return _work(task, scenario, targets, stored is None, workers, report, on_attack)
 
 
 def _work(
     task: Undertaking,
     scenario: AttackScenario,
-    asked: list[Attacked],
+    targets: list[TargetRun],
     training: bool,
     workers: int,
     report: bool,
     on_attack: OnAttack | None,
 ) -> dict[str, Any]:
     """Trains and attacks what has not been, and closes the replay."""
-    played: Played = {}
+    results_so_far: Played = {}
     trained: Trained = {}
     ending = Ending(task.path, task.again)
     try:
         with ending:
-            untrained = [run for run in asked if not is_trained(run)] if training else []
+            untrained = [run for run in targets if not is_trained(run)] if training else []
             # What is left is told of all steps together: training a run, and each branch on it.
-            steps = Steps(on_attack, len(untrained) + sum(len(run.branches) for run in asked))
+            steps = Steps(on_attack, len(untrained) + sum(len(run.branches) for run in targets))
             todo = [(run,) for run in untrained]
             for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
                 steps.done(f"trained {untrained[number].label}")
             if scenario.arms:
-                _measure_all(task, asked, workers, trained)
-            _attack_all(task, asked, workers, played, steps)
+                _measure_all(task, targets, workers, trained)
+            _attack_all(task, targets, workers, results_so_far, steps)
     finally:
-        runs = [run.plan for run in asked if run.scenario.seed == scenario.seed]
-        found = results(scenario, runs, dict(sorted(played.items())), trained, _begun(asked, played))
+        runs = [run.plan for run in targets if run.scenario.seed == scenario.seed]
+        outcome = results(
+            scenario,
+            runs,
+            dict(sorted(results_so_far.items())),
+            trained,
+            _started_runs(targets, results_so_far),
+        )
         document = {
             "schema": SCHEMA,
             "kind": "replay",
@@ -130,8 +137,8 @@ def _work(
             "started": task.started,
             "versions": versions(scenario.training.trainer),
             "scenario": scenario.tables(),
-            **found,
-            "notes": [*found["notes"], *under_way(ending.status)],
+            **outcome,
+            "notes": [*outcome["notes"], *under_way(ending.status)],
             "performance": {
                 "seconds": round(task.seconds, 3),
                 "peak_memory_mb": peak_memory_mb(),
@@ -164,41 +171,43 @@ class Steps:
             self.tell(label, self.number, self.total)
 
 
-def _measure_all(task: Undertaking, asked: list[Attacked], workers: int, trained: Trained) -> None:
+def _measure_all(task: Undertaking, targets: list[TargetRun], workers: int, trained: Trained) -> None:
     """Measures every trained run that has not been, and puts how good it is into `trained`."""
-    jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in asked]
-    for number, found in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
-        trained[asked[number].variant, asked[number].scenario.seed] = found
+    jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in targets]
+    for number, measured in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
+        trained[targets[number].variant, targets[number].scenario.seed] = measured
 
 
-def _begun(asked: list[Attacked], played: Played) -> dict[tuple[int, int], int]:
+def _started_runs(targets: list[TargetRun], results_so_far: Played) -> dict[tuple[int, int], int]:
     """After how many rounds the attacks on each run that early stopping may have ended began."""
-    attacked, found = {(variant, seed) for variant, seed, _ in played}, {}
-    for run in asked:
+    attacked, counts = {(variant, seed) for variant, seed, _ in results_so_far}, {}
+    for run in targets:
         key = run.variant, run.scenario.seed
         if key in attacked and run.scenario.server.patience is not None:
             with suppress(InputError):  # damaged since: nothing is said of its rounds
-                found[key] = played_in(stored_run(run), run.scenario)
-    return found
+                counts[key] = rounds_trained(stored_run(run), run.scenario)
+    return counts
 
 
-def _attack_all(task: Undertaking, asked: list[Attacked], workers: int, played: Played, steps: Steps) -> None:
+def _attack_all(
+    task: Undertaking, targets: list[TargetRun], workers: int, results_so_far: Played, steps: Steps
+) -> None:
     """Plays every branch that has not been played, and puts what each amounts to into `played`."""
-    wanted = [(run, branch, spent) for run in asked for branch, spent in run.spend()]
+    wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
     wanted.sort(key=lambda job: -job[0].work(job[1]))
     jobs: list[Job] = [
         (f"{', '.join(branch.names)}, {run.label}, variant {run.variant}", (run, branch, spent))
         for run, branch, spent in wanted
     ]
-    for number, result in task.cells.play(play, judged, jobs, min(workers, max(1, len(jobs)))):
+    for number, result in task.cells.play(run_branch, from_json, jobs, min(workers, max(1, len(jobs)))):
         run, branch, _ = wanted[number]
-        for name, one in result.items():
-            played[run.variant, run.scenario.seed, name] = one
+        for name, score in result.items():
+            results_so_far[run.variant, run.scenario.seed, name] = score
         steps.done(f"{', '.join(branch.names)} ({run.label})")
 
 
-def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Attacked]:
+def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[TargetRun]:
     """The runs of one variant, one for each seed.
 
     Raises:
@@ -207,11 +216,11 @@ def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Atta
     variant, first = scenario.variants[number], scenario.seed
     plan, runs = Arena(variant).fleet.plan, []
     for seed in range(first, first + scenario.game.repeats):
-        one = variant.model_copy(update={"seed": seed})
+        seeded = variant.model_copy(update={"seed": seed})
         if seed != first:  # each has coins of its own, and all must give enough targets
-            Arena(one, plan)
+            Arena(seeded, plan)
         folder = Path(f"run-{seed}")
         if len(scenario.variants) > 1:
-            folder = Path(one.label.replace(",", "").replace(" ", "-")) / folder
-        runs.append(Attacked(one, number, folder if base is None else base / folder, plan))
+            folder = Path(seeded.label.replace(",", "").replace(" ", "-")) / folder
+        runs.append(TargetRun(seeded, number, folder if base is None else base / folder, plan))
     return runs

@@ -1,4 +1,4 @@
-"""The part of a replay's document that says what was found: attacks, ledgers, the verdict on all of them."""
+"""Builds the results of a replay's document: attacks, ledgers and the joint verdict."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ import numpy as np
 
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.claims import attack_claims, budget, frame_of, points_json, proved, verdict_of
-from fedprivacy.attacks.document import attack_document, told_figures
+from fedprivacy.attacks.document import attack_document, over_targets, told_figures
 from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Passive
 from scenarios.attacks.accuracy import Trained, arms_document
-from scenarios.attacks.scoring import Judged, histogram
+from scenarios.attacks.scoring import AttackResult, histogram
 
-Played = dict[tuple[int, int, str], Judged]  # by the number of the variant, the seed, the attack
+Played = dict[tuple[int, int, str], AttackResult]  # by the number of the variant, the seed, the attack
 Begun = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
 
 
 def results(
     scenario: AttackScenario,
     plans: Sequence[Plan],
-    played: Played,
+    results_by_run: Played,
     trained: Trained | None = None,
-    begun: Begun | None = None,
+    started: Begun | None = None,
 ) -> dict[str, Any]:
     """What the document says of the attacks that all seeds have finished.
 
     Args:
         scenario: What was asked for.
         plans: Of each variant.
-        played: What has finished.
+        results_by_run: What has finished.
         trained: How good the runs of arms are, as far as that was measured.
-        begun: After how many rounds attacks begin, of the runs that early stopping may have ended before.
+        started: After how many rounds attacks begin, of the runs that early stopping may have ended before.
     """
-    begun = begun or {}
+    started = started or {}
     variants = scenario.variants
     seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
     ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
@@ -48,23 +49,23 @@ def results(
             variant,
             name,
             number,
-            [played[number, seed, name] for seed in seeds],
+            [results_by_run[number, seed, name] for seed in seeds],
             ledgers[number],
             plans[number],
-            {variant.warm_up if variant.server.patience is None else begun.get((number, s)) for s in seeds},
+            {variant.warm_up if variant.server.patience is None else started.get((number, s)) for s in seeds},
         )
         for number, variant in enumerate(variants)
         for name in variant.attacks
-        if all((number, seed, name) in played for seed in seeds)
+        if all((number, seed, name) in results_by_run for seed in seeds)
     ]
     arms = {}
     if scenario.arms:
-        epsilons = [budget(*one) for one in zip(variants, plans, strict=True)]
+        epsilons = [budget(*pair) for pair in zip(variants, plans, strict=True)]
         arms["arms"] = arms_document(variants, plans, ledgers, epsilons, trained or {}, seeds)
     return {
         "attacks": attacks,
         **arms,
-        **({"exposures": exposures} if (exposures := _exposures(scenario, played)) else {}),
+        **({"exposures": exposures} if (exposures := _exposures(scenario, results_by_run)) else {}),
         "plans": [plan.to_json() for plan in plans],
         "ledgers": ledgers,
         "verdict": verdict_of(variants, attacks, ledgers).to_json(),
@@ -76,10 +77,10 @@ def _attack(
     variant: AttackScenario,
     name: str,
     number: int,
-    runs: Sequence[Judged],
+    runs: Sequence[AttackResult],
     ledger: Mapping[str, Any],
     plan: Plan,
-    begun: set[int | None],
+    started: set[int | None],
 ) -> dict[str, Any]:
     attack = variant.attacks[name]
     guesses, delta = _guesses(runs), variant.privacy.delta or 0.0
@@ -90,7 +91,7 @@ def _attack(
     )
     accuracies = np.array([run.accuracy for run in runs])
     return {
-        "observed": _observed(begun, runs[0]),
+        "observed": _observed(started, runs[0]),
         "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         "targets_lost": sum(run.lost for run in runs),
         **figures,
@@ -112,49 +113,47 @@ def _attack(
     }
 
 
-def _supervised(runs: Sequence[Judged], *, arms: bool) -> dict[str, Any]:
+def _supervised(runs: Sequence[AttackResult], *, arms: bool) -> dict[str, Any]:
     """The figures of `supervised`, which may be stronger than the score that was chosen."""
-    figures = [run.supervised for run in runs if run.supervised is not None]
-    areas = [run.supervised_calibration_auc for run in runs if run.supervised_calibration_auc is not None]
-    if not len(figures) == len(areas) == len(runs):
-        return {}  # cells of an earlier version
+    figures = [run.supervised for run in runs]
+    area = float(np.mean([run.supervised_calibration_auc for run in runs]))
     # In a game of arms it may be told beside the bound, and is held against it.
     points = {"points": points_json(points_of(figures))} if arms else {}
-    return {"supervised": {**told_figures(figures), "calibration_auc": float(np.mean(areas)), **points}}
+    return {"supervised": {**told_figures(figures), "calibration_auc": area, **points}}
 
 
-def _trained(runs: Sequence[Judged]) -> dict[str, float]:
+def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
     """The accuracy of the attacked models on what they were trained on, where it was measured."""
-    found = [run.train_accuracy for run in runs if run.train_accuracy is not None]
-    return {"train": float(np.mean(found))} if found else {}
+    accuracies = [run.train_accuracy for run in runs if run.train_accuracy is not None]
+    return {"train": float(np.mean(accuracies))} if accuracies else {}
 
 
-def _exposures(scenario: AttackScenario, played: Played) -> list[dict[str, Any]]:
+def _exposures(scenario: AttackScenario, results_by_run: Played) -> list[dict[str, Any]]:
     """Whose records each attack by LiRA tells: of the first run, whose references know of no privacy."""
-    found = ((name, played.get((0, scenario.seed, name))) for name in scenario.attacks)
-    return [{"attack": name, **one.exposure} for name, one in found if one and one.exposure]
+    runs_of_attack = ((name, results_by_run.get((0, scenario.seed, name))) for name in scenario.attacks)
+    return [{"attack": name, **run.exposure} for name, run in runs_of_attack if run and run.exposure]
 
 
-def _histograms(runs: Sequence[Judged]) -> list[dict[str, Any]]:
+def _histograms(runs: Sequence[AttackResult]) -> list[dict[str, Any]]:
     """How the scores of each run lie; with the same edges where it is the same score in all."""
     together = np.concatenate([run.scores_of[kind] for run in runs for kind in run.scores_of])
     same = len({run.score for run in runs}) == 1
     return [histogram(run.scores_of, together if same else None) for run in runs]
 
 
-def _observed(begun: set[int | None], run: Judged) -> dict[str, int] | None:
+def _observed(started: set[int | None], run: AttackResult) -> dict[str, int] | None:
     """The rounds that a passive attack saw; 1 is the first of training.
 
     Attacks see the same rounds of every seed, counted from where they begin. None where seeds differ in that.
     """
-    warm_up = next(iter(begun)) if len(begun) == 1 else None
+    warm_up = next(iter(started)) if len(started) == 1 else None
     if not run.observed or warm_up is None:
         return None
     first, last = (warm_up + 1 + number for number in (run.observed[0], run.observed[-1]))
     return {"first": first, "last": last, "count": len(run.observed)}
 
 
-def _guesses(runs: Sequence[Judged]) -> Guesses | str:
+def _guesses(runs: Sequence[AttackResult]) -> Guesses | str:
     """The guesses of all runs together, or why they prove nothing."""
     total = Guesses(0, 0, 0)
     for run in runs:
@@ -164,5 +163,6 @@ def _guesses(runs: Sequence[Judged]) -> Guesses | str:
     return total
 
 
-def _mean_of(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {key: float(np.mean([one[key] for one in figures])) for key in ("value", "low", "high")}
+def _mean_of(figures: Sequence[Figure]) -> dict[str, float]:
+    mean = over_targets(figures)
+    return {"value": mean.value, "low": mean.low, "high": mean.high}

@@ -42,19 +42,19 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
             "lists scenarios for `fedprivacy replay`, such as white-box."
         )
     document = checked_document(path)
-    found = {one.attack: one for one in exposed.read(document, str(file))}
-    if not found:
+    exposures = {exposure.attack: exposure for exposure in exposed.read(document, str(file))}
+    if not exposures:
         new = shlex.quote("attacks.exposure={kind='released', methods=['lira']}")
         raise InputError(
             f"{path}: no attack of it tells whose records are exposed; one on the released model by LiRA "
             f"does. Play one: fedprivacy replay {shlex.quote(str(path))} --set {new} --attack exposure"
         )
-    if attack is not None and attack not in found:
+    if attack is not None and attack not in exposures:
         raise InputError(
-            f"--attack {attack}: does not tell whose records are exposed. These do: {', '.join(found)}."
+            f"--attack {attack}: does not tell whose records are exposed. These do: {', '.join(exposures)}."
         )
-    one = found[attack] if attack else next(iter(found.values()))
-    stored = next(part for part in document[exposed.FIELD] if part["attack"] == one.attack)
+    exposure = exposures[attack] if attack else next(iter(exposures.values()))
+    stored = next(part for part in document[exposed.FIELD] if part["attack"] == exposure.attack)
     return {
         "schema": SCHEMA,
         "kind": "risk",
@@ -64,7 +64,7 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         "most_exposed": stored["most_exposed"][:most],
         "kept": len(stored["most_exposed"]),
         "asked": most,
-        "notes": [note for note in (one.summary, one.carrying, one.basis) if note],
+        "notes": [note for note in (exposure.summary, exposure.carrying, exposure.basis) if note],
         "operator_only": ["notes", *(name for name in OF_THE_DATA if name in stored)],
     }
 
@@ -72,11 +72,11 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
 def show(document: Mapping[str, Any]) -> None:
     """The records, the classes at both ends, and what it rests on."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    [one] = exposed.read({exposed.FIELD: [document]})
+    [exposure] = exposed.read({exposed.FIELD: [document]})
     table = Table(title="Most exposed records", title_justify="left")
     for name in ("record", "with it", "without it", "advantage [95 %]"):
         table.add_column(name, justify="right", no_wrap=True)
-    for record in one.most_exposed:
+    for record in exposure.most_exposed:
         gain = record.advantage
         table.add_row(
             f"{record.record}",
@@ -91,11 +91,15 @@ def show(document: Mapping[str, Any]) -> None:
     plain.print("is called a member. Records count from 0 in the training data.")
     if document["asked"] > document["kept"]:
         plain.print(f"Of the others the run keeps nothing: it has the {document['kept']:,} most exposed.")
-    told = [(label, own.auc.value) for label, own in one.classes.items() if own.auc]
-    told.sort(key=lambda item: -item[1])
-    if len(told) > 1:
-        ends = [*told[:CLASSES], *told[max(CLASSES, len(told) - CLASSES) :]]
-        said = ", ".join(f"class {label} {figures.share(value)}" for label, value in ends)
-        plain.print(f"AUC by class, of the most and the least exposed of {len(told):,}: {said}")
+    areas = [
+        (label, figures_of_class.auc.value)
+        for label, figures_of_class in exposure.classes.items()
+        if figures_of_class.auc
+    ]
+    areas.sort(key=lambda item: -item[1])
+    if len(areas) > 1:
+        ends = [*areas[:CLASSES], *areas[max(CLASSES, len(areas) - CLASSES) :]]
+        text = ", ".join(f"class {label} {figures.share(value)}" for label, value in ends)
+        plain.print(f"AUC by class, of the most and the least exposed of {len(areas):,}: {text}")
     for note in (*document["notes"], CAUTION):
         plain.print(f"- {note}")

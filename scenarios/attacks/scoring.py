@@ -1,4 +1,4 @@
-"""From what an attack saw on one run to what it amounts to: scores, figures, pictures."""
+"""Scores the targets of one attack on one run, turns the scores into figures, and stores these."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from fedprivacy.attacks.empirical import Guesses, guesses_of
 from fedprivacy.attacks.fitted import choose_score, clustered, supervised
 from fedprivacy.attacks.game import Game
+from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import Measured, measure
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe, Vector
-from fedprivacy.attacks.targets import Targets
+from fedprivacy.attacks.targets import Scores, Targets
 from fedprivacy.attacks.transcript import TREND
 from fedprivacy.errors import InputError
 
@@ -23,8 +25,8 @@ BASE = "cosine"  # of a feature that members have more of, whatever the attack
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What one attack on one run amounts to.
+class AttackResult:
+    """The figures of one attack on one run.
 
     Args:
         score: The name of the score that was chosen on the calibration half.
@@ -35,38 +37,59 @@ class Judged:
             it cannot.
         lost: How many targets were not reached: the victim refused, or the model could not be asked.
         scores_of: The scores of the evaluation half, of "members" and "nonmembers".
-        story: Of an ascent, the losses of a typical member and non-member: `story`.
+        story: Of an ascent, the losses of a typical member and non-member: `loss_story`.
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
         calibration_auc: The AUC of the chosen score on the calibration half: attacks are chosen by it, and
             measured on the other half.
-        train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
-        exposure: Of one by LiRA, whose records are told, and what that rests on.
         supervised: The figures of `supervised`, which competes with the chosen score.
         supervised_calibration_auc: Its AUC on the calibration half, where each target was scored by a model
             that did not see it.
+        train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
+        exposure: Of one by LiRA, whose records are exposed, and what that rests on.
     """
 
     score: str
     measured: Measured
-    scores: dict[str, dict[str, float]]
-    blind: dict[str, float]
+    scores: dict[str, Figure]
+    blind: Figure
     guesses: Guesses | str
     lost: int
-    scores_of: dict[str, Vector]
+    scores_of: dict[str, Scores]
     story: dict[str, Any] | None
     observed: list[int]
     accuracy: tuple[float, float]
     seconds: float
     calibration_auc: float
+    supervised: Measured
+    supervised_calibration_auc: float
     train_accuracy: float | None = None
     exposure: dict[str, Any] | None = None
-    supervised: Measured | None = None
-    supervised_calibration_auc: float | None = None
 
 
-def judge(
+_STORED = TypeAdapter(dict[str, AttackResult])
+
+
+def to_json(results: dict[str, AttackResult]) -> dict[str, Any]:
+    """The results of some attacks by name, as JSON that keeps every bit of their numbers."""
+    stored: dict[str, Any] = _STORED.dump_python(results)
+    return stored
+
+
+def from_json(stored: Any) -> dict[str, AttackResult]:
+    """Reads what `to_json` gave; nothing but results is ever made of it.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        return _STORED.validate_python(stored)
+    except ValidationError as error:
+        raise InputError(f"not a stored result of attacks: {error.errors()[0]['msg']}") from error
+
+
+def score_attack(
     features: dict[str, Vector],
     game: Game,
     probe: Probe,
@@ -79,8 +102,8 @@ def judge(
     base: str = BASE,
     train_accuracy: float | None = None,
     exposure: dict[str, Any] | None = None,
-) -> Judged:
-    """Turns the features of the targets into figures.
+) -> AttackResult:
+    """Chooses a score of the targets on the calibration half, and measures it on the other.
 
     Args:
         features: By name, shape (targets,); NaN of targets that were not reached.
@@ -88,12 +111,12 @@ def judge(
         probe: The targets.
         delta: That of the guarantee that the guesses are held against.
         ascended: The attacked model, from which an ascent started; None for passive attacks.
-        observed: See `Judged`.
-        accuracy: See `Judged`.
-        seconds: See `Judged`.
+        observed: See `AttackResult`.
+        accuracy: See `AttackResult`.
+        seconds: See `AttackResult`.
         base: The feature that members have more of for certain.
-        train_accuracy: See `Judged`.
-        exposure: See `Judged`.
+        train_accuracy: See `AttackResult`.
+        exposure: See `AttackResult`.
 
     Raises:
         InputError: too few targets were reached.
@@ -107,7 +130,7 @@ def judge(
     # What is chosen from is kept short, since among many one looks best by chance; all are learned from.
     simple = {name: values for name, values in scores.items() if not name.startswith(TREND)}
     chosen = choose_score(simple, members, calibration)
-    made = {
+    learned = {
         "supervised": supervised(scores, members, calibration),
         "clustered": clustered(scores, base),
     }
@@ -115,32 +138,31 @@ def judge(
     def figures(values: Vector, *, fitted: bool = True) -> Measured:
         return measure(Targets(values, members, calibration, classes), fitted=fitted)
 
-    def known(values: Vector) -> float:
+    def calibration_auc(values: Vector) -> float:
         return auc(values[calibration & members], values[calibration & ~members]).value
 
     best = scores[chosen]
     blind = probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
-    every = {name: figures(values).auc.to_json() for name, values in {**scores, **made}.items()}
-    return Judged(
+    return AttackResult(
         score=chosen,
         measured=figures(best),
-        scores=every,
-        blind=figures(blind, fitted=False).auc.to_json(),
+        scores={name: figures(values).auc for name, values in {**scores, **learned}.items()},
+        blind=figures(blind, fitted=False).auc,
         guesses=_guesses(best[fair], members[fair], calibration[fair], delta),
         lost=int((~reached).sum()),
         scores_of={
             "members": best[~calibration & members],
             "nonmembers": best[~calibration & ~members],
         },
-        story=None if ascended is None else story(probe, ascended, scores, members, reached),
+        story=None if ascended is None else loss_story(probe, ascended, scores, members, reached),
         observed=observed,
         accuracy=accuracy,
         seconds=seconds,
-        calibration_auc=known(best),
+        calibration_auc=calibration_auc(best),
+        supervised=figures(learned["supervised"]),
+        supervised_calibration_auc=calibration_auc(learned["supervised"]),
         train_accuracy=train_accuracy,
         exposure=exposure,
-        supervised=figures(made["supervised"]),
-        supervised_calibration_auc=known(made["supervised"]),
     )
 
 
@@ -154,7 +176,7 @@ def _guesses(
 
 
 def histogram(scores: dict[str, Vector], among: Vector | None = None, bins: int = 30) -> dict[str, Any]:
-    """How many members and non-members have a score between two edges, those beyond the ends with the last.
+    """Counts members and non-members between score edges; the outer bins include all beyond.
 
     Args:
         scores: Of "members" and "nonmembers", each of shape (targets,).
@@ -171,7 +193,7 @@ def histogram(scores: dict[str, Vector], among: Vector | None = None, bins: int 
     return {"edges": edges.tolist(), **counts}
 
 
-def story(
+def loss_story(
     probe: Probe,
     weights: Tensor,
     scores: dict[str, NDArray[np.float64]],
@@ -185,9 +207,9 @@ def story(
     before = probe.losses(weights).double().numpy()[reached]
     after = np.exp(-scores["loss"])
     raised = after * np.exp(scores["recovery"])
-    told = {}
+    losses_by_name = {}
     for name, kind in (("member", members), ("nonmember", ~members)):
         places = np.flatnonzero(kind)
         typical = places[np.argsort(scores["recovery"][places])[len(places) // 2]]
-        told[name] = [float(losses[typical]) for losses in (before, raised, after)]
-    return {"moments": ["before", "raised", "after the victim has trained"], **told}
+        losses_by_name[name] = [float(losses[typical]) for losses in (before, raised, after)]
+    return {"moments": ["before", "raised", "after the victim has trained"], **losses_by_name}

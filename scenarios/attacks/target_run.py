@@ -22,15 +22,14 @@ from fedprivacy.scenario.attack.sections import Passive, Released
 from scenarios.attacks import attacker_seats
 from scenarios.attacks.game_setup import Arena, Tensors
 from scenarios.attacks.participation_budget import NOTHING, Spent, spend
-from scenarios.attacks.released_model import look
-from scenarios.attacks.scoring import Judged, judge
-from scenarios.attacks.serialization import packed, unpacked
+from scenarios.attacks.released_model import attack_released_model
+from scenarios.attacks.scoring import score_attack, to_json
 
 SEEN = "seen"  # the folder of a run that holds its transcripts
 
 
 @dataclass(frozen=True)
-class Attacked:
+class TargetRun:
     """One run that is attacked.
 
     Args:
@@ -69,7 +68,14 @@ class Attacked:
         if not isinstance(branch.attack, Passive):
             return None
         stored = map(Recording, sorted((self.folder / SEEN / seat_of(branch.attack)).glob("*")))
-        return next((one for one in stored if one.whole and one.covers(branch.watched)), None)
+        return next(
+            (
+                branch_stored
+                for branch_stored in stored
+                if branch_stored.whole and branch_stored.covers(branch.watched)
+            ),
+            None,
+        )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -87,11 +93,11 @@ class Attacked:
     def label(self) -> str:
         """The run in a few words, for progress."""
         bare = self.plan.mechanism is None and not self.scenario.arm
-        kept = "" if bare else f"{self.scenario.label}, "
-        return f"{kept}seed {self.scenario.seed}"
+        prefix = "" if bare else f"{self.scenario.label}, "
+        return f"{prefix}seed {self.scenario.seed}"
 
 
-def train(run: Attacked) -> None:
+def train(run: TargetRun) -> None:
     """Trains a run up to where the attack begins, and stores it.
 
     Its account was opened before (`open_account`), so that training it again does not empty it.
@@ -100,7 +106,7 @@ def train(run: Attacked) -> None:
     RunDirectory(run.folder).save_checkpoint(checkpoint)
 
 
-def is_trained(run: Attacked) -> bool:
+def is_trained(run: TargetRun) -> bool:
     """Whether the trained run is there, and whole."""
     try:
         stored_run(run)
@@ -109,7 +115,7 @@ def is_trained(run: Attacked) -> bool:
     return True
 
 
-def stored_run(run: Attacked) -> Tensors:
+def stored_run(run: TargetRun) -> Tensors:
     """The trained run, as `Arena.warm_up` gave it.
 
     Raises:
@@ -133,22 +139,22 @@ def stored_run(run: Attacked) -> Tensors:
     return stored.tensors
 
 
-def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Any]:
-    """One branch of one run, in any process: what each of its attacks amounts to, as JSON (`judged`)."""
+def run_branch(run: TargetRun, branch: Branch, spent: Spent) -> dict[str, Any]:
+    """Runs one branch on one run, in any process; the results of its attacks as JSON (`scoring.to_json`)."""
     arena = run.arena()
     tensors = stored_run(run)
     if branch.silent:
-        return {name: packed(one) for name, one in look(run.scenario, arena, branch, tensors).items()}
+        return to_json(attack_released_model(run.scenario, arena, branch, tensors))
     judgement = Judgement(arena.probe)
     began = time.perf_counter()
     outcome = _seen(run, arena, branch, tensors, judgement, spent)
-    found = {}
+    results_by_attack = {}
     for name in branch.names:
         attack = run.scenario.attacks[name]
         rounds = list(attack.watched) if isinstance(attack, Passive) else None
         after = outcome.after[max(outcome.after) if rounds is None else rounds[-1] + 1]
         try:
-            found[name] = judge(
+            results_by_attack[name] = score_attack(
                 judgement.features(rounds),
                 arena.game,
                 arena.probe,
@@ -160,23 +166,11 @@ def play(run: Attacked, branch: Branch, spent: Spent) -> dict[str, Any]:
             )
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
-    return {name: packed(one) for name, one in found.items()}
-
-
-def judged(played: Any) -> dict[str, Judged]:
-    """What `play` gave.
-
-    Raises:
-        InputError: it is something else.
-    """
-    found = {str(name): unpacked(one) for name, one in dict(played).items()}
-    if not all(isinstance(one, Judged) for one in found.values()):
-        raise InputError("the result of an attack is not one")
-    return found
+    return to_json(results_by_attack)
 
 
 def _seen(
-    run: Attacked, arena: Arena, branch: Branch, tensors: Tensors, judgement: Judgement, spent: Spent
+    run: TargetRun, arena: Arena, branch: Branch, tensors: Tensors, judgement: Judgement, spent: Spent
 ) -> attacker_seats.Outcome:
     """Lets the judgement see what a branch shows: from its transcript if there is one, else by playing."""
     stored = run.transcript(branch)
@@ -188,7 +182,7 @@ def _seen(
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise stored.damaged(stored.folder, error) from error
     if branch.active or not run.scenario.game.transcripts:
-        return attacker_seats.play(arena, branch, tensors, judgement.see, spent)
+        return attacker_seats.attack_from_seat(arena, branch, tensors, judgement.see, spent)
     assert isinstance(branch.attack, Passive)
     recording = Recording(run.folder / SEEN / seat_of(branch.attack) / str(branch.rounds))
 
@@ -196,6 +190,6 @@ def _seen(
         judgement.see(sight)
         recording.add(sight)
 
-    outcome = attacker_seats.play(arena, branch, tensors, see, spent)
+    outcome = attacker_seats.attack_from_seat(arena, branch, tensors, see, spent)
     recording.close(branch.watched, outcome.to_json())
     return outcome

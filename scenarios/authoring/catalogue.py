@@ -1,4 +1,4 @@
-"""The scenarios that come with the package: by name, and what each is for."""
+"""The scenarios of the package, by name, with the purpose of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedprivacy.errors import InputError
 
 
 def ready() -> dict[str, Path]:
-    """Name -> file of each ready scenario, in the order of the names."""
+    """Returns name -> file of each ready scenario, in the order of the names."""
     files = [
         Path(str(item)) for item in resources.files("scenarios").iterdir() if item.name.endswith(".toml")
     ]
@@ -23,7 +23,7 @@ def ready() -> dict[str, Path]:
 
 
 def find(name_or_path: str) -> Path:
-    """The file of a scenario, given the name of a ready one or a path.
+    """Returns the file of a scenario, given the name of a ready one or a path.
 
     Args:
         name_or_path: A ready name goes first; a file of the same name is reached as `./name`.
@@ -35,7 +35,7 @@ def find(name_or_path: str) -> Path:
     if name_or_path in known:
         return known[name_or_path]
     try:
-        if name_or_path and os.path.lexists(name_or_path):  # also a link to nowhere: it is what was meant
+        if name_or_path and os.path.lexists(name_or_path):  # also a broken link, which the user meant
             return Path(name_or_path)
     except (OSError, ValueError):  # a name too long for a path, or with a null byte
         pass
@@ -48,7 +48,7 @@ def find(name_or_path: str) -> Path:
 
 
 def complete(incomplete: str) -> list[str]:
-    """What a shell may complete a SCENARIO to: ready names, then scenario files and folders."""
+    """Returns the completions of a SCENARIO: ready names, then scenario files and folders."""
     names = [name for name in ready() if name.startswith(incomplete)]
     folder = Path(incomplete).parent if not incomplete.endswith("/") else Path(incomplete)
     start = incomplete[: incomplete.rfind("/") + 1]
@@ -65,17 +65,17 @@ def _hidden(path: str, incomplete: str) -> bool:
     return Path(path).name.startswith(".") and not Path(incomplete).name.startswith(".")
 
 
-def described(name: str, file: Path) -> dict[str, Any]:
-    """What a ready scenario is for, how long it takes and what it needs, for a list.
+def describe(name: str, file: Path) -> dict[str, Any]:
+    """Returns the purpose, duration and requirements of a ready scenario, for a list.
 
     Args:
         name: Its name.
         file: Its file.
 
     Returns:
-        `purpose` is the first sentence of the description. `clients` is None where the data that
-        would tell is missing or, as `problem` says then, is not what it should be; `data` is the path of
-        that data, None where nothing has to be brought.
+        `purpose` is the first sentence of the description. `data` is the path of data that the user has to
+        provide, None if there is none. `clients` is None if that data is missing, or is unusable, which
+        `problem` then explains.
     """
     from fedprivacy.scenario.loading import load
 
@@ -91,7 +91,7 @@ def described(name: str, file: Path) -> dict[str, Any]:
         "purpose": first_sentence(tables["description"]),
         "description": tables["description"],
         "duration": tables["duration"],
-        "command": f"fedprivacy {starts_with(tables)} {name}",
+        "command": f"fedprivacy {start_command(tables)} {name}",
         "clients": clients,
         "data": data,
         "data_is_here": here,
@@ -99,8 +99,8 @@ def described(name: str, file: Path) -> dict[str, Any]:
     }
 
 
-def starts_with(tables: Mapping[str, Any]) -> str:
-    """The command that a scenario is made for; a `[compare]` of its own is compared."""
+def start_command(tables: Mapping[str, Any]) -> str:
+    """Returns the command for a scenario; one with a `[compare]` section is compared."""
     if "attacks" in tables:
         return "replay"
     if "tune" in tables:
@@ -109,7 +109,7 @@ def starts_with(tables: Mapping[str, Any]) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The text up to the first full stop that a capital letter follows.
+    """Returns the text up to the first full stop that a capital letter follows.
 
     >>> first_sentence("Epsilon 1.5, say. Then more.")
     'Epsilon 1.5, say.'

@@ -1,6 +1,6 @@
-"""Every key that a scenario may have, as comments for somebody who edits a file.
+"""Every key that a scenario may have, as comments for a user who edits a file.
 
-All of it is read from the schema: the description of a field, its default, the words that it may be.
+All of it is read from the schema: the description, default and choices of a field.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ NARROWEST = 24  # characters of the first line of a comment
 
 
 class Options:
-    """The keys of one section, of the kind that a scenario has.
+    """The keys of one section of a scenario.
 
     Args:
         scenario: The whole scenario, which knows every default.
-        section: Where the section stands, () for the keys above the first section.
+        section: The path of the section, () for the keys above the first section.
     """
 
     def __init__(self, scenario: AnyScenario, section: tuple[str, ...]) -> None:
@@ -40,19 +40,19 @@ class Options:
         self.cls = self.kind.variants[variant]
 
     def about(self, key: str) -> str:
-        """What a key of this kind of section means, or nothing if it is not one."""
+        """Returns the description of a key of this section, empty if it has no such key."""
         if key == self.kind.tag:
             return _first_line(self.cls)
         field = self.cls.model_fields.get(key)
         return "" if field is None else _about(field)
 
     def choices(self, key: str) -> str:
-        """The words that a key of this kind of section may be, in a sentence; nothing where it is free."""
+        """Returns the choices of a key in a sentence, empty if any value is allowed."""
         field = self.cls.model_fields.get(key)
         return "" if field is None else _choices(field)
 
     def unset(self, given: set[str]) -> list[str]:
-        """The keys that a file does not give, each commented out with the value that it has then.
+        """Returns the keys that a file does not give, each commented out with its default.
 
         Args:
             given: The keys that it gives.
@@ -72,22 +72,22 @@ class Options:
         return rows
 
     def others(self) -> list[str]:
-        """The other kinds of this section, with the keys that only they have, or have in another way."""
-        own = self.cls.model_fields
+        """Returns the other kinds of this section, with the keys that differ from this kind."""
+        fields = self.cls.model_fields
         rows = []
         for name, cls in self.kind.variants.items():
             if name == self.variant:
                 continue
             rows += commented(f"# Or {self.kind.tag} = {literal(name)}", _first_line(cls))
             for key, field in cls.model_fields.items():
-                if key != self.kind.tag and (key not in own or _choices(field) != _choices(own[key])):
+                if key != self.kind.tag and (key not in fields or _choices(field) != _choices(fields[key])):
                     needed = "Needed. " if field.is_required() and field.examples else ""
                     rows += commented(f"#    with {key} = {_example(field)}", needed + _about(field))
         return rows
 
 
 def commented(code: str, comment: str) -> list[str]:
-    """A row with a comment beside it, which goes on below where it is long."""
+    """Returns a row with a comment beside it, which continues below where it is long."""
     if not comment:
         return [code]
     left = WIDTH - max(COLUMN, len(code) + 1) - 2
@@ -102,7 +102,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _about(field: FieldInfo) -> str:
-    # An example helps in an error message; here the value stands beside it.
+    # An example helps in an error message; here the value is beside it.
     about = re.sub(r", such as (\[.*\]|\S+)\.$", ".", field.description or "")
     return f"{about} {_choices(field)}".rstrip()
 

@@ -1,7 +1,7 @@
-"""`fedprivacy new`: a scenario file of one's own, with every key explained.
+"""`fedprivacy new`: a new scenario file with every key explained.
 
-It is the text of another scenario, its comments kept: only the name changes. What has no comment
-gets one, and each key that the file does not give is written out with its default, commented out.
+It copies the text of another scenario with its comments and changes only the name. Keys without a comment
+get one, and each key that the file does not give is written with its default, commented out.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fedprivacy.scenario.lines import key_lines
 from fedprivacy.scenario.loading import AnyScenario, loads, sections_of
 from fedprivacy.scenario.reading import read_text
 from fedprivacy.scenario.sections import Head
-from scenarios.authoring.catalogue import ready, starts_with
+from scenarios.authoring.catalogue import ready, start_command
 from scenarios.authoring.key_reference import Options, commented
 
 KeyPath = tuple[str | int, ...]
 MADE_BY = "# Made by `fedprivacy new"
-STALE = "This was said of {}: say what holds for yours once you change a setting."
+STALE = "This describes {}: update it once you change a setting."
 
 
 def new(name: str, source: Path, origin: str, out: Path) -> str:
@@ -49,14 +49,14 @@ def new(name: str, source: Path, origin: str, out: Path) -> str:
         with out.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        raise InputError(f"{out}: exists already and is left as it is. Choose another with --out.") from None
+        raise InputError(f"{out}: already exists. Choose another file with --out.") from None
     except OSError as error:
-        raise InputError(f"{out}: {error.strerror}. Choose another with --out.") from error
-    return shlex.join(["fedprivacy", starts_with(tomllib.loads(text)), str(out)])
+        raise InputError(f"{out}: {error.strerror}. Choose another file with --out.") from error
+    return shlex.join(["fedprivacy", start_command(tomllib.loads(text)), str(out)])
 
 
 def draft(text: str, name: str, origin: str, out: Path) -> str:
-    """The text of the new file; it reads as the same scenario, apart from the name.
+    """Returns the text of the new file; it reads as the same scenario, apart from the name.
 
     Args:
         text: The text to start from.
@@ -74,31 +74,31 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
     named = f"fedprivacy \\1 {shlex.quote(str(out))}"
     of_source = rf"\bfedprivacy (run|compare|replay|tune) {re.escape(scenario.name)}(?![\w.-])"
     rows = [re.sub(of_source, named, row) if row.startswith("#") else row for row in rows]
-    rows = _Draft(rows, scenario, origin).written(name)
-    made = shlex.join(["fedprivacy", "new", name, "--from", origin])
+    rows = _Draft(rows, scenario, origin).render(name)
+    command = shlex.join(["fedprivacy", "new", name, "--from", origin])
     head = [
-        f"# Made by `{made}`.",
+        f"# Made by `{command}`.",
         "# A key that is commented out shows its value, or an example: take away the # to set another.",
         "#",
     ]
     result = "\n".join([*head, *rows]) + "\n"
     if loads(result, str(out)) != scenario.model_copy(update={"name": name}):
-        raise InputError(f"{origin}: laid out in a way that this command cannot copy. Copy it by hand.")
+        raise InputError(f"{origin}: its layout cannot be copied by this command. Copy it by hand.")
     return result
 
 
 def _check_name(name: str) -> None:
     pattern = next(m.pattern for m in Head.model_fields["name"].metadata if getattr(m, "pattern", None))
     if not re.fullmatch(pattern, name):
-        raise InputError(f"{name[:200]!r}: not a name. Letters, digits and hyphens make one, at most 64.")
+        raise InputError(f"{name[:200]!r}: not a valid name. Use letters, digits and hyphens, at most 64.")
     if name in ready():
         raise InputError(
-            f"{name}: the name of a ready scenario, which `fedprivacy run {name}` starts. Choose another."
+            f"{name}: the name of a ready scenario. Choose another, or start it with `fedprivacy run {name}`."
         )
 
 
 class _Draft:
-    """The rows of a scenario file on their way to another; each step leaves valid TOML."""
+    """Edits the rows of a scenario file; each step leaves valid TOML."""
 
     def __init__(self, rows: list[str], scenario: AnyScenario, origin: str) -> None:
         self.rows, self.scenario, self.origin = rows, scenario, origin
@@ -109,7 +109,7 @@ class _Draft:
             for path, line in self.lines.items()
             if rows[line - 1].lstrip().startswith("[") and _paths(rows[line - 1]) == [path]
         }
-        # Line -> the entry that begins there, told by the last line of it.
+        # Line -> the entry that begins there, and its last line.
         self.entries: dict[int, tuple[KeyPath, int]] = {}
         for path, line in self.lines.items():
             if line not in self.headers and line not in self.entries:
@@ -117,8 +117,8 @@ class _Draft:
                 if end is not None:
                     self.entries[line] = (path, end)
 
-    def written(self, name: str) -> list[str]:
-        """The rows of the new file."""
+    def render(self, name: str) -> list[str]:
+        """Returns the rows of the new file."""
         above: dict[int, list[str]] = {}
         below: dict[int, list[str]] = {}
         for line, (_, end) in self.entries.items():
@@ -126,29 +126,29 @@ class _Draft:
             if key == ("name",):
                 self._rename(line, end, name)
             elif key is not None:
-                self._explain(key, line, end, above)
+                self._add_comment(key, line, end, above)
         tail: list[str] = []
         for section in sections_of(self.scenario):
-            self._offer(section, below, tail)
+            self._add_unset(section, below, tail)
         rows = []
         for line, row in enumerate(self.rows, 1):
             rows += [*above.get(line, []), row, *below.get(line, [])]
         return rows + tail
 
     def _end(self, line: int) -> int | None:
-        """The last line of the entry that begins on a line, if one begins there."""
+        """Returns the last line of the entry that begins on a line, if one begins there."""
         for end in range(line, len(self.rows) + 1):
             if _paths("\n".join(self.rows[line - 1 : end])):
                 return end
         return None
 
     def _table(self, line: int) -> KeyPath:
-        """The table under whose header a line stands."""
+        """Returns the table that a line belongs to."""
         before = [header for header in self.headers if header < line]
         return self.headers[max(before)] if before else ()
 
     def _key(self, line: int) -> KeyPath | None:
-        """The one key with a plain value that an entry gives, None if it gives anything else."""
+        """Returns the key of an entry with a single plain value, None for any other entry."""
         end = self.entries[line][1]
         paths = _paths("\n".join(self.rows[line - 1 : end]))
         return (*self._table(line), *paths[0]) if len(paths) == 1 else None
@@ -158,8 +158,8 @@ class _Draft:
         first = f"name = {literal(name)}" + (f"  {comment}" if comment else "")
         self.rows[line - 1 : end] = [first, *[""] * (end - line)]
 
-    def _explain(self, key: KeyPath, line: int, end: int, above: dict[int, list[str]]) -> None:
-        """Gives an entry a comment, if it has none and the schema knows the key."""
+    def _add_comment(self, key: KeyPath, line: int, end: int, above: dict[int, list[str]]) -> None:
+        """Adds a comment to an entry without one, if the schema knows its key."""
         *above_it, last = map(str, key)
         section = tuple(above_it)
         if section not in sections_of(self.scenario):
@@ -180,16 +180,16 @@ class _Draft:
             above[line] = [f"# {about}"]
 
     def _below(self, line: int) -> str:
-        """The comments right below a line, as one text."""
-        found: list[str] = []
+        """Returns the comments right below a line, as one text."""
+        lines_below: list[str] = []
         for row in self.rows[line:]:
             if not row.lstrip().startswith("#"):
                 break
-            found.append(row.lstrip("# "))
-        return " ".join(found)
+            lines_below.append(row.lstrip("# "))
+        return " ".join(lines_below)
 
-    def _offer(self, section: tuple[str, ...], below: dict[int, list[str]], tail: list[str]) -> None:
-        """Writes out the keys that a section does not give, and its other kinds, below its last key."""
+    def _add_unset(self, section: tuple[str, ...], below: dict[int, list[str]], tail: list[str]) -> None:
+        """Adds the unset keys of a section, and its other kinds, below its last key."""
         options = Options(self.scenario, section)
         dotted, table = ".".join(section), self.tables
         for name in section:
@@ -218,28 +218,28 @@ class _Draft:
 
 
 def _paths(text: str) -> list[KeyPath]:
-    """The paths of the values (or empty tables) in a piece of TOML, none if it is not TOML by itself."""
+    """Returns the paths of values and empty tables in a piece of TOML, none if it is not valid alone."""
     try:
         tables = tomllib.loads(text)
     except ValueError:
         return []
-    found: list[KeyPath] = []
+    paths: list[KeyPath] = []
 
     def walk(value: Any, path: KeyPath) -> None:
         if isinstance(value, dict) and value:
             for key, item in value.items():
                 walk(item, (*path, key))
         elif path:
-            found.append(path)
+            paths.append(path)
 
     walk(tables, ())
-    return found
+    return paths
 
 
 def _comment(row: str) -> str:
-    """The comment at the end of a row that is one whole entry."""
+    """Returns the comment at the end of a row that is one whole entry."""
     whole = _paths(row)
-    for found in re.finditer("#", row):
-        if _paths(row[: found.start()]) == whole:
-            return row[found.start() :]
+    for match in re.finditer("#", row):
+        if _paths(row[: match.start()]) == whole:
+            return row[match.start() :]
     return ""

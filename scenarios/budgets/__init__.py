@@ -1,1 +1,1 @@
-"""What `fedprivacy budget` answers, a question a module: options in, a result document with words out."""
+"""The budget calculator: a module for each question, from options to a result document."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import dp_accounting
 
@@ -13,6 +12,7 @@ from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, least_var
 from fedprivacy.mechanisms.coins import MIN_EPSILON
 from fedprivacy.mechanisms.frequency import MAX_CATEGORIES
 from fedprivacy.mechanisms.pure import MAX_EPSILON
+from scenarios.budgets.options import CategoriesOptions, RandomizedResponseOptions
 from scenarios.budgets.question import CLIENTS, CONFIDENCE, Range, plural
 from scenarios.budgets.releases import MechanismQuestion, ReleasesQuestion
 
@@ -20,71 +20,57 @@ LOCAL = Range(MIN_EPSILON, MAX_EPSILON, "0.5 to 4 is usual")
 AGAINST = "It holds against whoever sees the answers, the server included: each client randomises its own."
 
 
-@dataclass(frozen=True)
-class RandomizedResponseQuestion(MechanismQuestion[RandomizedResponse]):
-    """What is asked of `budget randomized-response`.
-
-    Args:
-        gamma: Find the epsilon of telling the truth with probability 1/2 + gamma.
-        clients: Find the error with this many clients.
-        error: Find how many clients an error of the mean of this size needs,
-        confidence: with this probability.
-    """
-
-    gamma: float | None = None
-    clients: int | None = None
-    error: float | None = None
-    confidence: float = 0.95
-    mechanism: ClassVar[str] = "randomized-response"
+class RandomizedResponseQuestion(RandomizedResponseOptions, MechanismQuestion[RandomizedResponse]):
+    """Answers `budget randomized-response`."""
 
     def allowed(self) -> Range:
-        """What the epsilon of one answer may be."""
+        """Returns the range of the epsilon of one answer."""
         return LOCAL
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         return [
-            self.not_one_of("epsilon", "gamma"),
-            self.outside("gamma", Range(0, 0.5, "0.05 to 0.4 is usual", above=True, below=True)),
+            self.not_exactly_one("epsilon", "gamma"),
+            self.out_of_range("gamma", Range(0, 0.5, "0.05 to 0.4 is usual", above=True, below=True)),
             *self.shared_problems(),
-            self.outside("clients", CLIENTS),
-            self.outside("error", Range(1e-6, 1)),
-            self.outside("confidence", CONFIDENCE),
+            self.out_of_range("clients", CLIENTS),
+            self.out_of_range("error", Range(1e-6, 1)),
+            self.out_of_range("confidence", CONFIDENCE),
         ]
 
     def at(self, epsilon: float) -> RandomizedResponse:
-        """Randomised response at this epsilon an answer."""
+        """Returns randomised response at this epsilon per answer."""
         return RandomizedResponse(epsilon)
 
     def event(self, mechanism: RandomizedResponse) -> dp_accounting.DpEvent:
-        """What one answer costs."""
+        """Returns the event of one answer."""
         return mechanism.event()
 
     def answer(self) -> dict[str, Any]:
-        """The probability of the truth, and the errors that follow."""
-        found = self.calibrated() if self.gamma is None else RandomizedResponse.from_gamma(self.gamma)
-        truth, variance = 0.5 + found.gamma, found.variance(1)
+        """Returns the probability of a true answer, and the errors that follow."""
+        mechanism = self.calibrated() if self.gamma is None else RandomizedResponse.from_gamma(self.gamma)
+        truth, variance = 0.5 + mechanism.gamma, mechanism.variance(1)
         noise = f"Randomised response that tells the truth with probability {truth:.6g}"
-        document = self.cost(found.event(), found.epsilon, noise)
-        said = [
+        document = self.cost(mechanism.event(), mechanism.epsilon, noise)
+        sentences = [
             document["words"],
             AGAINST,
             f"The estimated share of ones has a variance of at most {variance:.4g} divided by the number of "
             "clients.",
         ]
-        deviation = math.sqrt(found.variance(self.clients or 1))
+        deviation = math.sqrt(mechanism.variance(self.clients or 1))
         if self.clients is not None:
-            said.append(
+            sentences.append(
                 f"With {plural(self.clients, 'client')} its standard deviation is {deviation:.3g} at most."
             )
-        needed = None if self.error is None else found.clients_needed(self.error, self.confidence)
+        needed = None if self.error is None else mechanism.clients_needed(self.error, self.confidence)
         if needed is not None:
-            said.append(
+            sentences.append(
                 f"{needed:,} clients are enough for an error of at most {self.error:g} with probability "
                 f"{self.confidence:g} (Hoeffding)."
             )
         return document | {
-            "gamma": found.gamma,
+            "gamma": mechanism.gamma,
             "truth": truth,
             "variance_of_one_client": variance,
             "clients": self.clients,
@@ -92,41 +78,33 @@ class RandomizedResponseQuestion(MechanismQuestion[RandomizedResponse]):
             "error": self.error,
             "confidence": self.confidence,
             "clients_needed": needed,
-            "words": " ".join(said),
+            "words": " ".join(sentences),
         }
 
 
-@dataclass(frozen=True)
-class CategoriesQuestion(ReleasesQuestion):
-    """What is asked of `budget categories`.
-
-    Args:
-        items: k, how many categories.
-        clients: How many clients answer.
-    """
-
-    items: int = 2
-    clients: int = 1
-    mechanism: ClassVar[str] = "categories"
+class CategoriesQuestion(CategoriesOptions, ReleasesQuestion):
+    """Answers `budget categories`."""
 
     def allowed(self) -> Range:
-        """What the epsilon of one report may be."""
+        """Returns the range of the epsilon of one report."""
         return LOCAL
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         return [
-            self.not_one_of("epsilon", remedy="the epsilon of all reports of a client"),
+            self.not_exactly_one("epsilon", remedy="the epsilon of all reports of a client"),
             *self.shared_problems(),
-            self.outside("items", Range(2, MAX_CATEGORIES)),
-            self.outside("clients", CLIENTS),
+            self.out_of_range("items", Range(2, MAX_CATEGORIES)),
+            self.out_of_range("clients", CLIENTS),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """Every mechanism at the same total, and the one of least variance."""
+        """Returns every mechanism at the same total, and the one of least variance."""
 
         def oracle(kind: type[FrequencyOracle]) -> FrequencyOracle:
-            return self.largest(lambda epsilon: kind(self.items, epsilon), lambda found: found.event())
+            return self.largest(
+                lambda epsilon: kind(self.items, epsilon), lambda candidate: candidate.event()
+            )
 
         each = [oracle(kind) for kind in ORACLES]
         best = least_variance(each)
@@ -140,13 +118,13 @@ class CategoriesQuestion(ReleasesQuestion):
             "chosen": best.name,
             "table": [
                 {
-                    "mechanism": found.name,
-                    "epsilon_of_one_report": found.epsilon,
-                    "variance_of_one_client": found.variance(1),
-                    "deviation_of_a_share": math.sqrt(found.variance(self.clients)) / self.clients,
-                    "chosen": "yes" if found is best else "",
+                    "mechanism": candidate.name,
+                    "epsilon_of_one_report": candidate.epsilon,
+                    "variance_of_one_client": candidate.variance(1),
+                    "deviation_of_a_share": math.sqrt(candidate.variance(self.clients)) / self.clients,
+                    "chosen": "yes" if candidate is best else "",
                 }
-                for found in each
+                for candidate in each
             ],
             "words": (
                 f"{document['words']} {AGAINST} "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import asdict
+from typing import Any
 
 from fedprivacy.accounting import composition
 from fedprivacy.accounting.composed import Bound, compositions, gaussian_compositions
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
+from scenarios.budgets.options import ComposeOptions
 from scenarios.budgets.question import (
     ADJACENCIES,
     DELTA,
@@ -25,31 +26,11 @@ EPSILON = Range(
 NOISE = Range(0.01, 1e7, "0.5 to 20 is usual")
 
 
-@dataclass(frozen=True)
-class ComposeQuestion(Question):
-    """What is asked of `budget compose`.
-
-    Args:
-        rounds: k, how many releases.
-        epsilon: Of each release, of which nothing else is known,
-        release_delta: and its delta, 0 for pure epsilon.
-        gaussian: That each release is Gaussian noise with just this epsilon and delta.
-        noise_multiplier: Instead of epsilon: Gaussian noise (standard deviation / clipping norm) in each.
-        delta: Of all releases together.
-        adjacency: "replace-one", "add-remove" or "zero-out".
-    """
-
-    rounds: int
-    epsilon: float | None = None
-    release_delta: float = 0.0
-    gaussian: bool = False
-    noise_multiplier: float | None = None
-    delta: float = 1e-5
-    adjacency: str = "replace-one"
-    mechanism: ClassVar[str] = "compose"
+class ComposeQuestion(ComposeOptions, Question):
+    """Answers `budget compose`."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         known_noise = self.noise_multiplier is not None
         checks = [
             (
@@ -62,18 +43,18 @@ class ComposeQuestion(Question):
             ),
         ]
         return [
-            self.not_one_of("epsilon", "noise_multiplier", remedy="it says what each release is"),
-            self.outside("rounds", ROUNDS),
-            self.outside("epsilon", EPSILON),
-            self.outside("release_delta", Range(0, 1, "0 for pure epsilon", below=True)),
-            self.outside("noise_multiplier", NOISE),
+            self.not_exactly_one("epsilon", "noise_multiplier", remedy="it says what each release is"),
+            self.out_of_range("rounds", ROUNDS),
+            self.out_of_range("epsilon", EPSILON),
+            self.out_of_range("release_delta", Range(0, 1, "0 for pure epsilon", below=True)),
+            self.out_of_range("noise_multiplier", NOISE),
             *(text for wrong, text in checks if wrong),
-            self.outside("delta", DELTA),
-            self.none_of("adjacency", ADJACENCIES),
+            self.out_of_range("delta", DELTA),
+            self.not_among("adjacency", ADJACENCIES),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """Every theorem's epsilon for the releases, and the least."""
+        """Returns the epsilon of every theorem for the releases, and the least."""
         noise = self._noise()
         if noise is None:
             assert self.epsilon is not None

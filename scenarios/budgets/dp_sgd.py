@@ -1,10 +1,9 @@
-"""`budget dp-sgd`: noise and epsilon of one record, for each way to draw batches, by a run's own objects."""
+"""`budget dp-sgd`: noise and epsilon of one record for each batch sampler, from a run's own objects."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import dp_accounting
 
@@ -14,6 +13,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario.delta import LEAST_DELTA
+from scenarios.budgets.options import DpSgdOptions
 from scenarios.budgets.question import ADJACENCIES, Question, Range, plural, promise
 
 MOST = Range(1, 10**9)
@@ -24,70 +24,46 @@ FIXED = (
 )
 
 
-@dataclass(frozen=True)
-class DpSgdQuestion(Question):
-    """What is asked of `budget dp-sgd`; the unit is one record ("example").
-
-    Args:
-        records: n, how many records there are.
-        steps: T, how many batches are drawn.
-        batch_size: Records in a batch, the mean for Poisson batches.
-        rate: Instead: their share of all records.
-        sampling: "poisson", "shuffled" or "with-replacement".
-        epsilon: Find the noise for this epsilon.
-        noise_multiplier: Find the epsilon of this noise (standard deviation / clipping norm).
-        delta: The delta of the guarantee.
-        adjacency: "replace-one", "add-remove" or "zero-out".
-    """
-
-    records: int
-    steps: int
-    batch_size: int | None = None
-    rate: float | None = None
-    sampling: str = "poisson"
-    epsilon: float | None = None
-    noise_multiplier: float | None = None
-    delta: float = 1e-5
-    adjacency: str = "replace-one"
-    mechanism: ClassVar[str] = "dp-sgd"
+class DpSgdQuestion(DpSgdOptions, Question):
+    """Answers `budget dp-sgd`; the unit is one record ("example")."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         most = max(1, self.records)
         return [
-            self.not_one_of("epsilon", "noise_multiplier"),
-            self.outside("epsilon", Range(0, 1e6, "1 to 8 is usual", above=True)),
-            self.outside("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
-            self.outside("delta", Range(LEAST_DELTA, 1 / most, "1/records is too much", below=True)),
-            self.outside("records", MOST),
-            self.outside("steps", MOST),
-            self.not_one_of("batch_size", "rate", remedy="it says how large a batch is"),
-            self.outside("batch_size", Range(1, most, "the records are the most")),
-            self.outside("rate", Range(1e-12, 1)),
-            self.none_of("sampling", tuple(BATCHES)),
-            self.none_of("adjacency", ADJACENCIES),
+            self.not_exactly_one("epsilon", "noise_multiplier"),
+            self.out_of_range("epsilon", Range(0, 1e6, "1 to 8 is usual", above=True)),
+            self.out_of_range("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
+            self.out_of_range("delta", Range(LEAST_DELTA, 1 / most, "1/records is too much", below=True)),
+            self.out_of_range("records", MOST),
+            self.out_of_range("steps", MOST),
+            self.not_exactly_one("batch_size", "rate", remedy="it says how large a batch is"),
+            self.out_of_range("batch_size", Range(1, most, "the records are the most")),
+            self.out_of_range("rate", Range(1e-12, 1)),
+            self.not_among("sampling", tuple(BATCHES)),
+            self.not_among("adjacency", ADJACENCIES),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """The noise or the epsilon of the asked sampler, beside the others at the same work."""
+        """Returns the noise or the epsilon of the chosen sampler, beside the others at the same work."""
         samplers = self._samplers()
-        asked = self._row(self.sampling, samplers[self.sampling])
+        row = self._row(self.sampling, samplers[self.sampling])
         rows, problems = [], []
         for name, batches in samplers.items():
             try:
-                rows.append(asked if name == self.sampling else self._row(name, batches))
+                rows.append(row if name == self.sampling else self._row(name, batches))
             except InputError as error:
                 rows.append(_row(name, batches, None, None, None))
                 problems.append(f"{name}: {str(error).rstrip('.')}")
-        lectures, sentence = self._lectures(samplers[self.sampling], asked["epsilon"])
-        words = [self._words(samplers[self.sampling], asked), sentence]
+        lectures, sentence = self._lectures(samplers[self.sampling], row["epsilon"])
+        words = [self._words(samplers[self.sampling], row), sentence]
         if self.adjacency == "add-remove":
             words.append(FIXED)
         words += [f"No answer for {'; '.join(problems)}."] if problems else []
         return {
-            "epsilon": asked["epsilon"],
+            "epsilon": row["epsilon"],
             "delta": self.delta,
-            "noise_multiplier": asked["noise_multiplier"],
+            "noise_multiplier": row["noise_multiplier"],
             "records": self.records,
             "steps": self.steps,
             "batch_size": self._size(),
@@ -95,7 +71,7 @@ class DpSgdQuestion(Question):
             "sampling": self.sampling,
             "unit": "example",
             "adjacency": self.adjacency,
-            "accountant": asked["accountant"],
+            "accountant": row["accountant"],
             **lectures,
             "table": rows,
             "words": " ".join(part for part in words if part),
@@ -108,7 +84,7 @@ class DpSgdQuestion(Question):
         return max(1, round(self.rate * self.records))
 
     def _samplers(self) -> dict[str, Batches]:
-        """Each way to draw batches, at as many gradients of records as are asked for, or hardly more."""
+        """Returns every batch sampler, each at the same number of record gradients, rounded up to passes."""
         size = self._size()
         if self.rate is None:
             poisson = PoissonBatches(self.steps, batch_size=size)
@@ -136,16 +112,16 @@ class DpSgdQuestion(Question):
         spent = epsilon(self._event(batches, noise), self.delta, self.adjacency)
         return _row(name, batches, noise, noise / batches.mean_size(self.records), spent)
 
-    def _words(self, batches: Batches, asked: dict[str, Any]) -> str:
-        secret = asked["accountant"] in ("PLD", "RDP") and self.sampling != ShuffledBatches.name
+    def _words(self, batches: Batches, row: dict[str, Any]) -> str:
+        secret = row["accountant"] in ("PLD", "RDP") and self.sampling != ShuffledBatches.name
         against = (
             "those who see each noisy step but not which records were in a batch"
             if secret
             else "those who see each noisy step, and also where they know the batches"
         )
-        guarantee = promise(asked["epsilon"], self.delta, self.adjacency, asked["accountant"], "example")
+        guarantee = promise(row["epsilon"], self.delta, self.adjacency, row["accountant"], "example")
         return (
-            f"Gaussian noise of standard deviation {asked['noise_multiplier']:.6g} x C on each sum of "
+            f"Gaussian noise of standard deviation {row['noise_multiplier']:.6g} x C on each sum of "
             f"gradients clipped to L2 norm C, in {_said(batches)} out of {plural(self.records, 'record')}, "
             f"costs {guarantee}. It holds against {against}, not against whoever holds the records. It "
             "protects one record; a person with m of them has by group privacy only what `fedprivacy budget "
@@ -154,10 +130,10 @@ class DpSgdQuestion(Question):
             "standard deviation / C in a mean gradient."
         )
 
-    def _lectures(self, batches: Batches, found: float) -> tuple[dict[str, float | None], str]:
-        """The lectures' noise for the same epsilon, what it really costs, and both in words."""
+    def _lectures(self, batches: Batches, computed: float) -> tuple[dict[str, float | None], str]:
+        """Returns the lectures' noise for the same epsilon, its actual cost, and both in words."""
         fields: dict[str, float | None] = {"lectures_noise_multiplier": None, "lectures_epsilon": None}
-        target = found if self.epsilon is None else self.epsilon
+        target = computed if self.epsilon is None else self.epsilon
         single = isinstance(batches, ReplacementBatches) and batches.batch_size == 1
         if not single or self.adjacency == "add-remove":
             return fields, ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.banded import BandedGaussian
+from fedprivacy.mechanisms.combinations import MOST_WORK
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.strategy import MOST_WORK
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import (
     AllSampling,
@@ -18,43 +18,18 @@ from fedprivacy.sampling.cohorts import (
     Sampler,
     SeparatedSampling,
 )
+from scenarios.budgets.options import GaussianOptions
 from scenarios.budgets.question import ADJACENCIES, CLIENTS, DELTA, ROUNDS, Question, Range, plural, promise
 
 BANDS = Range(1, 10**4)
-_DENSE = 1000  # rounds whose whole matrix is looked at in a second
+_DENSE = 1000  # rounds whose dense matrix is evaluated within a second
 
 
-@dataclass(frozen=True)
-class GaussianQuestion(Question):
-    """What is asked of `budget gaussian`: the command's options, of which one direction is given.
-
-    Args:
-        epsilon: Find the noise for this epsilon.
-        noise_multiplier: Find the epsilon of this noise (standard deviation / clipping norm).
-        delta: The delta of the guarantee.
-        rounds: How many releases.
-        sampling_rate: Poisson sampling at this rate.
-        cohort: Fixed-size sampling of this many clients.
-        population: Out of this many clients.
-        separation: Each client at most once in this many rounds, and no secret who.
-        bands: Noise that is correlated over this many rounds.
-        adjacency: "replace-one", "add-remove" or "zero-out".
-    """
-
-    epsilon: float | None = None
-    noise_multiplier: float | None = None
-    delta: float = 1e-5
-    rounds: int = 1
-    sampling_rate: float | None = None
-    cohort: int | None = None
-    population: int | None = None
-    separation: int | None = None
-    bands: int | None = None
-    adjacency: str = "replace-one"
-    mechanism: ClassVar[str] = "gaussian"
+class GaussianQuestion(GaussianOptions, Question):
+    """Answers `budget gaussian`; exactly one of noise and epsilon is given."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         cohort = self.cohort
         known = self.population is not None and self.population in CLIENTS
         population = self.population if self.population is not None and known else 1
@@ -103,21 +78,21 @@ class GaussianQuestion(Question):
             ),
         ]
         return [
-            self.not_one_of("epsilon", "noise_multiplier"),
-            self.outside("epsilon", Range(0, 1e6, "1 to 8 is usual", above=True)),
-            self.outside("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
-            self.outside("delta", DELTA),
-            self.outside("rounds", ROUNDS),
-            self.outside("sampling_rate", Range(0, 1, above=True)),
-            self.outside("population", CLIENTS),
-            self.outside("separation", BANDS),
-            self.outside("bands", BANDS),
+            self.not_exactly_one("epsilon", "noise_multiplier"),
+            self.out_of_range("epsilon", Range(0, 1e6, "1 to 8 is usual", above=True)),
+            self.out_of_range("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
+            self.out_of_range("delta", DELTA),
+            self.out_of_range("rounds", ROUNDS),
+            self.out_of_range("sampling_rate", Range(0, 1, above=True)),
+            self.out_of_range("population", CLIENTS),
+            self.out_of_range("separation", BANDS),
+            self.out_of_range("bands", BANDS),
             *(text for wrong, text in checks if wrong),
-            self.none_of("adjacency", ADJACENCIES),
+            self.not_among("adjacency", ADJACENCIES),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """The budget of rounds of Gaussian noise, in the direction that is asked for."""
+        """Returns the budget of rounds of Gaussian noise: noise for epsilon, or epsilon for noise."""
         plan = Plan(
             trust="central",
             unit="client",
@@ -146,7 +121,7 @@ class GaussianQuestion(Question):
         )
 
 
-def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
+def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
     spent, once = plan.spent(), replace(plan, rounds=1).spent()
     assert plan.delta is not None
     amplified = plan.sampler.name in ("poisson", "fixed")
@@ -170,7 +145,7 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
         words += _in_models(plan.banded)
     other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
     if plan.rounds == 1 and plan.sampler.name == "all":
-        other, sentence = _one_release(plan, spent.epsilon if asked is None else asked)
+        other, sentence = _one_release(plan, spent.epsilon if epsilon is None else epsilon)
         words += f" {sentence}"
     return {
         "epsilon": spent.epsilon,
@@ -189,25 +164,25 @@ def _document(plan: Plan, asked: float | None) -> dict[str, Any]:
 
 
 def _in_models(mechanism: BandedGaussian) -> str:
-    """What the correlation is for, in words; of many rounds without its figures, which take long to find."""
+    """Describes the benefit of correlation; without figures for many rounds, where they take long."""
     shared = plural(min(mechanism.bands, mechanism.rounds), "round")
     words = f" That is of what is drawn; over {shared} the noise is correlated (banded matrix factorisation)"
     if mechanism.rounds > _DENSE:
         return f"{words}."
-    own, alone = (math.sqrt(one.error(1)) for one in (mechanism, replace(mechanism, bands=1)))
+    ours, alone = (math.sqrt(variant.error(1)) for variant in (mechanism, replace(mechanism, bands=1)))
     return (
         f"{words}, and in the sum of all rounds so far, a model under plain averaging, its standard "
-        f"deviation is {own:.4g} x C (root mean square over rounds), where independent noise "
+        f"deviation is {ours:.4g} x C (root mean square over rounds), where independent noise "
         f"leaves {alone:.4g} x C."
     )
 
 
 def _one_release(plan: Plan, epsilon: float) -> tuple[dict[str, float | None], str]:
-    """Other parameters of one release to the same people, and the lectures' noise: fields, and in words.
+    """Returns other parameters of a single release, and the lectures' noise, as fields and in words.
 
     Args:
         plan: Of one round without sampling.
-        epsilon: For which the lectures' formula is asked, in (0, 1]; beyond, there is none.
+        epsilon: For which the lectures' formula is evaluated; it is proved in (0, 1] only.
     """
     release = plan.mechanism
     assert isinstance(release, Gaussian)

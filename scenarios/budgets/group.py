@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from fedprivacy.accounting import composition
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
 from scenarios.budgets.compose import EPSILON, NOISE
+from scenarios.budgets.options import GroupOptions
 from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range
 
 CHANGED = {
@@ -18,38 +18,22 @@ CHANGED = {
 }
 
 
-@dataclass(frozen=True)
-class GroupQuestion(Question):
-    """What is asked of `budget group`.
-
-    Args:
-        size: How many people.
-        epsilon: Of the release for one person,
-        delta: and its delta; 0 for pure epsilon.
-        noise_multiplier: Instead of epsilon: Gaussian noise (standard deviation / clipping norm).
-        adjacency: "replace-one", "add-remove" or "zero-out".
-    """
-
-    size: int
-    epsilon: float | None = None
-    delta: float = 0.0
-    noise_multiplier: float | None = None
-    adjacency: str = "replace-one"
-    mechanism: ClassVar[str] = "group"
+class GroupQuestion(GroupOptions, Question):
+    """Answers `budget group`."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         return [
-            self.not_one_of("epsilon", "noise_multiplier", remedy="it says what the release is"),
-            self.outside("size", Range(1, composition.MAX_RELEASES)),
-            self.outside("epsilon", EPSILON),
-            self.outside("noise_multiplier", NOISE),
-            self.outside("delta", DELTA_OR_ZERO if self.noise_multiplier is None else DELTA),
-            self.none_of("adjacency", ADJACENCIES),
+            self.not_exactly_one("epsilon", "noise_multiplier", remedy="it says what the release is"),
+            self.out_of_range("size", Range(1, composition.MAX_RELEASES)),
+            self.out_of_range("epsilon", EPSILON),
+            self.out_of_range("noise_multiplier", NOISE),
+            self.out_of_range("delta", DELTA_OR_ZERO if self.noise_multiplier is None else DELTA),
+            self.not_among("adjacency", ADJACENCIES),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """What the release promises all of the group together."""
+        """Returns the guarantee of the release for the whole group."""
         if self.noise_multiplier is None:
             assert self.epsilon is not None
             once = self.epsilon

@@ -1,4 +1,4 @@
-"""The pattern of every budget: options that are checked all at once, an answer, and its words."""
+"""The pattern of every budget: options that are checked together, an answer, and its words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MAX_ROUNDS = 10**6
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that an option may be, and which are usual.
+    """The range of an option, and its usual values.
 
     Args:
-        low: The least; itself allowed unless `above`.
-        high: The largest; itself allowed unless `below`.
-        above: Whether `low` itself is too small.
-        below: Whether `high` itself is too large.
+        low: The smallest value, included unless `above`.
+        high: The largest value, included unless `below`.
+        above: Whether `low` is excluded.
+        below: Whether `high` is excluded.
         or_zero: Whether 0 is allowed too, below `low`.
-        usual: What is usual, or where the limit comes from, in words.
+        usual: Usual values, or the reason for the limit, in words.
 
     >>> Range(0, 1, above=True).words
     'above 0 and at most 1'
@@ -76,14 +76,13 @@ CLIENTS = Range(1, 10**12)
 CONFIDENCE = Range(0, 1, "0.95 is usual", above=True, below=True)
 
 
-@dataclass(frozen=True)
 class Question(ABC):
-    """What is asked of one `budget` command: its options, by their names."""
+    """Checks the options of one `budget` command and answers; its options are a class of `options`."""
 
     mechanism: ClassVar[str]
 
     def document(self) -> dict[str, Any]:
-        """The answer as a result document, with `words` for people.
+        """Returns the answer as a result document, with `words` for people.
 
         Raises:
             InputError: naming every option that is out of its range, with the range.
@@ -96,38 +95,38 @@ class Question(ABC):
 
     @abstractmethod
     def problems(self) -> Sequence[str | None]:
-        """What is wrong with each option, a line each; None for what is not wrong."""
+        """Returns the problem of each option, None where there is none."""
 
     @abstractmethod
     def answer(self) -> dict[str, Any]:
-        """The fields of the document, `words` among them."""
+        """Returns the fields of the document, `words` among them."""
 
-    def outside(self, option: str, allowed: Range) -> str | None:
-        """What is wrong with an option that is given and out of its range."""
+    def out_of_range(self, option: str, allowed: Range) -> str | None:
+        """Returns the problem of an option that is given and out of its range."""
         value = getattr(self, option)
         if value is None or value in allowed:
             return None
         usual = f"; {allowed.usual}" if allowed.usual else ""
         return f"{flag(option)} {value}: must be {allowed.words}{usual}."
 
-    def none_of(self, option: str, words: Sequence[str]) -> str | None:
-        """What is wrong with an option that is none of the words."""
+    def not_among(self, option: str, words: Sequence[str]) -> str | None:
+        """Returns the problem of an option that is none of the choices."""
         value = getattr(self, option)
         return None if value in words else f"{flag(option)} {value}: must be one of {', '.join(words)}."
 
-    def not_one_of(self, *options: str, remedy: str = "the other one is computed") -> str | None:
-        """What is wrong where not exactly one of the options is given."""
+    def not_exactly_one(self, *options: str, remedy: str = "the other one is computed") -> str | None:
+        """Returns the problem if not exactly one of the options is given."""
         given = [option for option in options if getattr(self, option) is not None]
         return None if len(given) == 1 else f"{', '.join(map(flag, options))}: give exactly one; {remedy}."
 
 
 def flag(option: str) -> str:
-    """The name of an option as it is typed."""
+    """Returns the name of an option as it is typed."""
     return "--" + option.removesuffix("_").replace("_", "-")
 
 
 def promise(epsilon: float, delta: float, adjacency: str, accountant: str, unit: str = "client") -> str:
-    """A guarantee in words: epsilon, delta, who may change, unit, adjacency and accountant."""
+    """States a guarantee: epsilon, delta, neighbours, unit, adjacency and accountant."""
     return (
         f"epsilon = {printed(epsilon)} at delta = {delta:g} for {NEIGHBOURS[unit, adjacency]} "
         f"(unit {unit}, {adjacency}; accountant {accountant})"
@@ -135,5 +134,5 @@ def promise(epsilon: float, delta: float, adjacency: str, accountant: str, unit:
 
 
 def plural(number: int, noun: str) -> str:
-    """A number and its noun: `1 round`, `2 rounds`, `1,000,000 rounds`."""
+    """Returns a number and its noun: `1 round`, `2 rounds`, `1,000,000 rounds`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,10 +1,9 @@
-"""What budgets of pure mechanisms have in common: rounds of one release, at a total epsilon and delta."""
+"""Shared by budgets of pure mechanisms: rounds of one release, at a total epsilon and delta."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import dp_accounting
@@ -28,39 +27,31 @@ from scenarios.budgets.question import (
 M = TypeVar("M")
 
 
-@dataclass(frozen=True)
 class ReleasesQuestion(Question):
-    """Rounds of one and the same release of pure epsilon-DP, each with noise of its own.
+    """Rounds of one and the same release of pure epsilon-DP, each with noise of its own."""
 
-    Args:
-        epsilon: Find the mechanism for this epsilon of all rounds together.
-        rounds: How many releases about the same people.
-        delta: 0: epsilons add up. Above: the tightest composition that is known of the mechanism.
-        adjacency: "replace-one", "add-remove" or "zero-out".
-    """
-
-    epsilon: float | None = None
-    rounds: int = 1
-    delta: float = 0.0
-    adjacency: str = "replace-one"
+    epsilon: float | None
+    rounds: int
+    delta: float
+    adjacency: str
 
     def allowed(self) -> Range:
-        """What the epsilon of one release may be."""
+        """Returns the range of the epsilon of one release."""
         return Range(LEAST_EPSILON, MOST_EPSILON, "0.1 to 10 is usual")
 
     def shared_problems(self) -> list[str | None]:
-        """What is wrong with the options that all these questions have."""
+        """Returns the problems of the options that all these questions share."""
         allowed = self.allowed()
         epsilon = Range(allowed.low, allowed.high * max(self.rounds, 1), allowed.usual)
         return [
-            self.outside("epsilon", epsilon),
-            self.outside("rounds", ROUNDS),
-            self.outside("delta", DELTA_OR_ZERO),
-            self.none_of("adjacency", ADJACENCIES),
+            self.out_of_range("epsilon", epsilon),
+            self.out_of_range("rounds", ROUNDS),
+            self.out_of_range("delta", DELTA_OR_ZERO),
+            self.not_among("adjacency", ADJACENCIES),
         ]
 
     def largest(self, at: Callable[[float], M], event: Callable[[M], dp_accounting.DpEvent]) -> M:
-        """The mechanism of most epsilon a release whose rounds cost `epsilon` together at most.
+        """Returns the mechanism of largest epsilon per release whose rounds together cost at most `epsilon`.
 
         Args:
             at: Epsilon of a release -> the mechanism.
@@ -78,7 +69,7 @@ class ReleasesQuestion(Question):
             def together(noise: float) -> dp_accounting.DpEvent:
                 return self.repeated(event(at(min(max(1 / noise, allowed.low), allowed.high))))
 
-            # No release tells more than the largest epsilon allows, whatever the budget.
+            # A budget above what rounds of the largest epsilon cost is not used up.
             if accounted(together(1 / allowed.high), self.delta, self.adjacency).epsilon <= self.epsilon:
                 return at(allowed.high)
             once = 1 / least_noise(together, self.epsilon, self.delta, self.adjacency)
@@ -90,16 +81,16 @@ class ReleasesQuestion(Question):
         return at(once)
 
     def repeated(self, event: dp_accounting.DpEvent) -> dp_accounting.DpEvent:
-        """The event of all rounds."""
+        """Returns the event of all rounds."""
         return dp_accounting.SelfComposedDpEvent(event, self.rounds)
 
     def cost(self, event: dp_accounting.DpEvent, once: float, noise: str) -> dict[str, Any]:
-        """The guarantee of all rounds, as the fields of the document, `words` among them.
+        """Returns the guarantee of all rounds as fields of the document, `words` among them.
 
         Args:
             event: Of one release.
             once: Its epsilon.
-            noise: What is released, in words.
+            noise: The release, in words.
         """
         spent = accounted(self.repeated(event), self.delta, self.adjacency)
         times = "" if self.rounds == 1 else f", in {plural(self.rounds, 'round')},"
@@ -120,18 +111,17 @@ class ReleasesQuestion(Question):
         }
 
 
-@dataclass(frozen=True)
 class MechanismQuestion(ReleasesQuestion, Generic[M]):
-    """Rounds of a release by one mechanism, which has nothing to choose but its epsilon."""
+    """Rounds of a release by a mechanism whose only free parameter is epsilon."""
 
     @abstractmethod
     def at(self, epsilon: float) -> M:
-        """The mechanism that spends epsilon on each release."""
+        """Returns the mechanism that spends epsilon on each release."""
 
     @abstractmethod
     def event(self, mechanism: M) -> dp_accounting.DpEvent:
-        """What one release costs."""
+        """Returns the event of one release."""
 
     def calibrated(self) -> M:
-        """The mechanism whose rounds cost `epsilon` together at most."""
+        """Returns the mechanism whose rounds together cost at most `epsilon`."""
         return self.largest(self.at, self.event)

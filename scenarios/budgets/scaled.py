@@ -1,9 +1,8 @@
-"""What budgets of noise of a scale have in common: epsilon to scale and back."""
+"""Shared by budgets of noise with a scale: epsilon to scale and back."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from scenarios.budgets.question import Range
@@ -25,35 +24,30 @@ class Scaled(Protocol):
 S = TypeVar("S", bound=Scaled)
 
 
-@dataclass(frozen=True)
 class ScaledQuestion(MechanismQuestion[S]):
-    """Rounds of one release with noise of one scale.
+    """Rounds of one release with noise of one scale."""
 
-    Args:
-        scale: Find the epsilon of noise of this scale in each release.
-    """
-
-    scale: float | None = None
+    scale: float | None
 
     @abstractmethod
-    def own_problems(self) -> list[str | None]:
-        """What is wrong with the options of the mechanism itself."""
+    def mechanism_problems(self) -> list[str | None]:
+        """Returns the problems of the options of this mechanism."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
-        others = [*self.shared_problems(), *self.own_problems()]
+        """Returns the problem of each option."""
+        others = [*self.shared_problems(), *self.mechanism_problems()]
         # The range of the scale follows from the other options.
-        scale = None if any(others) else self.outside("scale", self.allowed_scale())
-        return [self.not_one_of("epsilon", "scale"), *others, scale]
+        scale = None if any(others) else self.out_of_range("scale", self.allowed_scale())
+        return [self.not_exactly_one("epsilon", "scale"), *others, scale]
 
     def allowed_scale(self) -> Range:
-        """Which scales make an epsilon of one release that is allowed."""
+        """Returns the range of scales whose epsilon of one release is allowed."""
         allowed, unit = self.allowed(), self.at(1.0).scale
         usual = f"it makes an epsilon {allowed.words} in each release"
         return Range(unit / allowed.high, unit / allowed.low, usual)
 
-    def found(self) -> S:
-        """The mechanism in the direction that is asked for."""
+    def solved(self) -> S:
+        """Returns the mechanism of the given scale, or the one calibrated to the given epsilon."""
         if self.scale is None:
             return self.calibrated()
         allowed, epsilon = self.allowed(), self.at(1.0).scale / self.scale

@@ -1,48 +1,34 @@
-"""`budget shuffle`: what local answers cost once an honest shuffler has taken the names off."""
+"""`budget shuffle`: amplification of local answers by an honest shuffler."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from fedprivacy.accounting import shuffle
 from fedprivacy.guarantees.statement import printed
+from scenarios.budgets.options import ShuffleOptions
 from scenarios.budgets.question import Question, Range, plural, promise
 
 ACCOUNTANT = "shuffling (clones, numerical)"
 
 
-@dataclass(frozen=True)
-class ShuffleQuestion(Question):
-    """What is asked of `budget shuffle`, under replace-one adjacency.
-
-    Args:
-        clients: n, how many answer.
-        local_epsilon: Of each client's answer, by any mechanism of pure epsilon-DP.
-        epsilon: Instead: of the shuffled answers; the most that each answer may cost is computed.
-        delta: The delta of the guarantee.
-    """
-
-    clients: int
-    local_epsilon: float | None = None
-    epsilon: float | None = None
-    delta: float = 1e-5
-    mechanism: ClassVar[str] = "shuffle"
+class ShuffleQuestion(ShuffleOptions, Question):
+    """Answers `budget shuffle`, under replace-one adjacency."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         most = 1 / self.clients if self.clients >= 1 else 1.0
         below = Range(shuffle.MIN_DELTA, most, "1/clients is too much", below=True)
         return [
-            self.not_one_of("local_epsilon", "epsilon"),
-            self.outside("clients", Range(1, shuffle.MAX_CLIENTS)),
-            self.outside("local_epsilon", Range(shuffle.MIN_LOCAL, shuffle.MAX_LOCAL)),
-            self.outside("epsilon", Range(0, shuffle.MAX_LOCAL, above=True)),
-            self.outside("delta", below),
+            self.not_exactly_one("local_epsilon", "epsilon"),
+            self.out_of_range("clients", Range(1, shuffle.MAX_CLIENTS)),
+            self.out_of_range("local_epsilon", Range(shuffle.MIN_LOCAL, shuffle.MAX_LOCAL)),
+            self.out_of_range("epsilon", Range(0, shuffle.MAX_LOCAL, above=True)),
+            self.out_of_range("delta", below),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """The epsilon of the shuffled answers, and of each of them."""
+        """Returns the epsilon of the shuffled answers, and of each answer."""
         if self.local_epsilon is not None:
             local = self.local_epsilon
         else:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from dp_accounting import dp_event as dp
 
@@ -15,76 +14,56 @@ from fedprivacy.scenario.tune.sections import SHAPES
 from fedprivacy.tuning.repetitions import MOST_MEAN, Repetitions
 from fedprivacy.tuning.selection import PrivateSelection, cost
 from scenarios.budgets.compose import EPSILON, NOISE
+from scenarios.budgets.options import TuningOptions
 from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range, plural, promise
 
 MOST_CANDIDATES = 10_000
 
 
-@dataclass(frozen=True)
-class TuningQuestion(Question):
-    """What is asked of `budget tuning`.
-
-    Args:
-        candidates: Among how many settings the choice is.
-        epsilon: Of one candidate with its score, at delta = 0.
-        noise_multiplier: Instead of epsilon: Gaussian noise (standard deviation / clipping norm) on a
-            candidate and its score together.
-        tries: How many are run on average; None: as many as there are candidates.
-        law: Of the number of tries, one of `SHAPES`.
-        delta: That of all answers.
-        adjacency: "replace-one", "add-remove" or "zero-out".
-    """
-
-    candidates: int
-    epsilon: float | None = None
-    noise_multiplier: float | None = None
-    tries: float | None = None
-    law: str = "geometric"
-    delta: float = 1e-5
-    adjacency: str = "replace-one"
-    mechanism: ClassVar[str] = "tuning"
+class TuningQuestion(TuningOptions, Question):
+    """Answers `budget tuning`."""
 
     def problems(self) -> list[str | None]:
-        """What is wrong with each option."""
+        """Returns the problem of each option."""
         return [
-            self.not_one_of("epsilon", "noise_multiplier", remedy="it says what one candidate costs"),
-            self.outside("candidates", Range(1, MOST_CANDIDATES)),
-            self.outside("epsilon", EPSILON),
-            self.outside("noise_multiplier", NOISE),
-            self.outside("tries", Range(1, MOST_MEAN)),
-            self.none_of("law", tuple(SHAPES)),
-            self.outside("delta", DELTA_OR_ZERO if self.noise_multiplier is None else DELTA),
-            self.none_of("adjacency", ADJACENCIES),
+            self.not_exactly_one("epsilon", "noise_multiplier", remedy="it says what one candidate costs"),
+            self.out_of_range("candidates", Range(1, MOST_CANDIDATES)),
+            self.out_of_range("epsilon", EPSILON),
+            self.out_of_range("noise_multiplier", NOISE),
+            self.out_of_range("tries", Range(1, MOST_MEAN)),
+            self.not_among("law", tuple(SHAPES)),
+            self.out_of_range("delta", DELTA_OR_ZERO if self.noise_multiplier is None else DELTA),
+            self.not_among("adjacency", ADJACENCIES),
         ]
 
     def answer(self) -> dict[str, Any]:
-        """What the choice costs, beside the naive cost and that of one candidate."""
+        """Returns the cost of the choice, beside the naive cost and that of one candidate."""
         once = PureDpEvent(self.epsilon) if self.epsilon is not None else self._gaussian()
         tries = min(float(self.candidates), MOST_MEAN) if self.tries is None else self.tries
         law = Repetitions(tries, SHAPES[self.law])
-        found = cost(
+        cost_of_choice = cost(
             PrivateSelection(self.candidates, law), [once] * self.candidates, self.delta, self.adjacency
         )
         chance = law.chance_of_the_best(self.candidates)
-        rows = [("one candidate, nothing chosen", found.once)]
+        rows = [("one candidate, nothing chosen", cost_of_choice.once)]
         rows += [
             (f"{name} number of tries, only the best told", self._chosen(once, tries, shape))
             for name, shape in SHAPES.items()
         ]
-        rows.append((f"all {self.candidates:,} told (naive)", found.naive))
+        rows.append((f"all {self.candidates:,} told (naive)", cost_of_choice.naive))
         return {
-            "epsilon": found.chosen.epsilon,
+            "epsilon": cost_of_choice.chosen.epsilon,
             "delta": self.delta,
             "candidates": self.candidates,
             "tries": tries,
             "law": self.law,
             "chance_of_the_best": chance,
-            "epsilon_of_one_candidate": found.once.epsilon,
-            "epsilon_of_all_candidates": found.naive.epsilon,
+            "epsilon_of_one_candidate": cost_of_choice.once.epsilon,
+            "epsilon_of_all_candidates": cost_of_choice.naive.epsilon,
             "noise_multiplier": self.noise_multiplier,
             "unit": "client",
             "adjacency": self.adjacency,
-            "accountant": found.chosen.accountant,
+            "accountant": cost_of_choice.chosen.accountant,
             "table": [
                 {
                     "what is done": what,
@@ -93,7 +72,9 @@ class TuningQuestion(Question):
                 }
                 for what, spent in rows
             ],
-            "words": self._words(found.chosen, found.naive, found.worth_it, law, chance),
+            "words": self._words(
+                cost_of_choice.chosen, cost_of_choice.naive, cost_of_choice.worth_it, law, chance
+            ),
         }
 
     def _gaussian(self) -> dp.DpEvent:

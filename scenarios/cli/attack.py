@@ -1,6 +1,6 @@
 """The commands that attack: replay, risk, audit.
 
-Heavy imports happen inside them, so that help is instant.
+Heavy imports happen inside the commands, so that help is instant.
 """
 
 from __future__ import annotations
@@ -30,42 +30,48 @@ def replay(
     seed: Seed = None,
     engine: Engine = "embedded",
     workers: Annotated[
-        int | None, typer.Option(help="Processes that attack side by side; default: one a core.")
+        int | None, typer.Option(help="Processes that attack in parallel; default: one a core.")
     ] = None,
     out: Out = None,
     resume: Again = None,
     json_: Json = False,
 ) -> None:
-    """Play membership attacks against a federated run, beside the bound that its guarantee gives.
+    """Run membership attacks on a federated run, beside the bound that its guarantee gives.
 
-    Of an earlier replay the trained runs are attacked again, without training.
+    Given an earlier replay, it attacks the trained runs again, without training.
     """
     from fedprivacy.records.run_directory import check_out
-    from scenarios.cli.display import counting
+    from scenarios.cli.display import job_progress
     from scenarios.cli.display_attacks import show_replay
-    from scenarios.cli.scenario_argument import attacked, attacked_again, command_again, one_of, seed_of
+    from scenarios.cli.scenario_argument import (
+        attack_scenario,
+        check_start_or_resume,
+        replay_to_resume,
+        reproducing_command,
+        seed_of,
+    )
     from scenarios.engines.launch import check_workers, only_embedded
 
     only_embedded(engine, "`fedprivacy replay` runs")
-    many, first = check_workers(workers), seed_of(seed)
-    only = {"--set": set_, "--attack": attack, "--seed": seed is not None, "--out": out}
-    one_of("replay", scenario, resume, only)
+    processes, first = check_workers(workers), seed_of(seed)
+    start_only = {"--set": set_, "--attack": attack, "--seed": seed is not None, "--out": out}
+    check_start_or_resume("replay", scenario, resume, start_only)
     if resume is not None:
-        asked, stored = attacked_again(resume)
+        requested, stored = replay_to_resume(resume)
     else:
         assert scenario is not None
-        asked, stored = attacked(scenario, set_, attack, first)
+        requested, stored = attack_scenario(scenario, set_, attack, first)
         check_out(out or RUNS)
-    from scenarios.attacks.replay import replay as play
+    from scenarios.attacks.replay import replay as run_attacks
 
-    with counting() as on_attack:
-        document = play(
-            asked,
+    with job_progress() as on_attack:
+        document = run_attacks(
+            requested,
             out or RUNS,
-            workers=many,
+            workers=processes,
             stored=stored,
             resume=resume,
-            command=command_again(first),
+            command=reproducing_command(first),
             on_attack=on_attack,
         )
     print_result(document, json_, show_replay)
@@ -77,10 +83,10 @@ def risk(
     attack: Annotated[str | None, typer.Option(metavar="NAME", help="By this attack.")] = None,
     json_: Json = False,
 ) -> None:
-    """Say whose records the attacks of a stored replay expose most: for the operator only.
+    """List the records that the attacks of a stored replay expose most, for the operator only.
 
-    RUN is the directory of a replay with an attack on the released model by LiRA. Records are told by their
-    number in the training data, nothing of their content.
+    RUN is the directory of a replay with an attack on the released model by LiRA. Records are listed by
+    their number in the training data, without their content.
     """
     from scenarios.attacks.risk import risk as most_exposed
     from scenarios.attacks.risk import show
@@ -101,48 +107,51 @@ def audit(
     trials: Annotated[int, typer.Option(help="Runs, each with a seed, coins and noise of its own.")] = 1,
     seed: Seed = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that work side by side; default: one a core.")
+        int | None, typer.Option(help="Processes that work in parallel; default: one a core.")
     ] = None,
     out: Out = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
-    """Hold what a scenario claims against what canary clients show of it.
+    """Test the epsilon that a scenario claims against a lower bound and an estimate from canary clients.
 
-    Each canary answers by a coin of its own; the guesses of these coins prove a least epsilon.
+    A coin decides how each canary answers; correct guesses of these coins prove a lower bound of
+    epsilon.
     """
     from fedprivacy.errors import InputError
     from fedprivacy.records.run_directory import check_out
     from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.model import permit
-    from scenarios.cli.display import counting
+    from scenarios.cli.display import job_progress
     from scenarios.cli.display_audit import show_audit
-    from scenarios.cli.scenario_argument import asked as read_asked
-    from scenarios.cli.scenario_argument import command_again, seed_of
+    from scenarios.cli.scenario_argument import reproducing_command, scenario_for, seed_of
     from scenarios.engines.launch import check_workers
     from scenarios.experiments.audit_options import check_options, check_unit
 
-    many, chosen = check_workers(workers), seed_of(seed)
-    asked = read_asked(scenario, set_, chosen)
-    if not isinstance(asked, Scenario):
-        raise InputError(f"{scenario}: asks for statistics; `fedprivacy audit` audits what trains a model.")
-    check_options(method, canaries, trials, asked.seed)
-    check_unit(asked.privacy.unit, scenario)
+    processes, chosen = check_workers(workers), seed_of(seed)
+    requested = scenario_for("audit", scenario, set_, chosen)
+    if not isinstance(requested, Scenario):
+        raise InputError(
+            f"{scenario}: releases statistics, which `fedprivacy audit` does not support. "
+            "Choose a scenario that trains a model."
+        )
+    check_options(method, canaries, trials, requested.seed)
+    check_unit(requested.privacy.unit, scenario)
     check_out(out or RUNS)
-    permit(asked.model, allow_code)
-    from scenarios.experiments.audit import audit as play
+    permit(requested.model, allow_code)
+    from scenarios.experiments.audit import audit as run_audit
 
-    with counting() as on_run:
-        document = play(
-            asked,
+    with job_progress() as on_run:
+        document = run_audit(
+            requested,
             out or RUNS,
             canaries=canaries,
             method=method,
             trials=trials,
-            workers=many,
+            workers=processes,
             allow_code=allow_code,
-            command=command_again(chosen),
+            command=reproducing_command(chosen),
             on_run=on_run,
         )
     print_result(document, json_, show_audit)

@@ -16,7 +16,7 @@ def compare(
     seed: Seed = None,
     engine: Engine = "embedded",
     workers: Annotated[
-        int | None, typer.Option(help="Processes that run cells side by side; default: one a core.")
+        int | None, typer.Option(help="Processes that run cells in parallel; default: one a core.")
     ] = None,
     out: Out = None,
     resume: Again = None,
@@ -28,49 +28,44 @@ def compare(
     SCENARIO is a scenario file, or the name of a ready one. --seed N compares seeds N, N+1, ...
     """
     from fedprivacy.records.run_directory import check_out
-    from fedprivacy.scenario.model import permit
-    from fedprivacy.scenario.statistics import Statistics
-    from scenarios.cli.display import counting, show_comparison
-    from scenarios.cli.scenario_argument import asked as read_asked
-    from scenarios.cli.scenario_argument import asked_again, command_again, one_of, seed_of
+    from scenarios.cli.display import job_progress
+    from scenarios.cli.kinds import ComparisonKind, kind_of
+    from scenarios.cli.scenario_argument import (
+        check_start_or_resume,
+        comparison_to_resume,
+        reproducing_command,
+        scenario_for,
+        seed_of,
+    )
     from scenarios.engines.launch import check_workers, only_embedded
 
     only_embedded(engine, "`fedprivacy compare` runs")
-    many, first = check_workers(workers), None
-    one_of("compare", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
+    processes, first = check_workers(workers), None
+    check_start_or_resume(
+        "compare", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out}
+    )
     if resume is not None:
-        asked = asked_again(resume)
+        requested = comparison_to_resume(resume)
     else:
         assert scenario is not None
-        asked = read_asked(scenario, set_, None)
-        seeds = asked.compare.repeats if isinstance(asked, Statistics) else len(asked.compare.seeds)
+        requested = scenario_for("compare", scenario, set_, None)
+    kind = kind_of(requested)
+    assert isinstance(kind, ComparisonKind)  # other kinds belong to another command and were refused
+    if scenario is not None:
+        seeds = kind.seeds(requested)
         first = seed_of(seed, seeds)
         if first is not None:
-            listed = f"compare.seeds={[*range(first, first + seeds)]}"
-            more = [] if isinstance(asked, Statistics) else [listed]
-            asked = read_asked(scenario, [*(set_ or []), *more], first)
+            overrides = [*(set_ or []), *kind.seed_overrides(first, seeds)]
+            requested = scenario_for("compare", scenario, overrides, first)
         check_out(out or RUNS)
-    if isinstance(asked, Statistics):
-        from scenarios.cli.display_statistics import show_sweep
-        from scenarios.experiments.statistics_comparison import compare as sweep
-
-        with counting() as on_run:
-            document = sweep(
-                asked, out or RUNS, workers=many, resume=resume, command=command_again(first), on_run=on_run
-            )
-        print_result(document, json_, show_sweep)
-        return
-    permit(asked.model, allow_code)
-    from scenarios.experiments.comparison import compare as run_comparison
-
-    with counting() as on_run:
-        document = run_comparison(
-            asked,
+    with job_progress() as on_run:
+        document = kind.compare(
+            requested,
             out or RUNS,
-            workers=many,
+            workers=processes,
             resume=resume,
             allow_code=allow_code,
-            command=command_again(first),
+            command=reproducing_command(first),
             on_run=on_run,
         )
-    print_result(document, json_, show_comparison)
+    print_result(document, json_, kind.show_comparison)

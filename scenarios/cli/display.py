@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: live progress on stderr, the result on stdout."""
+"""Terminal output: live progress on stderr, the result on stdout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOISE = (
 
 
 def live() -> Progress:
-    """A progress display on stderr; quiet where that is not a terminal."""
+    """Returns a progress display on stderr; quiet where that is not a terminal."""
     console = Terminal(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -38,8 +38,8 @@ def live() -> Progress:
 
 
 @contextmanager
-def watching(rounds: int) -> Iterator[Callable[[Event], None]]:
-    """Shows a run's rounds go by; quiet where stderr is not a terminal."""
+def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
+    """Shows the rounds of a run; quiet where stderr is not a terminal."""
     with live() as progress:
         task = progress.add_task("preparing", total=rounds)
 
@@ -52,8 +52,8 @@ def watching(rounds: int) -> Iterator[Callable[[Event], None]]:
 
 
 @contextmanager
-def counting() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows a comparison's runs go by; quiet where stderr is not a terminal."""
+def job_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows the runs of a job of many; quiet where stderr is not a terminal."""
     with live() as progress:
         task = progress.add_task("calibrating", total=None)
 
@@ -64,15 +64,15 @@ def counting() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def show_run(document: Mapping[str, Any]) -> None:
-    """A run's result: accuracy, every observer's guarantee in words, where the record is."""
+    """Prints the result of a run: accuracy, the guarantee for every observer, the path of the report."""
     console = Terminal(soft_wrap=True)
     final, performance = document["final"], document["performance"]
     rounds = len(document["rounds"])
     quality = f"accuracy {_number(final['accuracy'])}, loss {_number(final['loss'])}"
     cost = f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB"
     plural = "" if rounds == 1 else "s"
-    said = f": {quality} after {rounds} round{plural} ({cost})"
-    console.print(Text.assemble((document["name"], "bold"), said))
+    text = f": {quality} after {rounds} round{plural} ({cost})"
+    console.print(Text.assemble((document["name"], "bold"), text))
     for guarantee in document["privacy"]["guarantees"]:
         console.print(f"- {guarantee['words']}")
     if spent := document["privacy"].get("per_client"):
@@ -83,18 +83,18 @@ def show_run(document: Mapping[str, Any]) -> None:
 
 
 def _missing(document: Mapping[str, Any]) -> str:
-    """What went wrong with clients, by kind, and what it does to the estimate; nothing where nothing did."""
+    """Describes faults of clients, by kind, and their effect on the estimate; empty without faults."""
     faults = Counter[str]()
     for event in document["rounds"]:
         faults.update(event.get("faults", {}))
     if not faults:
         return ""
-    said = document["estimate"]["words"] if document["estimate"]["unbiased"] is False else ""
-    return f"{', '.join(f'{kind} {count:,}' for kind, count in faults.items())}. {said}".strip()
+    text = document["estimate"]["words"] if document["estimate"]["unbiased"] is False else ""
+    return f"{', '.join(f'{kind} {count:,}' for kind, count in faults.items())}. {text}".strip()
 
 
 def _of_clients(spent: Mapping[str, Any], privacy: Mapping[str, Any]) -> str:
-    """The spread of epsilon over clients in a sentence."""
+    """Describes the spread of epsilon over clients in a sentence."""
     from fedprivacy.guarantees.statement import printed
 
     clients = sum(group["clients"] for group in spent["groups"])
@@ -110,7 +110,7 @@ def _number(value: float | None) -> str:
 
 
 def show_comparison(document: Mapping[str, Any]) -> None:
-    """A comparison's table, its finding, and where the report is."""
+    """Prints the table of a comparison, its finding, and the path of the report."""
     from fedprivacy.mechanisms.registry import title
 
     console = Terminal()
@@ -145,47 +145,55 @@ def show_comparison(document: Mapping[str, Any]) -> None:
 
 
 def _named(cell: Mapping[str, Any], several: bool) -> list[str]:
-    """What tells a cell from others: its trust model, its unit where several are compared, its mechanism."""
+    """Returns the trust model, the unit where several are compared, and the mechanism of a cell."""
     unit = cell["unit"] if several and cell["trust"] != "none" else None
     return [part for part in (cell["trust"], unit, cell["asked"]) if part]
 
 
 def _units(document: Mapping[str, Any]) -> list[str]:
-    """The units of privacy of the cells that have noise."""
-    found = (cell.get("unit") for cell in document["cells"] if cell["trust"] != "none")
-    return list(dict.fromkeys(unit for unit in found if unit))
+    """Returns the units of privacy of the cells with noise."""
+    units = (cell.get("unit") for cell in document["cells"] if cell["trust"] != "none")
+    return list(dict.fromkeys(unit for unit in units if unit))
 
 
 def _short(noise: str) -> str:
-    """`z = 4.859`: a cell's noise in as few letters as `NOISE` explains."""
-    said = noise.replace("noise multiplier", "z =").replace("epsilon", "e =")
-    return said.removesuffix(" a message").removesuffix(" a bit")
+    """Abbreviates the noise of a cell as `NOISE` explains, such as `z = 4.859`."""
+    text = noise.replace("noise multiplier", "z =").replace("epsilon", "e =")
+    return text.removesuffix(" a message").removesuffix(" a bit")
 
 
 def varied(document: Mapping[str, Any]) -> list[str]:
-    """A line for each setting that was varied: the accuracy at each of its values."""
-    found: dict[str, list[str]] = {}
+    """Returns a line for each varied setting: the accuracy at each of its values."""
+    varied_settings: dict[str, list[str]] = {}
     for cell in document.get("variations", ()):
         setting = cell["varied"]
-        own = f"{setting['key']} at epsilon {cell['epsilon']:g}, {cell['trust']}"
-        found.setdefault(own, []).append(f"{setting['value']}: {cell['accuracy']['mean']:.3f}")
-    return [f"{setting}: {', '.join(values)}" for setting, values in found.items()]
+        cell_text = f"{setting['key']} at epsilon {cell['epsilon']:g}, {cell['trust']}"
+        varied_settings.setdefault(cell_text, []).append(
+            f"{setting['value']}: {cell['accuracy']['mean']:.3f}"
+        )
+    return [f"{setting}: {', '.join(values)}" for setting, values in varied_settings.items()]
 
 
 def optional(document: Mapping[str, Any]) -> list[str]:
-    """A line for each option: by how many points it is more accurate than without, at each epsilon."""
-    found: dict[str, list[str]] = {}
+    """Returns a line for each option: the points of accuracy that it adds at each epsilon."""
+    optional_settings: dict[str, list[str]] = {}
     for cell in document.get("options", ()):
         gap = cell["difference"]
         if gap is not None:
             ends = "" if gap["low"] is None else f" ({gap['low']:+.1f} to {gap['high']:+.1f})"
-            found.setdefault(cell["option"], []).append(f"{gap['points']:+.1f}{ends} at {cell['epsilon']:g}")
+            optional_settings.setdefault(cell["option"], []).append(
+                f"{gap['points']:+.1f}{ends} at {cell['epsilon']:g}"
+            )
     head = "Options: points of accuracy more than without (95 % interval), at each epsilon"
-    return [head, *(f"  {name}: {', '.join(gaps)}" for name, gaps in found.items())] if found else []
+    return (
+        [head, *(f"  {name}: {', '.join(gaps)}" for name, gaps in optional_settings.items())]
+        if optional_settings
+        else []
+    )
 
 
 def caution(document: Mapping[str, Any]) -> str:
-    """What equal epsilon does not say, with the terms that every epsilon of the table has."""
+    """States what equal epsilon does not imply, and the terms of every epsilon in the table."""
     privacy, units = document["scenario"]["privacy"], _units(document)
     promise = (
         " Nor is it an equal promise: unit example protects one record, unit client all records of a client."
@@ -200,7 +208,7 @@ def caution(document: Mapping[str, Any]) -> str:
 
 
 def show_scenarios(document: Mapping[str, Any]) -> None:
-    """The ready scenarios, one a row: what each is for, how long it takes, what it needs."""
+    """Prints the ready scenarios, one a row: purpose, duration, requirements."""
     table = Table("scenario", "takes", "clients", show_lines=True)
     table.add_column("what it is for", overflow="fold")  # a path is never cropped
     for entry in document["scenarios"]:
@@ -217,7 +225,7 @@ def show_scenarios(document: Mapping[str, Any]) -> None:
 
 
 def show_budget(document: Mapping[str, Any]) -> None:
-    """A budget in words, after its table if it has one."""
+    """Prints a budget in words, after its table if it has one."""
     from fedprivacy.guarantees.statement import printed
 
     def cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal of attacks: their figures, who learns what, where the record is."""
+"""Terminal output of attacks: their figures, what each observer learns, the path of the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedprivacy.report.words import accuracy
 
 
 def show_replay(document: Mapping[str, Any]) -> None:
-    """The attacks with their intervals and bounds, finding and verdict, every seat's guarantee in words."""
+    """Prints attacks with intervals and bounds, finding and verdict, and the guarantee at every seat."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     result = read(document)
     assert isinstance(result, ReplayDocument)
@@ -43,7 +43,7 @@ def show_replay(document: Mapping[str, Any]) -> None:
 
 
 def _show_attacks(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:
-    """Every attack at every level of privacy."""
+    """Prints every attack at every level of privacy."""
     table = Table(title=result.name, title_justify="left")
     for name in ("attack", "seat", "AUC [95 %]", "TPR at 1 %", "bound"):
         left = name in ("attack", "seat")
@@ -63,30 +63,30 @@ def _show_attacks(console: Terminal, plain: Terminal, result: ReplayDocument) ->
 
 
 def _show_arms(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:
-    """Each arm at each epsilon: how good its model is, and the strongest attack at each seat."""
+    """Prints each arm at each epsilon: the accuracy of its model, and the strongest attack at each seat."""
     table = Table(title=result.name, title_justify="left")
-    found = strongest.reached(result)
-    for name in ("arm", "test [95 %]", *(f"AUC: {seat}" for seat in found)):
+    reached = strongest.reached(result)
+    for name in ("arm", "test [95 %]", *(f"AUC: {seat}" for seat in reached)):
         table.add_column(name, overflow="fold", justify="left" if name == "arm" else "right")
-    for place, one in enumerate(result.arms):
-        test, ends = one.accuracy.test.mean, one.accuracy.test.interval
+    for place, arm in enumerate(result.arms):
+        test, ends = arm.accuracy.test.mean, arm.accuracy.test.interval
         within = "" if ends is None else f"\n[{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
-        row = [strongest.label(one), f"{accuracy(test)}{within}"]
-        for own in found.values():
-            best, bound = own[place].best, own[place].bound.auc
+        row = [strongest.label(arm), f"{accuracy(test)}{within}"]
+        for group in reached.values():
+            best, bound = group[place].best, group[place].bound.auc
             area = "-" if best is None else f"{best.auc.value:.3f} [{best.auc.low:.3f}, {best.auc.high:.3f}]"
             row.append(f"{area}\nbound {'none' if bound is None else figures.at_most(bound)}")
         table.add_row(*row)
     console.print(table)
-    said = [*arms.sentences(result), *arms.cautions(result), strongest.CHOSEN, strongest.terms(result)]
-    for sentence in filter(None, said):
+    sentences = [*arms.sentences(result), *arms.cautions(result), strongest.CHOSEN, strongest.terms(result)]
+    for sentence in filter(None, sentences):
         plain.print(sentence)
     for sentence in arms.skipped(result):
         plain.print(f"left out: {sentence}")
 
 
 def _show_released(console: Terminal, result: ReplayDocument) -> None:
-    """How often the released model is right, and each attack on it."""
+    """Prints the accuracy of the released model, and of each attack on it."""
     head, rows = released.table(result)
     if not rows:
         return
@@ -94,7 +94,7 @@ def _show_released(console: Terminal, result: ReplayDocument) -> None:
     for place, name in enumerate(head):
         table.add_column(name.lower(), overflow="fold", justify="right" if place else "left")
     for row in rows:
-        cells = (f"{one.text} [{one.note}]" if isinstance(one, Entry) else str(one) for one in row)
+        cells = (f"{entry.text} [{entry.note}]" if isinstance(entry, Entry) else str(entry) for entry in row)
         table.add_row(*cells)
     console.print(table)
 

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal of an audit: what is claimed, proved and estimated, in words too."""
+"""Terminal output of an audit: claimed, proved and estimated epsilon, in words too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedprivacy.report.reading import read_audit
 
 
 def show_audit(document: Mapping[str, Any]) -> None:
-    """The table of all observers, the verdict on each claim, and what was audited."""
+    """Prints the table of all observers, the verdict on each claim, and what was audited."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     result = read_audit(document)
     table = Table(title=result.name, title_justify="left")

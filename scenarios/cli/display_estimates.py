@@ -1,4 +1,4 @@
-"""What a person sees in the terminal of private estimates: progress on stderr, losses on stdout."""
+"""Terminal output of private estimates: progress on stderr, losses on stdout."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scenarios.cli.display import Event, live
 
 
 @contextmanager
-def fitting_cells(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
-    """Shows a study's cells go by; quiet where stderr is not a terminal."""
+def cell_progress(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
+    """Shows the cells of a study; quiet where stderr is not a terminal."""
     with live() as progress:
         task = progress.add_task("fitting", total=sum(1 for _ in cells_of(scenario)))
 
@@ -29,7 +29,7 @@ def fitting_cells(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
 
 
 def show_estimates(document: Mapping[str, Any]) -> None:
-    """What each approach loses, the fitted slopes, a guarantee of each in words, where the record is."""
+    """Prints the excess loss, slope and guarantee of each approach, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=document["name"], title_justify="left")
     heads = ("approach", "records", "epsilon", "delta", "excess (simulation only)", "95 %", "bound")
@@ -41,10 +41,10 @@ def show_estimates(document: Mapping[str, Any]) -> None:
     for slope in document.get("slopes", ()):
         over, way = "n" if slope["over"] == "records" else "epsilon", direction(slope["slope"])
         plain.print(f"{slope['approach']}: excess {way} as {over}^{slope['slope']:.2f}")
-    said = {
+    rows = {
         cell["approach"]: guarantee["words"] for cell in document["cells"] for guarantee in cell["guarantees"]
     }
-    for name, words in said.items():
+    for name, words in rows.items():
         plain.print(f"- {name}: {words}")
     for cell in document["cells"]:
         if cell.get("absent"):
@@ -57,7 +57,7 @@ def show_estimates(document: Mapping[str, Any]) -> None:
 
 
 def absence(cell: Mapping[str, Any]) -> str:
-    """That answers of silos did not come, in a sentence."""
+    """Describes missing answers of silos in a sentence."""
     why = first_line(str(cell["first_absence"]))
     return (
         f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal of statistics: progress on stderr, answers on stdout."""
+"""Terminal output of statistics: progress on stderr, estimates on stdout."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ ROWS = 10  # categories of a query that the terminal shows
 
 
 @contextmanager
-def asking_queries(queries: int) -> Iterator[Callable[[Event], None]]:
-    """Shows a run's queries go by; quiet where stderr is not a terminal."""
+def query_progress(queries: int) -> Iterator[Callable[[Event], None]]:
+    """Shows the queries of a run; quiet where stderr is not a terminal."""
     with live() as progress:
-        task = progress.add_task("asking", total=queries)
+        task = progress.add_task("querying", total=queries)
 
         def on_query(event: Event) -> None:
-            progress.update(task, completed=event["round"] + 1, description=f"asked {event['name']}")
+            progress.update(task, completed=event["round"] + 1, description=f"answered {event['name']}")
 
         yield on_query
 
 
 def show_statistics(document: Mapping[str, Any]) -> None:
-    """The answers with their intervals, every observer's guarantee in words, where the record is."""
+    """Prints estimates with intervals, the guarantee for every observer, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=document["name"], title_justify="left")
     for name in ("query", "estimate", "95 % interval", "true (simulation only)", "mechanism"):
@@ -39,12 +39,12 @@ def show_statistics(document: Mapping[str, Any]) -> None:
     for query in document["queries"]:
         if query["bound"]:
             bound = query["bound"]
-            said = f"{query['name']}: {bound['what']}: at most {_number(bound['at_most'])}"
-            plain.print(f"{said}, with probability {100 * bound['probability']:.8g} %")
+            text = f"{query['name']}: {bound['what']}: at most {_number(bound['at_most'])}"
+            plain.print(f"{text}, with probability {100 * bound['probability']:.8g} %")
         if "score" in query:
             chosen, best = _number(query["score"]), _number(query["best"])
-            told = f"{query['name']}: {query['scored']}: {chosen} of at most {best} (simulation only)"
-            plain.print(told)
+            chosen_text = f"{query['name']}: {query['scored']}: {chosen} of at most {best} (simulation only)"
+            plain.print(chosen_text)
     for guarantee in document["privacy"]["guarantees"]:
         plain.print(f"- {guarantee['words']}")
     if document["privacy"]["shuffled"]:
@@ -58,7 +58,7 @@ def show_statistics(document: Mapping[str, Any]) -> None:
 
 
 def _rows(query: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A row for a single answer; for several the first of them, the largest first where they are counts."""
+    """Yields a row for a single number; of a histogram `ROWS` rows, the largest counts first."""
     how = query["mechanism"] or "exact"
     if not isinstance(query["estimate"], list):
         interval = _interval(query["low"], query["high"])
@@ -84,16 +84,16 @@ def _interval(low: float | None, high: float | None) -> str:
 def _number(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return "cannot be told" if value is None else str(value)
+    return "not released" if value is None else str(value)
 
 
-def _told(share: float | None) -> str:
-    """How many answers an error is of, where some could not be told."""
-    return "" if share is None or share == 1 else f" ({100 * share:.3g} % told)"
+def _share_text(share: float | None) -> str:
+    """Returns the share of answers that an error is computed from, if not all could be released."""
+    return "" if share is None or share == 1 else f" ({100 * share:.3g} % released)"
 
 
-def show_sweep(document: Mapping[str, Any]) -> None:
-    """A comparison's errors, its finding, and where the report is."""
+def show_statistics_comparison(document: Mapping[str, Any]) -> None:
+    """Prints the errors of a comparison, its finding, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table()
     for name in ("trust,\nmechanism", "query"):
@@ -108,7 +108,8 @@ def show_sweep(document: Mapping[str, Any]) -> None:
                 query["name"],
                 "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
                 f"{cell['clients']:,}",
-                f"{_number(error['mean'])}{_told(query['told'])}\n" + _interval(error["low"], error["high"]),
+                f"{_number(error['mean'])}{_share_text(query['told'])}\n"
+                + _interval(error["low"], error["high"]),
             )
     console.print(table)
     plain.print(document["finding"])

@@ -1,4 +1,4 @@
-"""`fedprivacy federation`: a SuperLink and SuperNodes on loopback, for trying."""
+"""`fedprivacy federation`: a local SuperLink with SuperNodes, to try deployments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scenarios.cli.output import Json, print_result
 from scenarios.federation.state import SEEDED_WARNING
 
 app = typer.Typer(
-    help="Start and end a Flower federation on this machine: a SuperLink and SuperNodes, for trying.",
+    help="Start and stop a local Flower federation, a SuperLink and SuperNodes, to try deployments.",
     no_args_is_help=True,
 )
 
 Folder = Annotated[
-    Path, typer.Option("--dir", metavar="FOLDER", help="The folder of its own that holds all its state.")
+    Path, typer.Option("--dir", metavar="FOLDER", help="A folder for the state of this federation alone.")
 ]
 PORT_SAYS = (
     "Its Control port has no login: every account of this machine can submit a run to it, and a run is code "
@@ -36,29 +36,32 @@ def up(
         str | None,
         typer.Option(
             metavar="SCENARIO",
-            help="The plan that each node holds for itself; without, it follows who submits.",
+            help="The plan that each node pins; without it, nodes follow the submitted one.",
         ),
     ] = None,
     data: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A node's own records, once for each, where data are on nodes.",
+            help="The records of a node, once for each node, where data are on nodes.",
         ),
     ] = None,
     seeded_noise: Annotated[
-        bool, typer.Option("--seeded-noise", help="Noise from the scenario's seed. For tests only.")
+        bool, typer.Option("--seeded-noise", help="Draw noise from the scenario's seed. For tests only.")
     ] = False,
     folder: Folder = Path("federation"),
     port: Annotated[int, typer.Option(help="The SuperLink's port; each node takes one of the next.")] = 18000,
 ) -> None:
     """Start a SuperLink and SuperNodes on loopback, and return when all nodes are online."""
-    from scenarios.cli.scenario_argument import asked as read_asked
+    from fedprivacy.scenario.erm import ErmScenario
+    from scenarios.cli.scenario_argument import scenario_for
     from scenarios.engines.bundle import with_absolute_paths
     from scenarios.federation import local
     from scenarios.federation.state import FOLDER
 
-    pinned = None if scenario is None else with_absolute_paths(read_asked(scenario, None, None))
+    requested = None if scenario is None else scenario_for("federation up", scenario, None, None)
+    assert not isinstance(requested, ErmScenario)  # refused, because only `fedprivacy run` takes it
+    pinned = None if requested is None else with_absolute_paths(requested)
     if seeded_noise:
         print(SEEDED_WARNING, file=sys.stderr)
     started = local.up(
@@ -75,7 +78,7 @@ def up(
     which = "" if folder == FOLDER else f" --dir {shlex.quote(str(folder))}"
     lock = "TLS, nodes known by their keys" if tls else "not encrypted, any node may join"
     print(f"{nodes} node{'' if nodes == 1 else 's'} online, SuperLink on {started.address} ({lock}).")
-    plan = "each node holds its own plan" if scenario else "the nodes follow whoever submits a run"
+    plan = "each node pins this plan" if scenario else "nodes follow the plan of a submitted run"
     print(f"Noise: {started.noise}; {plan}.")
     print(PORT_SAYS)
     print(f"Run:  fedprivacy run {scenario or 'SCENARIO'} --engine superlink{where}")
@@ -85,7 +88,7 @@ def up(
 
 @app.command()
 def status(folder: Folder = Path("federation"), json_: Json = False) -> None:
-    """Say whether the federation of a folder is up, with all its nodes."""
+    """Report whether the federation of a folder is up, with all its nodes."""
     from scenarios.federation import local
 
     document = local.status(folder)
@@ -96,7 +99,7 @@ def status(folder: Folder = Path("federation"), json_: Json = False) -> None:
 
 @app.command()
 def down(folder: Folder = Path("federation")) -> None:
-    """End the federation of a folder: no process is left. Budgets, logs and records stay."""
+    """Stop every process of the federation of a folder. Budgets, logs and records stay."""
     from scenarios.federation import local
     from scenarios.federation.state import read
 
@@ -105,7 +108,7 @@ def down(folder: Folder = Path("federation")) -> None:
     if there:
         print(f"Ended {ended} process{'' if ended == 1 else 'es'}; none is left. {folder} may be removed.")
     else:
-        print(f"{folder}: no federation is up here.")
+        print(f"{folder}: no federation is running here.")
 
 
 def _show(document: dict[str, Any]) -> None:

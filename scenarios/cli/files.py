@@ -1,6 +1,6 @@
 """The commands about files and the machine: scenarios, new, report, doctor.
 
-Heavy imports happen inside them, so that help is instant.
+Heavy imports happen inside the commands, so that help is instant.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scenarios.cli.output import Json, print_result
 
 
 def scenarios(json_: Json = False) -> None:
-    """Say what each ready scenario is for, how long it takes and what it needs."""
-    from scenarios.authoring.catalogue import described, ready
+    """List the ready scenarios: what each is for, how long it takes and what it needs."""
+    from scenarios.authoring.catalogue import describe, ready
     from scenarios.cli.display import show_scenarios
 
-    listed = [described(name, file) for name, file in ready().items()]
+    listed = [describe(name, file) for name, file in ready().items()]
     print_result({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
 
 
@@ -40,8 +40,8 @@ def new(
 ) -> None:
     """Write a scenario file of your own, with every key explained.
 
-    It is a copy of another scenario under a new NAME, its comments kept, and the keys that it leaves
-    out are written as comments with their defaults.
+    It copies another scenario, with its comments, under a new NAME. Keys that the scenario leaves out
+    are written as comments with their defaults.
     """
     from scenarios.authoring.catalogue import find
     from scenarios.authoring.new import new as write_new
@@ -56,8 +56,8 @@ def report(
 ) -> None:
     """Render the report of stored runs again.
 
-    RUN is the directory of a run or a comparison. What it guarantees is derived again first, from the
-    scenario, the plan and the rounds in its record; one whose parts disagree is refused. Nothing is signed.
+    RUN is the directory of a run or a comparison. Its guarantees are first derived again from the scenario,
+    the plan and the rounds in its record; a record whose parts disagree is refused. Records are not signed.
     """
     from fedprivacy.report import write
     from fedprivacy.verification.verify import checked_document
@@ -70,23 +70,23 @@ def doctor(
     ports: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PORT[,PORT...]", help="The ports of a deployment; default: those of Flower and 18000."
+            metavar="PORT[,PORT...]", help="Ports of a deployment; default: those of Flower and 18000."
         ),
     ] = None,
     out: Out = None,
     ray: Annotated[bool, typer.Option("--ray", help="Also start Ray, which takes seconds.")] = False,
     json_: Json = False,
 ) -> None:
-    """Say whether this machine is able to run fedprivacy, and what to do where it is not.
+    """Check whether this machine can run fedprivacy, and say what to do where it cannot.
 
-    Looks at Python, the packages, processors and memory, folders, ports, and whether others have the names of
-    our packages. Exit code 1 where something failed.
+    It checks Python, packages, processors, memory, folders, ports, and that no other packages have our names.
+    Exit code 1 if a check fails.
     """
-    from scenarios.doctor import Asked, examine
-    from scenarios.doctor.display import show
-    from scenarios.doctor.places import PORTS, ports_of
+    from scenarios.doctor import Examination, examine
+    from scenarios.doctor.examination import show
+    from scenarios.doctor.machine import PORTS, ports_of
 
-    document = examine(Asked(out or RUNS, ports_of(ports) if ports else PORTS, ray))
+    document = examine(Examination(out or RUNS, ports_of(ports) if ports else PORTS, ray))
     print_result(document, json_, show)
     if not document["able"]:
         raise typer.Exit(1)

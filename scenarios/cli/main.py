@@ -1,4 +1,4 @@
-"""The `fedprivacy` command: all its commands, and how it ends.
+"""The `fedprivacy` command: all its commands, its messages and its exit codes.
 
 Heavy imports (torch, Flower, the accountants) happen inside the commands, so that help is instant.
 Exit codes: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted.
@@ -33,26 +33,26 @@ from scenarios.cli.tune import tune
 if TYPE_CHECKING:
     from fedprivacy.scenario.loading import AnyScenario
 
-# Each is written in the module of its family, in this room; here is their order in the help.
+# In the order of the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
     run, compare, tune, replay, risk, audit, scenarios, new, report, doctor,
 )  # fmt: skip
 
 app = typer.Typer(
     name="fedprivacy",
-    help="Simulate federated learning with differential privacy, and say who is protected from whom.",
+    help="Simulate federated learning with differential privacy, and state who is protected from whom.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _one in COMMANDS:
-    app.command()(_one)
+for _command in COMMANDS:
+    app.command()(_command)
 app.add_typer(budget_app, name="budget")
 app.add_typer(federation_app, name="federation")
 
 
-# What the name of a file that was given leads to, not what the machine lacks.
-_OF_A_NAME = {
+# Errors of a given file name, rather than of the machine.
+_NAME_ERRORS = {
     errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.EACCES, errno.EPERM,
 }  # fmt: skip
 
@@ -71,49 +71,49 @@ def _common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Simulate federated learning with differential privacy, and say who is protected from whom."""
+    """Simulate federated learning with differential privacy, and state who is protected from whom."""
 
 
 def main() -> None:
-    """Runs the command; what a user did wrong, or a machine lacks, ends without a traceback."""
+    """Runs the command; errors of the user or the machine end without a traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
     guard_streams()
-    sys.exit(_ended())
+    sys.exit(_exit_code())
 
 
-def _ended() -> int:
+def _exit_code() -> int:
     """Runs the command and returns its exit code."""
     try:
         code = app(prog_name="fedprivacy", standalone_mode=False) or 0
         sys.stdout.flush()
         return int(code)
-    except KeyboardInterrupt:  # before typer is at work; within a command it exits with 130 itself
+    except KeyboardInterrupt:  # before typer runs; within a command typer itself exits with 130
         return 130
     except click.ClickException as error:
-        if error.format_message():  # else the help that was asked for by no word at all is out already
-            print(_sentence(error), file=sys.stderr)
+        if error.format_message():  # empty where a command without arguments printed its help
+            print(_message(error), file=sys.stderr)
         return error.exit_code
     except FedPrivacyError as error:
         if str(error):
-            # A text of others within a message may have lines: none of them begins like one of ours.
+            # A quoted text may have several lines: indented, none of them looks like a message of ours.
             print(error if error.several else str(error).replace("\n", "\n    "), file=sys.stderr)
         return error.exit_code
-    except OSError as error:  # where nothing nearer says what it means
-        named = error.errno in _OF_A_NAME and error.filename is not None
+    except OSError as error:  # that no caller explained
+        named = error.errno in _NAME_ERRORS and error.filename is not None
         where = on_one_line(str(error.filename)) if error.filename else "fedprivacy"
-        remedy = "What was written before is whole."
-        if named:  # a link is followed neither for writing nor for removing
-            remedy = "It is a link: remove it." if os.path.islink(error.filename) else "Name another."
+        remedy = "Files written before are complete."
+        if named:  # links are followed neither for writing nor for removing
+            remedy = "It is a link: remove it." if os.path.islink(error.filename) else "Choose another name."
         print(f"{where}: {error.strerror or error}. {remedy}", file=sys.stderr)
         return 2 if named else 1
 
 
-def _sentence(error: click.ClickException) -> str:
-    """A wrong option or argument in the form of all messages, on one line: where, what, what to do."""
+def _message(error: click.ClickException) -> str:
+    """Returns a message about a wrong option or argument on one line: where, problem, remedy."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else "fedprivacy"
     problem = error.format_message().strip().rstrip(".")
-    # Newer versions of click guess too, so typer's guess stands there twice.
+    # Newer versions of click guess too, which repeats typer's guess.
     problem = re.sub(r"( Did you mean [^?]+\?)\1$", r"\1", problem)
     problem = problem.replace("a valid integer", "a whole number").replace("a valid float", "a number")
     problem = on_one_line(re.sub(r"(?<=[:,])\n\t", " ", problem))  # click's lists of choices have lines
@@ -121,11 +121,11 @@ def _sentence(error: click.ClickException) -> str:
         option = on_one_line(error.option_name)
         return f"{where}: no such option '{option}': a key of the scenario. Give it as {setting}."
     end = "" if problem.endswith(("?", "?)")) else "."
-    return f"{where}: {problem[:1].lower()}{problem[1:]}{end} `{where} --help` says what there is."
+    return f"{where}: {problem[:1].lower()}{problem[1:]}{end} `{where} --help` lists the options."
 
 
 def _setting(error: click.NoSuchOption) -> str:
-    """The `--set` of a key of the scenario that was given as an option; nothing where it is none."""
+    """Returns the `--set` for a scenario key that was given as an option; empty if it is no key."""
     from fedprivacy.scenario.option_names import settings_named
 
     if error.ctx is None or not any("--set" in option.opts for option in error.ctx.command.params):
@@ -141,17 +141,17 @@ def _setting(error: click.NoSuchOption) -> str:
 
 
 def _kind_of_scenario() -> type[AnyScenario]:
-    """The kind of the scenario that the command line names; a training where it names none."""
+    """Returns the kind of the scenario on the command line; a training if there is none."""
     from fedprivacy.scenario import Scenario, reading
     from fedprivacy.scenario.loading import kind_of
     from scenarios.authoring.catalogue import find
 
     for word in sys.argv[2:]:
-        with contextlib.suppress(InputError):  # it is something else
+        with contextlib.suppress(InputError):  # another word
             return kind_of(reading.read_text(find(word)))
     return Scenario
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Who ends a run kindly (a job scheduler, say) leaves the same record as Ctrl-C."""
+    """Treats SIGTERM, which job schedulers send, like Ctrl-C, so that a run leaves the same record."""
     raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import typer
 
 
 def complete(incomplete: str) -> list[str]:
-    """The ready scenarios and files that a word may become, for the shell."""
+    """Completes a word to ready scenarios and files, for the shell."""
     from scenarios.authoring import catalogue
 
     return catalogue.complete(incomplete)
@@ -25,7 +25,7 @@ Set = Annotated[
     ),
 ]
 Seed = Annotated[
-    str | None, typer.Option(metavar="NUMBER|random", help="Override the seed; random: none can guess it.")
+    str | None, typer.Option(metavar="NUMBER|random", help="Override the seed; random: nobody can guess it.")
 ]
 Engine = Annotated[str, typer.Option(help="Where the Flower apps run: embedded (in this process).")]
 AnyEngine = Annotated[
@@ -38,9 +38,9 @@ AnyEngine = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
 Again = Annotated[
-    Path | None, typer.Option("--resume", metavar="DIR", help="Go on with one that was broken off instead.")
+    Path | None, typer.Option("--resume", metavar="DIR", help="Resume an interrupted one instead.")
 ]
 RUNS = Path("runs")
 AllowCode = Annotated[
-    bool, typer.Option("--allow-code", help='Let the scenario run code of its own: model.name = "code".')
+    bool, typer.Option("--allow-code", help='Let the scenario run its code: model.name = "code".')
 ]

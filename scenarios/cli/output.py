@@ -1,4 +1,4 @@
-"""How every command prints its result: in words for people, or the document alone for programs."""
+"""Prints the result of every command: in words for people, or the document alone for programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result document al
 
 
 def print_result(document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]], None]) -> None:
-    """Prints the document as JSON, or has it shown."""
+    """Prints the document as JSON, or by `show`."""
     if as_json:
         print(json.dumps(document, indent=2, allow_nan=False))
     else:

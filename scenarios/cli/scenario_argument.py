@@ -1,4 +1,7 @@
-"""What a user asks for: a scenario with options laid over it, and what its words still hold for."""
+"""Resolves the SCENARIO argument and `--set`, `--seed` and `--resume`.
+
+Where an override changes what a description or a note on tuning is about, the text names the changed keys.
+"""
 
 from __future__ import annotations
 
@@ -11,235 +14,218 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import InputError
-from fedprivacy.records.run_directory import read_document
+from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
-from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario, load
-from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.scenario.tune import TuneScenario
 from scenarios.authoring.catalogue import find
+from scenarios.cli.kinds import kind_of
 from scenarios.jobs.manifest import BEGUN, begun_in
 
-# Neither how a scenario was tuned nor what it is about depends on these.
-_BESIDE = re.compile(
+# Neither the description of a scenario nor the choice of its settings depends on these.
+_INCIDENTAL = re.compile(
     r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
     r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats)|study\.(epsilons|records|repeats))(\.|$)"
 )
 
 
-def asked(
-    source: str,
-    overrides: list[str] | None,
-    seed: int | None,
-    *,
-    attacks: bool = False,
-    tuned: bool = False,
-) -> Scenario | Statistics:
-    """The scenario of a ready name or a file with `--set` and `--seed` laid over.
-
-    What the file says of itself and of the choice of its settings was said before they were changed,
-    so both then name the keys that were.
+def scenario_for(command: str, source: str, overrides: list[str] | None, seed: int | None) -> AnyScenario:
+    """Reads a scenario with `--set` and `--seed` applied, and updates its texts to name what changed.
 
     Args:
+        command: The command that will run it, without `fedprivacy`; it must take this kind of scenario.
         source: A ready name or a file.
         overrides: `--set` options.
         seed: The seed; None for the scenario's own.
-        attacks: Whether one with attacks is asked for; elsewhere they would be left out without a word.
-        tuned: Whether one with a section `[tune]` is; as with attacks.
 
     Raises:
-        InputError: it is no scenario, none with these options, to be attacked, or one that fits estimates.
+        InputError: if there is no such scenario, an option does not fit it, or only another command takes it.
     """
-    scenario = asked_any(source, overrides, seed, attacks=attacks, tuned=tuned)
-    if isinstance(scenario, ErmScenario):
-        raise InputError(
-            f"{source}: fits private estimates, which `fedprivacy run {source}` does, and no other command."
-        )
-    return scenario
-
-
-def asked_any(
-    source: str,
-    overrides: list[str] | None,
-    seed: int | None,
-    *,
-    attacks: bool = False,
-    tuned: bool = False,
-) -> AnyScenario:
-    """As `asked`, also one that fits private estimates.
-
-    Raises:
-        InputError: it is no scenario, none with these options, or one to be attacked or tuned.
-    """
-    given = overrides or []
+    overrides = overrides or []
     seeded = [] if seed is None else [f"seed={seed}"]
-    scenario = load(find(source), [*given, *seeded])
-    if isinstance(scenario, AttackScenario) and not attacks:
-        raise InputError(
-            f"{source}: has attacks, which `fedprivacy replay {source}` plays, and no other command."
-        )
-    if isinstance(scenario, TuneScenario) and not tuned:
-        raise InputError(
-            f"{source}: has a [tune], which `fedprivacy tune {source}` does, and no other command."
-        )
-    settings, _ = parse_overrides(given)
-    keys = dict.fromkeys(key for one in settings for key in _keys(".".join(map(str, one.path)), one.value))
+    scenario = load(find(source), [*overrides, *seeded])
+    kind_of(scenario).check_command(command, source)
+    changes, _ = parse_overrides(overrides)
+    keys = dict.fromkeys(
+        key for change in changes for key in _keys(".".join(map(str, change.path)), change.value)
+    )
     stopping = isinstance(scenario, Scenario) and scenario.server.patience is not None
     changed = ", ".join(
-        key for key in keys if not _BESIDE.match(key) or (stopping and key == "evaluation.every")
+        key for key in keys if not _INCIDENTAL.match(key) or (stopping and key == "evaluation.every")
     )
     if not changed:
         return scenario
-    said = {
-        "tuning": f"Said before these were changed: {changed}.",
+    notes = {
+        "tuning": f"Written before these were changed: {changed}.",
         "description": f"(Changed here: {changed}.)",
     }
-    words = {
-        key: f"{getattr(scenario, key).rstrip()} {more}"
-        for key, more in said.items()
+    texts = {
+        key: f"{getattr(scenario, key).rstrip()} {note}"
+        for key, note in notes.items()
         if getattr(scenario, key) and key not in keys
     }
-    return scenario.model_copy(update=words)
+    return scenario.model_copy(update=texts)
 
 
-def attacked(
+def attack_scenario(
     source: str, overrides: list[str] | None, names: list[str] | None, seed: int | None
 ) -> tuple[AttackScenario, Path | None]:
-    """The attack scenario that is to be played, and where its trained runs lie if it was played before.
+    """Returns the attack scenario to replay, and the directory of its trained runs, if any.
 
     Args:
         source: A ready name, a file, or the directory of an earlier replay.
         overrides: `--set` options.
-        names: The attacks to play; None: all.
+        names: The attacks to run; None: all.
         seed: The seed of the first run.
 
     Raises:
-        InputError: it has no attacks, or not these, or an earlier replay is to be played otherwise.
+        InputError: if it has no attacks, or not these, or an option would change the runs of a replay.
     """
     folder = Path(source)
     if (folder / BEGUN).is_file() and not (folder / "run.json").is_file():
         begun_in(folder, "replay")
-        again = f"fedprivacy replay --resume {shlex.quote(source)}"
-        raise InputError(f"{source}: has not finished. Go on with it by: {again}")
+        command = f"fedprivacy replay --resume {shlex.quote(source)}"
+        raise InputError(f"{source}: has not finished. Resume it with: {command}")
     stored = folder if (folder / "run.json").is_file() else None
+    scenario: AnyScenario
     if stored is not None:
         if read_document(stored / "run.json").get("kind") != "replay":
-            raise InputError(f"{source}: not a replay; only attack scenarios and their replays have a game.")
-        kept = [text for text in overrides or [] if not text.startswith("attacks.")]
-        if kept or seed is not None:
-            changed = " ".join([*(f"--set {text}" for text in kept), *([] if seed is None else ["--seed"])])
+            raise InputError(f"{source}: not a replay. Give an attack scenario, or a replay of one.")
+        others = [text for text in overrides or [] if not text.startswith("attacks.")]
+        if others or seed is not None:
+            changed = " ".join([*(f"--set {text}" for text in others), *([] if seed is None else ["--seed"])])
             raise InputError(
                 f"{changed}: the runs of {source} are trained; only their attacks can be changed. "
                 "Replay the scenario instead."
             )
         scenario = load(stored / "scenario.toml", overrides or [])
     else:
-        scenario = asked(source, overrides, seed, attacks=True)
+        scenario = scenario_for("replay", source, overrides, seed)
     if not isinstance(scenario, AttackScenario):
-        raise InputError(f"{source}: has no [attacks.NAME]; `fedprivacy scenarios` says which have.")
+        raise InputError(f"{source}: has no [attacks.NAME]. `fedprivacy scenarios` lists those that have.")
     unknown = [name for name in names or [] if name not in scenario.attacks]
     if unknown:
-        raise InputError(f"--attack {unknown[0]}: there is none. There are: {', '.join(scenario.attacks)}.")
-    chosen = {name: one for name, one in scenario.attacks.items() if not names or name in names}
+        raise InputError(f"--attack {unknown[0]}: no such attack. There are: {', '.join(scenario.attacks)}.")
+    chosen = {name: attack for name, attack in scenario.attacks.items() if not names or name in names}
     return scenario.model_copy(update={"attacks": chosen}), stored
 
 
-def asked_again(resume: Path) -> Scenario | Statistics:
-    """The scenario of a comparison that is to be gone on with.
+def run_to_resume(resume: Path) -> AnyScenario:
+    """Returns the scenario of an interrupted run.
 
     Args:
-        resume: Its directory.
+        resume: The run's directory.
 
     Raises:
-        InputError: nothing was begun in it, or something else.
+        InputError: if there is no run in it, or the work of another command.
     """
-    begun_in(resume, "compare", "compare-statistics")
-    scenario = load(resume / "scenario.toml")
-    assert not isinstance(scenario, ErmScenario)  # none is begun as a comparison
+    file = RunDirectory.open(resume).path / "scenario.toml"
+    if (resume / BEGUN).exists():
+        begun_in(resume, "run")  # names the command that resumes it
+    scenario = load(file)
+    kind_of(scenario).check_command("run", str(file))
     return scenario
 
 
-def attacked_again(resume: Path) -> tuple[AttackScenario, Path | None]:
-    """The scenario of a replay that is to be gone on with, and where its trained runs lie if not in it.
+def comparison_to_resume(resume: Path) -> AnyScenario:
+    """Returns the scenario of an interrupted comparison.
 
     Args:
-        resume: Its directory.
+        resume: The comparison's directory.
 
     Raises:
-        InputError: nothing was begun in it, or something else.
+        InputError: if there is no comparison in it.
+    """
+    begun_in(resume, "compare", "compare-statistics")
+    file = resume / "scenario.toml"
+    scenario = load(file)
+    kind_of(scenario).check_command("compare", str(file))
+    return scenario
+
+
+def replay_to_resume(resume: Path) -> tuple[AttackScenario, Path | None]:
+    """Returns the scenario of an interrupted replay, and where its trained runs are, if elsewhere.
+
+    Args:
+        resume: The replay's directory.
+
+    Raises:
+        InputError: if there is no replay in it, or its scenario changed.
     """
     stored = begun_in(resume, "replay")["facts"].get("stored")
     scenario = load(resume / "scenario.toml")
     if not isinstance(scenario, AttackScenario):
         raise InputError(
-            f"{resume / 'scenario.toml'}: has no [attacks.NAME] any more: changed since it began."
+            f"{resume / 'scenario.toml'}: has no [attacks.NAME]; it changed since the replay started. "
+            "Replay the scenario again."
         )
     return scenario, None if stored is None else Path(stored)
 
 
-def one_of(command: str, scenario: str | None, resume: Path | None, beside: Mapping[str, object]) -> None:
-    """Refuses a command that is to begin something and to go on with something, or neither.
+def check_start_or_resume(
+    command: str, scenario: str | None, resume: Path | None, start_only: Mapping[str, object]
+) -> None:
+    """Checks that exactly one of SCENARIO and `--resume` is given, and only options that go with it.
 
     Args:
-        command: Its name: "run", "compare" or "replay".
-        scenario: What to begin.
-        resume: What to go on with.
-        beside: Options, by name, that only a beginning has; false where they were not given.
+        command: The command, without `fedprivacy`.
+        scenario: The scenario to start.
+        resume: The run to resume.
+        start_only: Options, by name, that do not go with `--resume`; false where they were not given.
 
     Raises:
-        InputError: both, none, or one with options of the other.
+        InputError: if not.
     """
     if (scenario is None) == (resume is None):
         raise InputError(
             f"fedprivacy {command}: give a SCENARIO to start (`fedprivacy scenarios` lists them), "
-            f"or else --resume {'RUN' if command == 'run' else 'DIR'} to go on with one."
+            f"or --resume {'RUN' if command == 'run' else 'DIR'} to resume one."
         )
-    if resume is not None and any(beside.values()):
-        *most, last = beside
+    if resume is not None and any(start_only.values()):
+        *others, last = start_only
         raise InputError(
-            f"--resume: a {'comparison' if command == 'compare' else command} goes on with its own scenario, "
-            f"where it is; leave out {', '.join(most)} and {last}."
+            f"--resume: a {'comparison' if command == 'compare' else command} is resumed with its own "
+            f"scenario, in its own directory. Leave out {', '.join(others)} and {last}."
         )
 
 
 def seed_of(text: str | None, seeds: int = 1) -> int | None:
-    """The seed that `--seed` gives: a number, or one that nobody can guess.
+    """Returns the seed that `--seed` gives: a number, or for "random" one that nobody can guess.
 
     Args:
         text: A whole number, "random", or None.
         seeds: How many seeds a comparison counts up from it.
 
     Raises:
-        InputError: it is neither, or too large.
+        InputError: if it is neither, or too large.
     """
-    most = MAX_SEED - seeds + 1
+    largest = MAX_SEED - seeds + 1
     if text is None:
         return None
     if text == "random":
-        return secrets.randbelow(most + 1)
-    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > most:
-        raise InputError(f"--seed {text}: must be a whole number from 0 to {most}, or random.")
+        return secrets.randbelow(largest + 1)
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > largest:
+        raise InputError(f"--seed {text}: must be a whole number from 0 to {largest}, or random.")
     return int(text)
 
 
-def command_again(seed: int | None) -> str:
-    """The command that was given, so that it gives the same numbers again.
+def reproducing_command(seed: int | None) -> str:
+    """Returns the command line of this process, with the drawn seed in place of `--seed random`.
 
     Args:
-        seed: The seed that takes the place of `--seed random`.
+        seed: The drawn seed.
     """
-    given = list(sys.argv[1:])
-    for at, word in enumerate(given):
-        if word == "--seed=random" or (word == "random" and given[at - 1] == "--seed"):
-            given[at] = word.replace("random", str(seed))
-    return shlex.join(["fedprivacy", *given])
+    arguments = list(sys.argv[1:])
+    for at, word in enumerate(arguments):
+        if word == "--seed=random" or (word == "random" and arguments[at - 1] == "--seed"):
+            arguments[at] = word.replace("random", str(seed))
+    return shlex.join(["fedprivacy", *arguments])
 
 
 def _keys(path: str, value: Any) -> Iterator[str]:
-    """The keys that an override sets, each table by its own."""
+    """Returns the keys that an override sets, those of a table each alone."""
     if not isinstance(value, dict) or not value:
         yield path
         return

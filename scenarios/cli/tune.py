@@ -15,14 +15,14 @@ def tune(
     set_: Set = None,
     seed: Seed = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that run candidates side by side; default: one a core.")
+        int | None, typer.Option(help="Processes that run candidates in parallel; default: one a core.")
     ] = None,
     out: Out = None,
     resume: Again = None,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
-    """Choose settings of a scenario, and say what the choice cost beside the naive way.
+    """Choose settings of a scenario, and report what the choice costs beside the naive way.
 
     SCENARIO has a section [tune]: the settings to choose from, and how (public split, exponential mechanism,
     random stopping).
@@ -32,36 +32,42 @@ def tune(
     from fedprivacy.scenario.loading import load
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.tune import TuneScenario
-    from scenarios.cli.display import counting
+    from scenarios.cli.display import job_progress
     from scenarios.cli.display_tune import show_tune
-    from scenarios.cli.scenario_argument import asked as read_asked
-    from scenarios.cli.scenario_argument import command_again, one_of, seed_of
+    from scenarios.cli.scenario_argument import (
+        check_start_or_resume,
+        reproducing_command,
+        scenario_for,
+        seed_of,
+    )
     from scenarios.engines.launch import check_workers
     from scenarios.jobs.manifest import begun_in
 
-    many, first = check_workers(workers), seed_of(seed)
-    one_of("tune", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
+    processes, first = check_workers(workers), seed_of(seed)
+    check_start_or_resume("tune", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     if resume is not None:
         begun_in(resume, "tune")
-        asked = load(resume / "scenario.toml")
+        requested = load(resume / "scenario.toml")
     else:
         assert scenario is not None
-        asked = read_asked(scenario, set_, first, tuned=True)
+        requested = scenario_for("tune", scenario, set_, first)
         check_out(out or RUNS)
-    if not isinstance(asked, TuneScenario):
+    if not isinstance(requested, TuneScenario):
         where = scenario if resume is None else resume / "scenario.toml"
-        raise InputError(f"{where}: has no [tune]; `fedprivacy new mine --from tuned` writes one.")
-    permit(asked.model, allow_code)
-    from scenarios.experiments.tuning import tune as choose
+        raise InputError(
+            f"{where}: has no [tune]. `fedprivacy new mine --from tuned` writes a scenario with one."
+        )
+    permit(requested.model, allow_code)
+    from scenarios.experiments.tuning import tune as choose_settings
 
-    with counting() as on_run:
-        document = choose(
-            asked,
+    with job_progress() as on_run:
+        document = choose_settings(
+            requested,
             out or RUNS,
-            workers=many,
+            workers=processes,
             resume=resume,
             allow_code=allow_code,
-            command=command_again(first),
+            command=reproducing_command(first),
             on_run=on_run,
         )
     print_result(document, json_, show_tune)

@@ -1,4 +1,4 @@
-"""The Flower app that a run carries to a federation: our packages, a pyproject.toml, and its run config."""
+"""Bundles the Flower app of a run: our packages, a pyproject.toml and its run config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engines rely on inside Flower (`flower_internals`) and Ray: a contract, each promise as a check.
+"""The contract with the internals of Flower and Ray that engines rely on, each as a check.
 
 The tests hold Flower to it, and so does `fedprivacy doctor`. Each check leaves Flower's global state
 as it was.
@@ -21,14 +21,14 @@ class Promise:
 
     Args:
         words: What.
-        check: Raises an error, which says what is there instead, where it is not so.
+        check: Raises an error with the actual state, where the promise does not hold.
     """
 
     words: str
     check: Callable[[], None]
 
     def broken(self) -> str | None:
-        """What is there instead, or None where the promise is kept."""
+        """The actual state, or None where the promise holds."""
         try:
             self.check()
         except Exception as error:
@@ -40,9 +40,9 @@ class Broken(Exception):
     """A promise is not kept."""
 
 
-def _expect(found: object, wanted: object) -> None:
-    if found != wanted:
-        raise Broken(f"{found!r}, and not {wanted!r}")
+def _expect(value: object, wanted: object) -> None:
+    if value != wanted:
+        raise Broken(f"{value!r}, and not {wanted!r}")
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def identity(*values: int | None) -> Iterator[Any]:
     """Flower's identity of the process (task, run, node), put back afterwards.
 
     Args:
-        values: What it is meanwhile; None is unset.
+        values: The values meanwhile; None is unset.
     """
     from flwr.supercore.task_identity import TaskIdentity
 
@@ -60,8 +60,8 @@ def identity(*values: int | None) -> Iterator[Any]:
             setattr(TaskIdentity, name, value)
         yield TaskIdentity
     finally:
-        for name, kept in before.items():
-            setattr(TaskIdentity, name, kept)
+        for name, stored in before.items():
+            setattr(TaskIdentity, name, stored)
 
 
 def _message(node: int = 3) -> Any:

@@ -22,7 +22,7 @@ def fleet_app(text: str, plan: Any, noise_key: str, allow_code: bool) -> ClientA
     Args:
         text: The complete scenario, TOML.
         plan: The run's plan, as JSON data, so that it is not calibrated again.
-        noise_key: What tells the noise of this run from that of others; it depends on the data.
+        noise_key: Keeps the noise of this run apart from that of others; it depends on the data.
         allow_code: Whether the scenario may run code (`--allow-code`).
 
     Raises:
@@ -44,7 +44,7 @@ def stops_clients(fleet: Fleet) -> bool:
 
 
 def _timed(fleet: Fleet) -> Fleet:
-    """A fleet whose clients have a time of their own where a scenario gives them one, and under local trust.
+    """A fleet with a time limit per client, where the scenario sets one and under local trust.
 
     There a worker that one client hangs, or takes along, would have the server see who is missing with it.
     """

@@ -1,6 +1,6 @@
 """Flower's internals that an engine needs, all of them, each with its reason.
 
-An in-process ``Grid`` stands where Flower has a SuperLink, and does what only a SuperLink does: it
+An in-process ``Grid`` replaces Flower's SuperLink, and does what only a SuperLink does: it
 names the run, and it numbers the messages. Flower has no public way to do either. Everything else that
 the engines use is public (``flwr.app``, ``flwr.clientapp``, ``flwr.serverapp``). Internals move between
 Flower's versions: ``tests/scenarios/engines/test_flower_internals.py`` checks each of these.
@@ -61,7 +61,7 @@ Identity = tuple[int, int, int]
 
 
 def identity() -> Identity:
-    """What Flower calls this process: task, run and node. A grid has joined a run before."""
+    """Flower's identity of this process: task, run and node. A grid has joined a run before."""
     return TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id
 
 

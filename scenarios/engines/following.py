@@ -29,7 +29,7 @@ class Following:
     Args:
         control: Flower's commands for its SuperLink.
         run: Its id.
-        token: What its record carries.
+        token: The one in its record.
         on_event: Called with each round's or query's event, once.
     """
 
@@ -39,7 +39,7 @@ class Following:
         self.control, self.run, self.token, self.on_event = control, run, token, on_event
         self.arrivals = Arrivals(token)
         self._events = 0
-        self._said: deque[str] = deque(maxlen=200)
+        self._log_lines: deque[str] = deque(maxlen=200)
 
     def follow(self) -> Result:
         """Waits for the record.
@@ -53,7 +53,7 @@ class Following:
         began, ended, away, again = time.monotonic(), False, None, False
         while True:
             last = ended  # the log of a run that has ended is read once more, from its beginning
-            self._said.clear()
+            self._log_lines.clear()
             if self._read_log():
                 if self.arrivals.damage is None or again:
                     return self.arrivals.whole()
@@ -68,7 +68,7 @@ class Following:
                 if time.monotonic() - away > _GONE:
                     raise RunError(
                         f"run {self.run}: the SuperLink {self.control.link.address} is gone, and perhaps "
-                        f"the run with it: {error}{self._kept()}"
+                        f"the run with it: {error}{self._log_tail()}"
                     ) from error
                 time.sleep(2.0)
                 continue
@@ -120,7 +120,7 @@ class Following:
             if self.on_event is not None:
                 self.on_event(event)
         if not line.startswith("@record ") and line.strip():
-            self._said.append(printable(_COLOURS.sub("", line.rstrip())))
+            self._log_lines.append(printable(_COLOURS.sub("", line.rstrip())))
         return self.arrivals.damage is not None or self.arrivals.ended
 
     def _ended(self, status: str, details: str) -> str:
@@ -129,13 +129,13 @@ class Following:
             "finished:failed": "failed",
             "finished:completed": "ended, but its record did not come home",
         }
-        said = f": {on_one_line(details)}" if details else ""
-        tail = "\n".join(list(self._said)[-15:])
-        return f"run {self.run} {words.get(status, f'is {status}')}{said}{self._kept()}" + (
+        reason = f": {on_one_line(details)}" if details else ""
+        tail = "\n".join(list(self._log_lines)[-15:])
+        return f"run {self.run} {words.get(status, f'is {status}')}{reason}{self._log_tail()}" + (
             f"\nThe end of its log:\n{tail}" if tail else ""
         )
 
-    def _kept(self) -> str:
+    def _log_tail(self) -> str:
         where = self.arrivals.path
         return f"\nWhat was written of it is in {where} on the SuperLink's machine." if where else ""
 

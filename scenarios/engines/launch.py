@@ -1,7 +1,7 @@
-"""Where a run's Flower apps run: the engines, their options, and how each is started.
+"""The engines that run Flower apps: their options, and how each is started.
 
-This is the one place that knows all engines. What a run needs of one is `Launched`: a Flower Grid, and what a
-simulation may see on the nodes. The bits of a run do not depend on the engine.
+No other module knows all engines. `Launched` holds what a run needs of one: a Flower Grid, and the view of a
+simulation on its nodes. The bits of a run do not depend on the engine.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MOST_WORKERS = 1024
 
 @dataclass(frozen=True)
 class Engine:
-    """Where a run's Flower apps run; `engine_of` checks what a user asks for.
+    """The engine of a run and its options; `engine_of` checks those of a user.
 
     Args:
         name: One of `OPENERS`.
-        workers: Processes that train clients; 0 on an existing Ray cluster: as many as it has room for.
+        workers: Processes that train clients; 0 on an existing Ray cluster: as many as fit there.
         gpus_per_worker: On Ray, the share of a GPU that each gets; 0 for none.
         ray_address: The Ray cluster to run on; None starts one for the run, on this machine.
     """
@@ -54,11 +54,11 @@ EMBEDDED = Engine()  # in this process alone
 
 @dataclass(frozen=True)
 class Launched:
-    """An engine that is up.
+    """A running engine.
 
     Args:
-        grid: Flower's way to the nodes.
-        view: What the simulation can see on them.
+        grid: The Flower grid, which reaches the nodes.
+        view: The view of the simulation on the nodes.
         restore: Gives the nodes the state of a checkpoint (its tensors), before the first message.
         workers: How many processes train clients.
     """
@@ -79,7 +79,7 @@ def engine_of(
     federation: Path | None = None,
     pinned: bool = False,
 ) -> Engine:
-    """The engine that a user asks for.
+    """Returns the engine of the options that a user gave.
 
     Args:
         name: `--engine`.
@@ -92,11 +92,11 @@ def engine_of(
         pinned: `--pinned`, for superlink alone.
 
     Raises:
-        InputError: if there is no such engine, or not here, or an option is out of range or not for it.
+        InputError: if there is no such engine, or it is not installed, or an option is invalid.
     """
     if name not in (*OPENERS, *REMOTE):
         known = ", ".join((*OPENERS, *REMOTE))
-        raise InputError(f"--engine {name}: unknown engine. This version has: {known}.")
+        raise InputError(f"--engine {name}: unknown engine. Choose one of: {known}.")
     only_ray = {"--gpus-per-worker": gpus_per_worker, "--ray-address": ray_address}
     only_remote = {
         "--superlink": superlink,
@@ -105,7 +105,9 @@ def engine_of(
         "--pinned": pinned or None,
     }
     if name in REMOTE and workers is not None:
-        raise InputError(f"--workers {workers}: not with --engine {name}: the nodes do the work there.")
+        raise InputError(
+            f"--workers {workers}: has no effect with --engine {name}, whose nodes do the work. Leave it out."
+        )
     for option, place in only_remote.items():
         if name not in REMOTE and place is not None:
             raise InputError(f"{option}: only with --engine superlink; here it is {name}.")
@@ -126,7 +128,7 @@ def engine_of(
 
 
 def check_workers(workers: int | None) -> int:
-    """How many processes work side by side: `--workers`, or one for each core that this process may use.
+    """Returns the number of parallel processes: `--workers`, or one for each available core.
 
     Raises:
         InputError: if it is out of range.
@@ -139,14 +141,14 @@ def check_workers(workers: int | None) -> int:
 
 
 def only_embedded(name: str, command: str) -> None:
-    """Refuses other engines where a command has no use for them.
+    """Refuses engines other than the embedded one, for a command that does not support them.
 
     Args:
         name: `--engine`.
-        command: What the user runs, in words.
+        command: The subject of the message, as "statistics run".
 
     Raises:
-        InputError: if it is another one.
+        InputError: if it is another engine.
     """
     engine_of(name)
     if name != "embedded":
@@ -160,7 +162,7 @@ def launched(
 
     Args:
         engine: Which.
-        scenario: What runs there.
+        scenario: The scenario to run there.
         fleet: All clients of the scenario, with the run's plan.
         allow_code: Whether the scenario may run code (`--allow-code`).
     """
@@ -190,8 +192,8 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
 
     if (fleet.device == "cuda") != (engine.gpus_per_worker > 0):
         raise InputError(
-            f"--gpus-per-worker {engine.gpus_per_worker:g}: a share of a GPU goes with training.device = "
-            f'"cuda", and with it alone; here it is "{fleet.device}".'
+            f'--gpus-per-worker {engine.gpus_per_worker:g}: set it exactly if training.device = "cuda"; '
+            f'here the device is "{fleet.device}".'
         )
     make_app = partial(
         fleet_app, scenario.to_toml(), fleet.plan.to_json(), fleet.streams.run, allow_code=allow_code
@@ -216,12 +218,12 @@ def launched_silos(engine: Engine, scenario: ErmScenario, silos: Silos) -> Itera
 
     Args:
         engine: Which: embedded, where one node in this process has all silos; or ray, where each logical host
-            is a node and as many as there are workers are asked side by side.
-        scenario: What runs there.
+            is a node, and each worker serves one at a time.
+        scenario: The scenario to run there.
         silos: All silos of the scenario.
 
     Raises:
-        InputError: if the engine has a share of a GPU, for which there is no use.
+        InputError: if the engine has a share of a GPU, which silos cannot use.
     """
     from clients.app import make_app
 
@@ -250,7 +252,7 @@ def launched_silos(engine: Engine, scenario: ErmScenario, silos: Silos) -> Itera
 
 Opener = Callable[["Engine", "Scenario", "Fleet", bool], AbstractContextManager[Launched]]
 
-# Engines whose ServerApp runs elsewhere too: a run is submitted, and its record brought home.
+# Engines whose ServerApp runs elsewhere: a run is submitted there, and its record sent back.
 REMOTE = ("superlink",)
-# A new engine has its place here, and its options in `Engine` and `engine_of`.
+# A new engine has an entry here, and its options in `Engine` and `engine_of`.
 OPENERS: dict[str, Opener] = {"embedded": _embedded, "ray": _ray}

@@ -36,8 +36,8 @@ class Node:
 
     Args:
         node_id: The id that messages are addressed to.
-        node_config: What ``Context.node_config`` holds, e.g. ``{"partition-id": 0}``.
-        run_config: What ``Context.run_config`` holds.
+        node_config: The value of ``Context.node_config``, e.g. ``{"partition-id": 0}``.
+        run_config: The value of ``Context.run_config``.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Node:
         return reply
 
     def answer(self, client_app: ClientApp, message: Message) -> Message:
-        """The ClientApp's reply to a message, or an error reply that says why there is none.
+        """The ClientApp's reply to a message, or an error reply with the reason.
 
         The app works on copies. Its state is kept only if it returned a proper reply, so that a failed
         message leaves no trace. ``KeyboardInterrupt``, ``SystemExit`` and the like pass through.

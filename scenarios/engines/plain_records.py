@@ -1,4 +1,4 @@
-"""Flower's records as plain lists, scalars and bytes, to send them to another process of ours, and back."""
+"""Converts Flower's records to plain lists, scalars and bytes for another process, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def take_apart(records: RecordDict, send: Callable[[bytes], Any]) -> Plain:
 
     Args:
         records: A message's content, or a node's state.
-        send: What stands for the bytes of an array.
+        send: Returns a reference that replaces the bytes of an array.
     """
     plain: Plain = []
     for name, record in records.items():
@@ -35,8 +35,8 @@ def put_together(plain: Plain, fetch: Callable[[Any], bytes]) -> RecordDict:
     """The records again.
 
     Args:
-        plain: What `take_apart` gave.
-        fetch: The bytes of an array from what stands for them.
+        plain: The result of `take_apart`.
+        fetch: Returns the bytes of an array from such a reference.
     """
     records = RecordDict()
     for name, kind, entries in plain:

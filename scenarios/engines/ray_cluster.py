@@ -1,4 +1,4 @@
-"""The Ray cluster that a run's workers live on: one of our own on this machine, or one that is up already."""
+"""The Ray cluster of a run's workers: started on this machine, or an existing one."""
 
 from __future__ import annotations
 
@@ -91,9 +91,10 @@ def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, f
         try:
             ray.init(address=address, **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            said = str(error).strip().splitlines()[0].rstrip(".")
+            reason = str(error).strip().splitlines()[0].rstrip(".")
             raise InputError(
-                f"--ray-address {address}: {said}. Start a cluster with `ray start --head`, or leave it out."
+                f"--ray-address {address}: {reason}. Start a cluster with `ray start --head`, or leave "
+                "it out."
             ) from error
         return
     try:
@@ -163,9 +164,11 @@ def _remove(folder: str) -> None:
 def _signals_kept() -> Iterator[None]:
     """Ray takes over SIGTERM, which ends a run kindly."""
     here = threading.current_thread() is threading.main_thread()  # elsewhere neither Ray nor we may
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)} if here else {}
+    handlers = (
+        {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)} if here else {}
+    )
     try:
         yield
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

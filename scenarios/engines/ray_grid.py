@@ -41,8 +41,9 @@ class _Sent:
 
 
 class RayGrid(SimulatedGrid):
-    """Flower's ``Grid`` over the actors of a run; as ``SimulatedGrid``, with up to ``Workers.ahead`` messages
-    taken before their replies are consumed.
+    """Flower's ``Grid`` over the Ray actors of a run.
+
+    It takes up to ``Workers.ahead`` messages before their replies are consumed, like ``SimulatedGrid``.
 
     Messages of different nodes are answered at once. Those of one node are answered one after the other, or
     where changes of its state can be merged, at once too: each on the state at the begin of
@@ -52,7 +53,7 @@ class RayGrid(SimulatedGrid):
         workers: The actors, which have the ClientApp.
         node_configs: One ``Context.node_config`` for each node, in the order of node ids.
         run_config: ``Context.run_config``, the same on all nodes.
-        merge: Where the workers tell what has changed in a state: adds it to another (`clients.state_merge`).
+        merge: Where workers send only the changes of a state: adds them to another (`clients.state_merge`).
         patient: Whether a message that has begun may take as long as it takes, since the app stops by itself
             what hangs. Else a worker that is still at work on one as long again as the timeout is ended, and
             the reply is an error.
@@ -92,7 +93,7 @@ class RayGrid(SimulatedGrid):
                     break
                 sent = taking.under_way.popleft()
                 answer = self._workers.wait(sent.ticket, until).answer
-                if answer is not None and not answer.begun:
+                if answer is not None and not answer.started:
                     taking.late = True
                     continue
                 reply = self._reply(sent, answer)
@@ -134,8 +135,8 @@ class RayGrid(SimulatedGrid):
         else:
             try:
                 if answer.state is not None:
-                    told = put_together(answer.state, _bytes)
-                    node.state = told if self._merge is None else self._merge(node.state, told)
+                    state = put_together(answer.state, _bytes)
+                    node.state = state if self._merge is None else self._merge(node.state, state)
             except Refusal as refusal:
                 answer = Answer(error=(CLIENT_APP_RAISED_EXCEPTION, f"Refusal: {refusal}"))
             if answer.error is not None:
@@ -151,7 +152,7 @@ class _Taking:
 
     Args:
         grid: Where they go.
-        messages: What remains of them.
+        messages: The remaining ones.
         deadline: When no message is begun any more (``time.monotonic``).
     """
 
@@ -199,7 +200,7 @@ class _Taking:
 class _Share:
     """Puts large arrays into Ray's store, each once for all messages of a round that carry it.
 
-    A message has bytes of its own for the model that all are sent, so that arrays are told by their bytes.
+    Each message has its own copy of the model, so arrays are compared by their bytes.
     """
 
     def __init__(self) -> None:

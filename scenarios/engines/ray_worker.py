@@ -1,4 +1,4 @@
-"""What runs in a Ray actor: the ClientApp, on one message and the state of its node at a time.
+"""The code in a Ray actor: the ClientApp, on one message and the state of its node at a time.
 
 A worker keeps nothing between messages but the app and its clients' data, so that one that dies takes no
 node's state with it.
@@ -32,11 +32,11 @@ class Call:
     """One message for a node, in plain values.
 
     Args:
-        identity: What Flower calls the process that sent it.
+        identity: Flower's identity of the process that sent it.
         node: The node's id, its configuration, and that of the run.
         state: The node's state.
         content: The message's content.
-        metadata: What `Message` takes beside it.
+        metadata: The other arguments of `Message`.
         created_at: When it was made (seconds since 1970), by the sender's clock.
         message_id: Its number.
         begin_before: When it is too late to begin with it (seconds since 1970).
@@ -61,16 +61,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a call.
+    """The outcome of a call.
 
     Args:
-        begun: Whether there was time left for it; if not, nothing else is said.
+        begun: Whether there was time left for it; if not, all else is empty.
         content: The reply's content, or None where it is an error.
         error: The error's code and reason.
-        state: What the node's state is now, or what changed in it, as agreed; None: nothing.
+        state: The node's state now, or its changes, as agreed; None: nothing.
     """
 
-    begun: bool = True
+    started: bool = True
     content: Plain | None = None
     error: tuple[int, str] | None = None
     state: Plain | None = None
@@ -87,7 +87,7 @@ class Worker:
 
         Args:
             make_app: Makes it.
-            changes: What is told of a node's state (`clients.state_merge.changes`); None: all of it.
+            changes: The part of a node's state to return (`clients.state_merge.changes`); None: all of it.
             folder: Where the run was started: relative paths begin there, if it exists here.
 
         Returns:
@@ -108,7 +108,7 @@ class Worker:
     def answer(self, call: Call) -> Answer:
         """The ClientApp's answer to one message."""
         if time.time() >= call.begin_before:
-            return Answer(begun=False)
+            return Answer(started=False)
         take_identity(call.identity)
         used: dict[str, bytes] = {}
         node = Node(*call.node)

@@ -35,7 +35,7 @@ class Ticket:
     """A call that was handed in.
 
     Args:
-        call: What is to be answered.
+        call: The call to answer.
         answer: Its answer, once there is one.
         error: Or why there is none.
         deaths: How many workers have died on it.
@@ -55,7 +55,7 @@ class Ticket:
 
 @dataclass(eq=False)
 class _Actor:
-    """A worker: what it was asked to begin with, until it has, and its calls, in the order of their begin."""
+    """A worker: its start, until it has finished, and its calls, in the order of their start."""
 
     handle: Any
     beginning: Any
@@ -74,7 +74,7 @@ class Workers:
     Args:
         cluster: Where they run, and how many there may be.
         make_app: Makes the app of each.
-        changes: What they tell of a node's state, see `Worker.begin`.
+        changes: The part of a node's state that they return, see `Worker.begin`.
 
     Raises:
         InputError: on entering, if no app can be made; the other errors come with the first call.
@@ -170,12 +170,12 @@ class Workers:
             able = [a for a in self._actors if a.beginning is None and a.takes(ticket, most)]
             if not able:
                 return
-            actor = min(able, key=lambda one: len(one.calls))
+            actor = min(able, key=lambda actor_free: len(actor_free.calls))
             self._waiting.popleft()
             actor.calls.append((actor.handle.answer.remote(ticket.call), ticket))
 
     def _take(self, reference: Any) -> None:
-        """Takes what has become of a call, or of a worker that began."""
+        """Receives the outcome of a call, or of a worker's start."""
         for actor in self._actors:
             if actor.beginning == reference:
                 self._began(actor)
@@ -191,7 +191,7 @@ class Workers:
 
     def _began(self, actor: _Actor) -> None:
         try:
-            told = _get(actor.beginning)
+            start = _get(actor.beginning)
         except _Dead as death:
             self._began_in_vain += 1
             if self._began_in_vain == _TRIES:
@@ -201,11 +201,11 @@ class Workers:
                 ) from None
             self._replace(actor)
             return
-        if "error" in told:
-            raise (InputError if told["input"] else RunError)(told["error"])
-        if told["versions"] != versions():
+        if "error" in start:
+            raise (InputError if start["input"] else RunError)(start["error"])
+        if start["versions"] != versions():
             raise InputError(
-                f"--ray-address: a worker has {told['versions']}, here is {versions()}. Install the same "
+                f"--ray-address: a worker has {start['versions']}, here is {versions()}. Install the same "
                 "there: others give other bits."
             )
         actor.beginning, self._began_in_vain = None, 0
@@ -245,7 +245,7 @@ class Workers:
         else:
             self.forget(ticket)
         if not ticket.done:
-            ticket.answer = Answer(begun=False)
+            ticket.answer = Answer(started=False)
 
     def _replace(self, actor: _Actor) -> None:
         _kill(actor)
@@ -257,7 +257,7 @@ class _Dead(Exception):
 
 
 def _get(reference: Any, timeout: float | None = None) -> Any:
-    """What an actor returned.
+    """The return value of an actor.
 
     Raises:
         _Dead: if it died.

@@ -15,7 +15,7 @@ def silo_app(text: str, noise_key: str) -> ClientApp:
 
     Args:
         text: The complete scenario, TOML.
-        noise_key: What tells the noise of this study from that of others; it depends on the records.
+        noise_key: Keeps the noise of this study apart from that of others; it depends on the records.
 
     Raises:
         InputError: if the scenario cannot run here, or its records are others here.

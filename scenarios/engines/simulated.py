@@ -1,4 +1,4 @@
-"""What all engines that simulate share: a Flower ``Grid`` whose nodes have their state in this process.
+"""The base of simulating engines: a Flower ``Grid`` with the state of nodes in this process.
 
 A node is a configuration and a state; where its ClientApp runs is the engine's matter.
 """
@@ -56,7 +56,7 @@ class SimulatedGrid(MessageGrid):
 
     @property
     def retried(self) -> int:
-        """How many messages were tried again so far, since whoever had them died."""
+        """The number of messages sent again so far, since their worker died."""
         return 0
 
     @property
@@ -103,7 +103,7 @@ class SimulatedGrid(MessageGrid):
     ) -> Iterator[Message]:
         """The replies, one by one, in the order of the messages.
 
-        Nothing happens until a reply is asked for.
+        Nothing happens until a reply is requested.
 
         Args:
             messages: Taken as replies are consumed; how far ahead is the engine's matter.

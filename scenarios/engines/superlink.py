@@ -1,4 +1,4 @@
-"""The superlink engine: a run on Flower's deployment engine, submitted from here, its record brought home."""
+"""The superlink engine: submits a run to Flower's deployment engine and downloads its record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.log_transfer import Result, new_token
-from fedprivacy.records.ownership import begun
+from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
@@ -37,10 +37,10 @@ def run(
     command: str = "",
     on_event: OnEvent | None = None,
 ) -> dict[str, Any]:
-    """Runs a scenario on a federation; its record comes to a new directory under `out`.
+    """Runs a scenario on a federation, and writes its record to a new directory under `out`.
 
     Args:
-        scenario: What to run.
+        scenario: The scenario to run.
         out: Where run directories go.
         target: The federation.
         allow_code: Whether the scenario may run code (`--allow-code`).
@@ -52,14 +52,14 @@ def run(
 
     Raises:
         InputError: if a file that the scenario names is not there.
-        RunError: if the run fails there, or its record does not come home whole.
-        KeyboardInterrupt: if the user ends it; the run is stopped there as well.
+        RunError: if the run fails there, or its record does not arrive complete.
+        KeyboardInterrupt: if the user interrupts it; the run is stopped there as well.
     """
     if target.on_this_machine:
         scenario = with_absolute_paths(scenario)
     if target.noise == "seeded":
         print(SEEDED_WARNING, file=sys.stderr)
-    arriving = _Arriving(scenario, out, command, target)
+    writer = _RecordWriter(scenario, out, command, target)
     with tempfile.TemporaryDirectory(prefix="fedprivacy-") as name:
         folder = Path(name)
         control, token = Control(target.link, folder / "flower"), new_token()
@@ -73,7 +73,9 @@ def run(
         )
         following: Following | None = None
         try:
-            with deferred():  # a run that was submitted and not noted could not be stopped
+            with (
+                deferred()
+            ):  # an interrupt between submission and assignment would leave a run that nobody stops
                 following = Following(control, control.submit(make_app(folder), config), token, on_event)
             print(f"Run {following.run} on {target.link.address}", file=sys.stderr)
             result = following.follow()
@@ -81,22 +83,22 @@ def run(
             with undisturbed():
                 if following is not None:
                     _stop(control, following.run)
-                    arriving.broken_off(following, "interrupted", "interrupted by the user")
+                    writer.write_partial(following, "interrupted", "interrupted by the user")
             raise
         except RunError as error:
             with undisturbed():
                 if following is not None:
                     _stop(control, following.run, quietly=True)
-                    arriving.broken_off(following, "failed", str(error))
+                    writer.write_partial(following, "failed", str(error))
             raise
-    return arriving.whole(result)
+    return writer.write_complete(result)
 
 
-class _Arriving:
-    """The record at home.
+class _RecordWriter:
+    """Writes the record of a remote run on this machine.
 
     Args:
-        scenario: What was submitted.
+        scenario: The submitted scenario.
         out: Where run directories go.
         command: The command that was given.
         target: Where it ran.
@@ -105,53 +107,53 @@ class _Arriving:
     def __init__(self, scenario: Playable, out: Path, command: str, target: Target) -> None:
         self.scenario, self.out, self.command, self.target = scenario, out, command, target
 
-    def whole(self, result: Result) -> dict[str, Any]:
-        """The document of a record that came home, once it is written and accounted for again.
+    def write_complete(self, result: Result) -> dict[str, Any]:
+        """Writes a record that arrived, verifies its guarantees, and returns its document.
 
         Raises:
             RunError: if the run failed, or the record is not one of this scenario.
         """
         failed = None
         if result.status != "finished":
-            reason = on_one_line(result.error or "it does not say why")
+            reason = on_one_line(result.error or "no reason given")
             failed = RunError(f"the run failed on the SuperLink's side: {reason}")
         if "run.json" not in result.files:
-            raise failed or RunError("the run ended without a record.")
+            raise failed or RunError("the run ended without a record. Start it again.")
         document = self._write(result)
         if result.left_out:
             print(
-                f"{result.left_out} is too large for the way home; it is in {result.path} on the SuperLink's "
-                "machine.",
+                f"{result.left_out} is too large to be sent back. "
+                f"It is in {result.path} on the SuperLink's machine.",
                 file=sys.stderr,
             )
         if failed is None and document.get("status") != "finished":
-            said = f"the run's record says {document.get('status')}: {document.get('error')}"
-            failed = RunError(on_one_line(said))
+            problem = f"the run's record says {document.get('status')}: {document.get('error')}"
+            failed = RunError(on_one_line(problem))
         if failed is not None:
-            raise RunError(f"{failed}\nHow far it came: {document['path']}") from None
+            raise RunError(f"{failed}\nIts record until then: {document['path']}") from None
         return document
 
-    def broken_off(self, following: Following, status: str, error: str) -> None:
-        """Writes what is known of a run whose record did not come: all that was planned is charged."""
+    def write_partial(self, following: Following, status: str, error: str) -> None:
+        """Writes the events of a run whose record did not arrive; the whole planned budget is charged."""
         try:
             result = following.arrivals.result()
             if "run.json" not in result.files:
                 print(
-                    f"Nothing of run {following.run}'s record came home. If it had begun, count all that was "
-                    "planned as released.",
+                    f"Nothing of the record of run {following.run} arrived. "
+                    "If the run had started, count its whole planned budget as spent.",
                     file=sys.stderr,
                 )
                 return
             document = self._write(result, status, error)
         except (FedPrivacyError, OSError) as problem:
-            print(f"Nothing of the record is here: {problem}", file=sys.stderr)
+            print(f"The record cannot be written: {problem}", file=sys.stderr)
             return
-        print(f"What is known of the run: {document['path']}", file=sys.stderr)
+        print(f"Partial record of the run: {document['path']}", file=sys.stderr)
 
     def _write(self, result: Result, status: str | None = None, error: str | None = None) -> dict[str, Any]:
         text = self.scenario.to_toml(compare=False)
         if result.files.get("scenario.toml", b"").decode(errors="replace") != text:
-            raise RunError("the record that came home is of another scenario.")
+            raise RunError("the record that arrived is of another scenario. Start the run again.")
         directory = None
         try:
             document = json.loads(result.files["run.json"])
@@ -161,7 +163,7 @@ class _Arriving:
                     document = broken_off(document, status, str(error))
                 else:
                     document |= {"status": status, "error": error}
-            with begun(self.out, self.scenario.name, text) as directory:
+            with begin_run(self.out, self.scenario.name, text) as directory:
                 document |= {
                     "path": str(directory.path),
                     "command": self.command,
@@ -180,14 +182,15 @@ class _Arriving:
         except (FedPrivacyError, ValueError, KeyError, TypeError, AttributeError) as problem:
             if directory is not None:
                 shutil.rmtree(directory.path)
-            said = str(problem) if isinstance(problem, FedPrivacyError) else repr(problem)
+            message = str(problem) if isinstance(problem, FedPrivacyError) else repr(problem)
             raise RunError(
-                f"what came home is no record: {said}\nThe server's own is in {result.path} on its machine."
+                f"what came home is no record: {message}\nThe server's own is in {result.path} on its "
+                "machine."
             ) from problem
         return document
 
     def _federation(self, result: Result) -> dict[str, Any]:
-        """Where it ran, and what the far side's own copy is called."""
+        """Returns where the run took place, and the path of the record there."""
         return {
             "address": self.target.link.address,
             "noise": self.target.noise,

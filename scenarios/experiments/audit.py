@@ -20,7 +20,7 @@ from fedprivacy.io.environment import peak_memory_mb, versions
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.ownership import begun
+from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_directory import SCHEMA
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
@@ -95,15 +95,15 @@ def audit(
         for seed in seeds
     ]
     heard: dict[int, Heard] = {}
-    for number, one in spread(listen, [(job,) for job in jobs], min(workers, trials)):
-        heard[number] = one
+    for number, run in spread(listen, [(job,) for job in jobs], min(workers, trials)):
+        heard[number] = run
         if on_run:
             on_run(f"seed {seeds[number]}", len(heard), trials)
-    found = [heard[number] for number in range(trials)]
+    heard_runs = [heard[number] for number in range(trials)]
     observers = [
-        _observer(name, found, scenario, method, [Streams(seed) for seed in seeds]) for name in OBSERVERS
+        _observer(name, heard_runs, scenario, method, [Streams(seed) for seed in seeds]) for name in OBSERVERS
     ]
-    holds = [one["verdict"]["holds"] for one in observers]
+    holds = [run["verdict"]["holds"] for run in observers]
     facts = {
         "method": method,
         "canaries": canaries,
@@ -113,7 +113,7 @@ def audit(
         "noise_multiplier": plan.noise_multiplier,
         "clipping_norm": plan.clipping_norm,
         "false_alarm": ERROR,
-        "neighbours": None if found[0].neighbours is None else found[0].neighbours.to_json(),
+        "neighbours": None if heard_runs[0].neighbours is None else heard_runs[0].neighbours.to_json(),
     }
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -130,14 +130,14 @@ def audit(
         "plan": plan.to_json(),
         "refuted": False in holds,
         "observers": observers,
-        "ledgers": [one.ledger for one in found],
+        "ledgers": [run.ledger for run in heard_runs],
         "operator_only": list(OPERATOR_ONLY),
         "performance": {
             "seconds": round(time.perf_counter() - began, 3),
             "peak_memory_mb": peak_memory_mb(),
         },
     }
-    with begun(out, scenario.name, scenario.to_toml()) as directory:
+    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
         document["path"] = str(directory.path)
         directory.write_document(document)
         if report:
@@ -153,8 +153,8 @@ def _observer(
     if method != "canary-clients":
         guesses = added(
             [
-                guessed(run.scores[name], run.present, own.noise(f"audit-ties/{name}"))
-                for run, own in zip(heard, streams, strict=True)
+                guessed(run.scores[name], run.present, stream.noise(f"audit-ties/{name}"))
+                for run, stream in zip(heard, streams, strict=True)
             ]
         )
     present = np.concatenate([run.present for run in heard])

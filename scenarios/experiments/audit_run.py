@@ -102,7 +102,7 @@ class _Seen:
 
     released: list[Scores]
     others: list[Scores]
-    asked: list[Flags]
+    participated: list[Flags]
     messages: Scores
     moved: Scores
     models: tuple[Vector, Vector]
@@ -131,20 +131,22 @@ def listen(job: Audited) -> Heard:
         along = list(matrix.T @ (matrix @ np.array(along)))
     rate = getattr(plan.sampler, "rate", 1.0) if plan.trust == "central" else 1.0
     noise = plan.noise_multiplier if exact else None
-    evidence = [_evidence(one, rate, noise, canaries) for one in along]
+    evidence = [_evidence(vector, rate, noise, canaries) for vector in along]
     if plan.sampler.name == "separated":  # who comes when is no secret
-        evidence = [np.where(came, one, 0.0) for came, one in zip(real.asked, evidence, strict=True)]
+        evidence = [
+            np.where(came, vector, 0.0) for came, vector in zip(real.participated, evidence, strict=True)
+        ]
     scores = {
         "server": real.messages,
         "participant": np.sum(evidence, axis=0),
         "outsider": real.moved - rehearsed.moved,
     }
-    found = None
+    difference = None
     if job.neighbours:
         # From the model as it is first, and as it is when it has learned.
         both = [neighbours(fleet, canaries.first, model, job.scenario) for model in rehearsed.models]
-        found = both[0] if both[0] is None or both[1] is None else both[0].worst(both[1])
-    return Heard(scores, canaries.present, real.ledger, found)
+        difference = both[0] if both[0] is None or both[1] is None else both[0].worst(both[1])
+    return Heard(scores, canaries.present, real.ledger, difference)
 
 
 def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canaries) -> Scores:
@@ -220,10 +222,10 @@ def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
 
         federation.optimizer = Overheard(federation.optimizer, see)
         before = federation.model.astype(np.float64)
-        ids, asked = canaries.first + np.arange(canaries.count), []
+        ids, participants = canaries.first + np.arange(canaries.count), []
         for number in range(fleet.plan.rounds):
             cohort, _ = federation.round(number)
-            asked.append(np.isin(ids, cohort))
+            participants.append(np.isin(ids, cohort))
         moved = canaries.along(federation.model - before)
         models = (before, federation.model.astype(np.float64))
-    return _Seen(released, others, asked, auditor.messages, moved, models, ledger.to_json())
+    return _Seen(released, others, participants, auditor.messages, moved, models, ledger.to_json())

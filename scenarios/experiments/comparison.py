@@ -1,4 +1,4 @@
-"""Local against central against none: the same scenario under each trust model, unit, epsilon and seed."""
+"""Compares trust models: one scenario under each trust model, unit, epsilon and seed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
         scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}
         first = scenarios[settings.seeds[0]]
         plan, candidates = plan_of(first, model), candidates_of(first, model)
-        considered = None if candidates is None else [one.to_json() for one in candidates]
+        considered = None if candidates is None else [candidate.to_json() for candidate in candidates]
         if variation is not None:
             epsilon = first.privacy.epsilon
         cells.append(Cell(corner, epsilon, scenarios, considered, variation, plan=plan))
@@ -114,7 +114,7 @@ def compare(
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
-    trainers = sorted({one.training.trainer for cell in cells for one in cell.scenarios.values()})
+    trainers = sorted({run.training.trainer for cell in cells for run in cell.scenarios.values()})
     for trainer in trainers:
         trainer_of(trainer, model.build(0), people.features, people.dataset.classes)
     work = Work(
@@ -237,7 +237,7 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
     Raises:
         HeldError: another process works on it.
     """
-    found = None
+    unfinished = None
     for file in sorted(out.glob("*/scenario.toml")):
         folder = file.parent
         try:
@@ -245,12 +245,12 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
                 continue
         except FileNotFoundError:  # of another seed, whose process removes it just now
             continue
-        if found is None and _is_whole(folder, scenario, plan, allow_code, written):
-            found = folder
+        if unfinished is None and _is_whole(folder, scenario, plan, allow_code, written):
+            unfinished = folder
             continue
         with alone(folder):
             shutil.rmtree(folder)
-    return found
+    return unfinished
 
 
 def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, written: bool) -> bool:
@@ -273,13 +273,13 @@ def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, wr
         return False
 
 
-def _document_of(base: Path, said: dict[str, str]) -> dict[str, Any]:
+def _document_of(base: Path, differing: dict[str, str]) -> dict[str, Any]:
     """The document of a finished run, if it is the one that was written then."""
-    if not is_below(said["run"]):
-        raise InputError(f"{base}: a cell names the run {said['run']!r}, which is not below it")
-    folder = base / said["run"]
+    if not is_below(differing["run"]):
+        raise InputError(f"{base}: a cell names the run {differing['run']!r}, which is not below it")
+    folder = base / differing["run"]
     document = read_document(folder / "run.json")
-    if _digest(folder) != said["digest"]:
+    if _digest(folder) != differing["digest"]:
         raise InputError(f"{folder / 'run.json'}: changed since the run has finished")
     return {**document, "path": str(folder)}
 

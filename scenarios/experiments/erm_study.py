@@ -10,7 +10,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from clients.erm import Silos
 from fedprivacy.erm.study.document import OnCell
-from fedprivacy.records.ownership import begun
+from fedprivacy.records.ownership import begin_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.engines.launch import EMBEDDED, Engine, launched_silos
@@ -44,7 +44,7 @@ def fit(
     silos = Silos.of(scenario)
     with (
         launched_silos(engine, scenario, silos) as grid,
-        begun(out, scenario.name, scenario.to_toml()) as directory,
+        begin_run(out, scenario.name, scenario.to_toml()) as directory,
     ):
         server_app = ServerApp()
 

@@ -1,4 +1,4 @@
-"""Trains a scenario's clients on neighbouring data sets, and compares what they answer and what is released.
+"""Trains on neighbouring data sets, and compares clients' updates and releases.
 
 The clients are the scenario's, without canaries, noise and sampling; one of them has its records replaced, by
 fewer and by more (`fedprivacy.attacks.neighbours`), another answers with an update far longer than the
@@ -64,14 +64,14 @@ def neighbours(fleet: Fleet, count: int, model: Vector, scenario: Scenario) -> N
     counts = counts_of(partition.sizes)
     drawn = fleet.streams.stream("neighbouring-records").choice(partition.order, max(counts))
     one_less = plain.plan.adjacency != "replace-one"
-    asked = _Round(scenario, model, summed)
-    worlds = [asked.world(plain, cohort, replaced, there=False)] if one_less else []
+    rounds = _Round(scenario, model, summed)
+    worlds = [rounds.world(plain, cohort, replaced, there=False)] if one_less else []
     for records in counts:
         given = with_partition(plain, with_records(partition, replaced, drawn[:records]))
-        worlds.append(asked.world(given, cohort, replaced, there=True))
-    planted = [asked.released(_planted(plain, clients - 1, sign), cohort) for sign in (1.0, -1.0)]
+        worlds.append(rounds.world(given, cohort, replaced, there=True))
+    planted = [rounds.released(_planted(plain, clients - 1, sign), cohort) for sign in (1.0, -1.0)]
     if one_less:
-        planted[1] = asked.released(plain, cohort, without=clients - 1)
+        planted[1] = rounds.released(plain, cohort, without=clients - 1)
     return compared(worlds, norm, plain.plan.adjacency, summed=summed, planted=(planted[0], planted[1]))
 
 

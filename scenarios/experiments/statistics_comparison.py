@@ -42,9 +42,9 @@ def cells_of(scenario: Statistics) -> Iterator[Cell]:
         InputError: if the scenario itself has no privacy to compare, or a cell cannot be played.
     """
     for corner in corners_of(scenario):
-        cell = scenario.cell(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.asked)
+        cell = scenario.cell(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.mechanism)
         plan_of(cell)  # what cannot be had is said before anything is played
-        yield Cell(corner.trust, corner.asked, corner.epsilon, corner.clients, cell)
+        yield Cell(corner.trust, corner.mechanism, corner.epsilon, corner.clients, cell)
 
 
 def compare(
@@ -87,13 +87,13 @@ def _work(
     task: Undertaking, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
 ) -> dict[str, Any]:
     """Plays what has not finished, and closes the comparison."""
-    played: dict[int, dict[int, list[dict[str, Any]]]] = {}
+    results_by_cell: dict[int, dict[int, list[dict[str, Any]]]] = {}
     ending = Ending(task.path, task.again)
     try:
         with ending:
-            _play_all(cells, scenario, task, workers, played, on_run)
+            _play_all(cells, scenario, task, workers, results_by_cell, on_run)
     finally:
-        documents = [_document(cells[number], played[number]) for number in sorted(played)]
+        documents = [_document(cells[number], results_by_cell[number]) for number in sorted(results_by_cell)]
         document = {
             "schema": SCHEMA,
             "kind": "compare-statistics",
@@ -122,7 +122,7 @@ def _play_all(
     scenario: Statistics,
     task: Undertaking,
     workers: int,
-    played: dict[int, dict[int, list[dict[str, Any]]]],
+    results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
 ) -> None:
     """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
@@ -138,7 +138,7 @@ def _play_all(
         jobs.append((key, (cells[number], list(batch))))
     for job, results in task.cells.play(_play, list, jobs, min(workers, len(jobs))):
         number, batch = wanted[job]
-        played.setdefault(number, {}).update(zip(batch, results, strict=True))
+        results_by_cell.setdefault(number, {}).update(zip(batch, results, strict=True))
         done += len(batch)
         if on_run:
             on_run(cells[number].label, done, total)
@@ -152,11 +152,13 @@ def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
     """The queries' results for each seed, in any process."""
     plan = plan_of(cell.scenario)
     scenarios = map(cell.seeded, seeds)
-    return [[brief(query) for query in play(one, Respondents.of(one, plan)).queries] for one in scenarios]
+    return [
+        [brief(query) for query in play(seeded, Respondents.of(seeded, plan)).queries] for seeded in scenarios
+    ]
 
 
-def _document(cell: Cell, played: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
-    runs = [played[seed] for seed in sorted(played)]
+def _document(cell: Cell, results_by_seed: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    runs = [results_by_seed[seed] for seed in sorted(results_by_seed)]
     plan = plan_of(cell.scenario)
     return {
         **claims_of_cell(cell, cell.scenario, plan),

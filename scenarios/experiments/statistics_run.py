@@ -10,7 +10,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from clients.app import make_app
 from clients.statistics import Respondents
-from fedprivacy.records.ownership import begun
+from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.statistics import Statistics
@@ -39,7 +39,7 @@ def ask(
         RunError: if nobody answers a query; the directory then says how far it came.
     """
     respondents = Respondents.of(scenario)
-    with begun(out, scenario.name, scenario.to_toml()) as directory:
+    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
         try:
             play(scenario, respondents, directory, command=command, on_query=on_query)
         finally:

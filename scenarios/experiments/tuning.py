@@ -112,7 +112,7 @@ def _work(
     on_run: OnRun | None,
 ) -> dict[str, Any]:
     """Runs what has not finished, chooses, trains the chosen one, and writes it down."""
-    with Ending(task.path, task.again, told=False):
+    with Ending(task.path, task.again, announce=False):
         if isinstance(scenario.tune, StoppingTune):
             selection = PrivateSelection(len(plans), law_of(scenario.tune))
             drawn = selection.draw(streams.noise("tune/repetitions"))
@@ -121,8 +121,8 @@ def _work(
                 (f"try {at}", (scenario, int(number), seeds[at], plans[number], allow_code))
                 for at, number in enumerate(drawn)
             ]
-            tries = _played(task, scenario, by_clients, jobs, [int(n) for n in drawn], workers, on_run)
-            at = best([-math.inf if one["score"] is None else one["score"] for one in tries])
+            tries = _results_of(task, scenario, by_clients, jobs, [int(n) for n in drawn], workers, on_run)
+            at = best([-math.inf if attempt["score"] is None else attempt["score"] for attempt in tries])
             if at is None:
                 chosen, seed, score = None, scenario.seed, None
             elif tries[at]["score"] is None:
@@ -134,28 +134,28 @@ def _work(
                 (f"candidate {number}", (scenario, number, plan, allow_code))
                 for number, plan in enumerate(plans)
             ]
-            tries = _played(task, scenario, by_public, jobs, list(range(len(plans))), workers, on_run)
+            tries = _results_of(task, scenario, by_public, jobs, list(range(len(plans))), workers, on_run)
             seed, score = scenario.seed, None
             if isinstance(scenario.tune, ExponentialTune):
                 mechanism = by_the_clients(scenario.tune.epsilon, scenario.privacy.adjacency)
-                private = [one["private"] for one in tries]
+                private = [attempt["private"] for attempt in tries]
                 chosen = int(mechanism.draw(private, streams.noise(f"tune/choice/{scenario.tune.epsilon}")))
             else:
-                chosen = int(np.argmax([one["accuracy"] for one in tries]))
+                chosen = int(np.argmax([attempt["accuracy"] for attempt in tries]))
         accuracy = None
         if chosen is not None:
             trained = train(scenario.candidate(chosen, seed), plans[chosen], people, allow_code=allow_code)
-            kept = Checkpoint(plans[chosen].rounds, {"weights": trained.weights}, {})
-            task.directory.save_checkpoint(kept)
+            checkpoint = Checkpoint(plans[chosen].rounds, {"weights": trained.weights}, {})
+            task.directory.save_checkpoint(checkpoint)
             accuracy = trained.accuracy(*people.held_out("test")) if len(people.dataset.y_test) else None
-        told = {"candidate": chosen, "accuracy": accuracy, "score": score}
-        document = _document(task, scenario, plans, people, told, tries)
+        choice = {"candidate": chosen, "accuracy": accuracy, "score": score}
+        document = _document(task, scenario, plans, people, choice, tries)
         task.directory.write_document(document)
         write_report(document, task.path)
     return document
 
 
-def _played(
+def _results_of(
     task: Undertaking,
     scenario: TuneScenario,
     work: Callable[..., Any],
@@ -165,12 +165,12 @@ def _played(
     on_run: OnRun | None,
 ) -> list[dict[str, Any]]:
     """What each job gave, in their order."""
-    found: dict[int, dict[str, Any]] = {}
+    results_by_try: dict[int, dict[str, Any]] = {}
     for at, result in task.cells.play(work, _read, jobs, workers):
-        found[at] = result
+        results_by_try[at] = result
         if on_run:
-            on_run(words_of(scenario.settings[numbers[at]]), len(found), len(jobs))
-    return [found[at] for at in range(len(jobs))]
+            on_run(words_of(scenario.settings[numbers[at]]), len(results_by_try), len(jobs))
+    return [results_by_try[at] for at in range(len(jobs))]
 
 
 def _read(result: Any) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _read(result: Any) -> dict[str, Any]:
         if result.get("score", 0) is None and isinstance(result.get("failed"), str):
             return dict(result)
         numbers = [value for key, value in result.items() if key != "candidate"]
-        if numbers and all(isinstance(one, int | float) and np.isfinite(one) for one in numbers):
+        if numbers and all(isinstance(number, int | float) and np.isfinite(number) for number in numbers):
             return dict(result)
     raise InputError("what a candidate gave is not a score")
 
@@ -193,13 +193,13 @@ def _document(
     scenario: TuneScenario,
     plans: Sequence[Plan],
     people: Population,
-    told: Mapping[str, Any],
+    choice: Mapping[str, Any],
     tries: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    chosen, tested = told["candidate"], people.tests_clients("test")
+    chosen, tested = choice["candidate"], people.tests_clients("test")
     settings = {} if chosen is None else scenario.settings[chosen]
     public = scenario.tune.method != "random-stopping"
-    accuracies = {one["candidate"]: one["accuracy"] for one in tries} if public else {}
+    accuracies = {attempt["candidate"]: attempt["accuracy"] for attempt in tries} if public else {}
     return {
         "schema": SCHEMA,
         "kind": "tune",
@@ -213,12 +213,12 @@ def _document(
         "versions": versions(scenario.training.trainer),
         "scenario": scenario.tables(),
         "scenario_digest": scenario_digest(task.directory),
-        "choice": {**told, "settings": settings, "clients": people.partition.clients},
+        "choice": {**choice, "settings": settings, "clients": people.partition.clients},
         "candidates": [
-            {"settings": one, "public_accuracy": accuracies.get(number)}
-            for number, one in enumerate(scenario.settings)
+            {"settings": attempt, "public_accuracy": accuracies.get(number)}
+            for number, attempt in enumerate(scenario.settings)
         ],
-        "tries": [dict(one) for one in tries],
+        "tries": [dict(attempt) for attempt in tries],
         **claims_of(scenario, plans, chosen, tested=tested),
         "performance": {"seconds": round(task.seconds, 3), "peak_memory_mb": peak_memory_mb()},
     }

@@ -51,11 +51,11 @@ class Trained:
 
     def shares(self, people: Population) -> NDArray[np.float64]:
         """Of each client's own records, shape (clients,)."""
-        own = people.partition.order
-        right = np.empty(len(own), dtype=np.bool_)
+        order = people.partition.order
+        right = np.empty(len(order), dtype=np.bool_)
         parameters = torch.from_numpy(self.weights)
-        for start in range(0, len(own), 8192):
-            rows = own[start : start + 8192]
+        for start in range(0, len(order), 8192):
+            rows = order[start : start + 8192]
             right[start : start + 8192] = _right(self.module, parameters, people, rows)
         return shares(right, people.partition.offsets)
 
@@ -117,9 +117,9 @@ class PublicSplit:
                 f"data.public_fraction: half of the {len(shuffled)} public records make {clients} clients of "
                 f"{size} records, and it takes {LEAST_PUBLIC}: set a larger one."
             )
-        own, held = shuffled[: clients * size], shuffled[clients * size :]
+        training, held = shuffled[: clients * size], shuffled[clients * size :]
         offsets = np.arange(clients + 1) * size
-        stand_ins = Partition(own, offsets, np.arange(0))
+        stand_ins = Partition(training, offsets, np.arange(0))
         data = people.dataset
         return cls(Population(data, stand_ins), np.asarray(data.x[held]), data.y[held])
 
@@ -176,12 +176,12 @@ def by_clients(
     """
     assert isinstance(scenario.tune, StoppingTune)
     people = population(scenario.data)
-    one = scenario.candidate(number, seed)
+    candidate = scenario.candidate(number, seed)
     try:
-        trained = train(one, plan, people, allow_code=allow_code)
+        trained = train(candidate, plan, people, allow_code=allow_code)
     except RunError as error:
         return {"candidate": number, "score": None, "failed": str(error)[:500]}
-    stream = run_streams(one, people, _code(one, people, allow_code)).noise(
+    stream = run_streams(candidate, people, _code(candidate, people, allow_code)).noise(
         f"tune/score/{scenario.tune.score_noise}"
     )
     score = NoisyScore(scenario.tune.score_noise).draw(trained.shares(people), stream)

@@ -101,12 +101,12 @@ def program(name: str) -> str:
         InputError: if there is none.
     """
     beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
+    executable = str(beside) if beside.exists() else shutil.which(name)
+    if executable is None:
         raise InputError(
             f"the command {name} is not here. It comes with flwr: pip install 'flwr>=1.41,<1.43'"
         )
-    return found
+    return executable
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -183,15 +183,15 @@ class Control:
             ) from error
 
     def status(self, run: int) -> tuple[str, str]:
-        """A run's status, as in "running" or "finished:failed", and what Flower says of it.
+        """A run's status, as in "running" or "finished:failed", and Flower's details.
 
         Raises:
             RunError: if the SuperLink does not answer, or knows no such run.
         """
         answer = self._ask(["list", "--run-id", str(run)])
         try:
-            found = answer["runs"][0]
-            status, details = str(found["status"]), str(found.get("status-details", ""))
+            entry = answer["runs"][0]
+            status, details = str(entry["status"]), str(entry.get("status-details", ""))
         except (LookupError, TypeError, AttributeError) as error:
             raise RunError(f"the SuperLink {self.link.address} says nothing of run {run}.") from error
         return status, "" if details == "N/A" else details
@@ -237,12 +237,12 @@ class Control:
         answer = _json(done.stdout)
         if done.returncode == 0 and answer.get("success", True) and answer:
             return answer
-        said = str(answer.get("error-message") or done.stderr or done.stdout)
-        raise RunError(f"the SuperLink {self.link.address}: {_plain(said)}")
+        message = str(answer.get("error-message") or done.stderr or done.stdout)
+        raise RunError(f"the SuperLink {self.link.address}: {_plain(message)}")
 
 
 class _Silent(RunError):
-    """A command that had no answer in time; what was asked for may be done all the same."""
+    """A command without an answer in time; its effect may happen all the same."""
 
 
 def _whole(answer: Mapping[str, Any], key: str) -> int:
@@ -263,7 +263,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """What a command said, without colours and frames, in one line."""
+    """The output of a command, without colours and frames, in one line."""
     lines = [line for line in _COLOURS.sub("", text).splitlines() if not _DOING.match(line)]
     words = re.sub(r"[^\x20-\x7e]+", " ", "\n".join(lines))
     return re.sub(r"\s+", " ", words).strip()[:500] or "it said nothing."

@@ -97,7 +97,7 @@ def check_port(port: int) -> None:
 
 
 def check_data(data: Sequence[Path], nodes: int, scenario: Scenario | Statistics | None) -> None:
-    """Sees that each node is given records where the plan says that they are on nodes, and only there.
+    """Checks that nodes have records exactly where the plan places data on nodes.
 
     Raises:
         InputError: if not.

@@ -1,10 +1,10 @@
-"""A federation on this machine, for trying: a SuperLink and SuperNodes on loopback, all state in one folder.
+"""A local federation: a SuperLink and SuperNodes on loopback, with all state in one folder.
 
 federation.json   address, certificates, processes; there while the federation is up, with mode 0600
 keys/             the authority's certificate, the SuperLink's, node keys (with TLS)
 flower/           Flower's own home of each process
 home/             the account of all nodes: the budgets of their clients, which outlive the federation
-logs/             what each process said
+logs/             the output of each process
 runs/             the record of each run, as the SuperLink's side wrote it
 """
 
@@ -54,12 +54,12 @@ def up(
         folder: Where all its state goes; it is made, and for its owner alone.
         nodes: How many nodes.
         tls: Whether all connections are encrypted, and only nodes with registered keys may join.
-        scenario: The plan that every node holds for itself, whoever submits a run.
-        data: The records of each node, where the plan says that data are on nodes.
+        scenario: The plan that every node holds itself, whoever submits a run.
+        data: The records of each node, where the plan places data on nodes.
         seeded: Whether noise comes from the scenario's seed: for tests alone.
         port: Of the SuperLink; each node listens on one of the next, on loopback.
         wait: Seconds that the nodes have to come online.
-        say: Told what goes on.
+        say: Called with each progress message.
 
     Raises:
         InputError: if there is one in the folder, a port is taken, or the folder cannot be used.
@@ -91,7 +91,7 @@ def up(
         return _start(folder, federation, port, scenario, data, wait, say)
     except BaseException:
         with undisturbed():
-            end(federation.mark, (read(folder) or federation).processes)
+            end(federation.mark)
             clear(folder)
         raise
 
@@ -110,13 +110,13 @@ def down(folder: Path) -> int:
     if federation is None:
         return 0
     with undisturbed():
-        ended = end(federation.mark, federation.processes)
+        ended = end(federation.mark)
         clear(folder)
     return ended
 
 
 def status(folder: Path) -> dict[str, Any]:
-    """What there is of a federation: its processes, and which nodes the SuperLink sees.
+    """The state of a federation: its processes, and the nodes that the SuperLink sees.
 
     Raises:
         InputError: if federation.json is damaged.
@@ -125,7 +125,7 @@ def status(folder: Path) -> dict[str, Any]:
     federation = read(folder)
     if federation is None:
         raise RunError(f"{folder}: no federation is up here. Start one: fedprivacy federation up --nodes 3")
-    processes = {process.name: process.runs() for process in federation.processes}
+    processes = {process.name: process.runs(federation.mark) for process in federation.processes}
     online, problem = 0, None
     try:
         online = len(_online(_control(folder.absolute(), federation)))
@@ -193,7 +193,7 @@ def _start(
 
 
 def _node_config(folder: Path, federation: Federation, number: int, data: Sequence[Path]) -> str:
-    """What a node is started with; paths have no quote in them (`up` refuses those)."""
+    """The node config of a node; paths have no quote in them (`up` refuses those)."""
     config = f"partition-id={number} num-partitions={federation.nodes} noise='{federation.noise}'"
     if federation.scenario is not None:
         # One account for all: with another number of nodes a client lives on another, and has answered.
@@ -208,9 +208,9 @@ def _begin(folder: Path, federation: Federation, name: str, command: list[str]) 
     home = folder / "flower" / name
     home.mkdir(mode=0o700, exist_ok=True)
     # One thread each: they share this machine, and the numbers are those of an embedded run, bit for bit.
-    own = {"OMP_NUM_THREADS": "1", **environment(home), MARK: federation.mark}
-    one = start(name, command, log=folder / "logs" / f"{name}.log", cwd=folder, environment=own)
-    federation = replace(federation, processes=(*federation.processes, one))
+    variables = {"OMP_NUM_THREADS": "1", **environment(home), MARK: federation.mark}
+    process = start(name, command, log=folder / "logs" / f"{name}.log", cwd=folder, environment=variables)
+    federation = replace(federation, processes=(*federation.processes, process))
     federation.write(folder)
     return federation
 
@@ -223,7 +223,7 @@ def _wait_for_port(folder: Path, federation: Federation, port: int, deadline: fl
             if tried.connect_ex((HOST, port)) == 0:
                 return
         if time.monotonic() > deadline:
-            raise RunError(f"the SuperLink does not listen on port {port}.\n{_said(folder, 'superlink')}")
+            raise RunError(f"the SuperLink does not listen on port {port}.\n{_log_tail(folder, 'superlink')}")
         time.sleep(0.2)
 
 
@@ -239,18 +239,18 @@ def _wait_for_nodes(folder: Path, federation: Federation, control: Control, dead
         if time.monotonic() > deadline:
             raise RunError(
                 f"{online} of {federation.nodes} nodes are online. The last of their logs:\n"
-                + "\n".join(_said(folder, one.name) for one in federation.processes[1:])
+                + "\n".join(_log_tail(folder, process.name) for process in federation.processes[1:])
             )
         time.sleep(0.5)
 
 
 def _check_alive(folder: Path, federation: Federation) -> None:
     for process in federation.processes:
-        if not process.runs():
-            raise RunError(f"{process.name} ended at once.\n{_said(folder, process.name)}")
+        if not process.runs(federation.mark):
+            raise RunError(f"{process.name} ended at once.\n{_log_tail(folder, process.name)}")
 
 
-def _said(folder: Path, name: str) -> str:
+def _log_tail(folder: Path, name: str) -> str:
     log = folder / "logs" / f"{name}.log"
     return f"{log}:\n{tail(log)}"
 

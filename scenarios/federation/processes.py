@@ -1,24 +1,24 @@
-"""The processes of a federation that was started here: begun in sessions of their own, found again, ended.
+"""The processes of a local federation: started in new sessions, looked up, stopped.
 
-Flower starts its own helpers in new sessions, so neither a process group nor a parent finds all of them.
-Every process of a federation inherits a random mark in its environment, and by that each one is found,
-also one whose parent has died; no other process can have it, so a pid that was given away again is never hit.
+Flower starts its own helpers in new sessions, so neither a process group nor a parent leads to all of them.
+Every process of a federation inherits a random mark in its environment, which identifies it even if its
+parent has died. No other process can have the mark, so a process id that was reused is never signalled.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from fedprivacy.errors import RunError
 
 MARK = "FEDPRIVACY_FEDERATION"
-_PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,19 @@ class Started:
     """A process that `up` started.
 
     Args:
-        name: What it is: "superlink", "node-0", ...
+        name: Its role: "superlink", "node-0", ...
         pid: Its id, which is its process group's and its session's too.
-        began: When it began, in clock ticks since the machine did; None where the system does not say.
     """
 
     name: str
     pid: int
-    began: int | None
 
-    def runs(self) -> bool:
-        """Whether it is there: a process of this id that began then, and is not a zombie."""
-        if not _PROC.is_dir():
-            return _exists(self.pid)
-        return self.began is not None and _began(self.pid) == self.began
+    def runs(self, mark: str) -> bool:
+        """Whether it runs: a process of this id with the federation's mark, and no zombie."""
+        try:
+            return psutil.Process(self.pid).environ().get(MARK) == mark
+        except psutil.Error:  # it has ended, or belongs to another account
+            return False
 
 
 def start(
@@ -48,10 +47,10 @@ def start(
     """Starts a process in a session of its own, so that Ctrl-C in a terminal does not reach it.
 
     Args:
-        name: What it is.
+        name: Its role.
         command: Program and arguments.
-        log: Where its output goes, readable by its owner alone.
-        cwd: Where it works.
+        log: The file for its output, readable by its owner alone.
+        cwd: Its working directory.
         environment: All of its environment.
     """
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as stream:
@@ -64,55 +63,50 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    process.returncode = 0  # it outlives us: nobody here waits for it
-    return Started(name, process.pid, _began(process.pid))
+    process.returncode = 0  # it outlives this process, which does not wait for it
+    return Started(name, process.pid)
 
 
-def living(mark: str, started: Sequence[Started]) -> list[int]:
-    """The ids of all processes of a federation that are there, its children's children too.
+def living(mark: str) -> list[psutil.Process]:
+    """All running processes of a federation, children of its children included.
 
     Args:
         mark: The federation's mark.
-        started: Those that `up` started; where there is no /proc nothing else is known.
     """
-    if not _PROC.is_dir():
-        return [process.pid for process in started if process.runs()]
-    wanted = f"{MARK}={mark}".encode()
-    found = []
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit() and wanted in _environment(entry) and _began(int(entry.name)) is not None:
-            found.append(int(entry.name))
-    return sorted(found)
+    processes = psutil.process_iter(["environ"])  # no environment where it is another account's
+    return [process for process in processes if (process.info["environ"] or {}).get(MARK) == mark]
 
 
-def end(mark: str, started: Sequence[Started], *, grace: float = 10.0) -> int:
-    """Ends all processes of a federation: kindly first, then by force.
+def end(mark: str, *, grace: float = 10.0) -> int:
+    """Ends all processes of a federation: with SIGTERM first, then with SIGKILL.
 
     Args:
         mark: The federation's mark.
-        started: Those that `up` started.
-        grace: Seconds that they have to end themselves.
+        grace: Seconds until SIGKILL.
 
     Returns:
         How many there were.
 
     Raises:
-        RunError: if one is left.
+        RunError: if one still runs.
     """
-    there = set(living(mark, started))
-    count = len(there)
-    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
+    running = living(mark)
+    count = len(running)
+    for signal, seconds in ((psutil.Process.terminate, grace), (psutil.Process.kill, 5.0)):
         deadline = time.monotonic() + seconds
-        told: set[int] = set()
-        while there and time.monotonic() < deadline:
-            for pid in there - told:  # one that was begun meanwhile is told as well
-                _tell(pid, number)
-            told |= there
-            time.sleep(0.1)
-            _reap(started)
-            there = set(living(mark, started))
-    if there:
-        raise RunError(f"these processes of the federation do not end: {', '.join(map(str, sorted(there)))}.")
+        signalled: set[psutil.Process] = set()
+        while running and time.monotonic() < deadline:
+            for process in set(running) - signalled:  # also one that was started meanwhile
+                try:
+                    signal(process)
+                except psutil.Error:  # it has just ended
+                    continue
+            signalled |= set(running)
+            psutil.wait_procs(running, timeout=0.1)  # children of this very process are reaped
+            running = living(mark)
+    if running:
+        numbers = ", ".join(str(process.pid) for process in running)
+        raise RunError(f"these processes of the federation do not end: {numbers}.")
     return count
 
 
@@ -125,46 +119,3 @@ def tail(log: Path, lines: int = 15) -> str:
     except OSError as error:
         return f"({log}: {error.strerror})"
     return "\n".join(text.splitlines()[-lines:]) or f"({log} is empty)"
-
-
-def _reap(started: Sequence[Started]) -> None:
-    """Takes leave of children of this very process, which would stay as zombies."""
-    for process in started:
-        try:
-            os.waitpid(process.pid, os.WNOHANG)
-        except ChildProcessError:
-            continue
-
-
-def _tell(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _environment(entry: Path) -> frozenset[bytes]:
-    try:
-        return frozenset((entry / "environ").read_bytes().split(b"\0"))
-    except OSError:  # it ended, or is another account's
-        return frozenset()
-
-
-def _began(pid: int) -> int | None:
-    """When a process began; None if there is none, or it is a zombie."""
-    try:
-        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in ("Z", "X") else int(fields[19])

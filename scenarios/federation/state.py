@@ -1,4 +1,4 @@
-"""What federation.json says of a federation on this machine, and which federation a run is for."""
+"""Reads federation.json, and selects the federation that a run is for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StoredProcess(Fields):
 
     name: Annotated[str, Field(max_length=100)]
     pid: Annotated[int, Field(gt=1, lt=2**31)]  # 0, 1 and those below stand for others, or for all
-    began: Annotated[int, Field(ge=0)] | None
+    began: Annotated[int, Field(ge=0)] | None = None  # in the files of earlier versions
 
 
 class Stored(Fields):
@@ -56,7 +56,7 @@ class Federation:
         nodes: How many nodes there are.
         noise: "system", or "seeded" for tests.
         scenario: The plan that every node holds for itself, a file; None: each follows who submits.
-        mark: What every process has in its environment.
+        mark: A value in the environment of each of its processes.
         processes: Those that were started.
     """
 
@@ -75,7 +75,7 @@ class Federation:
 
     def alive(self) -> bool:
         """Whether every process that was started is there."""
-        return bool(self.processes) and all(process.runs() for process in self.processes)
+        return bool(self.processes) and all(process.runs(self.mark) for process in self.processes)
 
     def write(self, folder: Path) -> None:
         """Writes federation.json."""
@@ -95,7 +95,7 @@ def read(folder: Path) -> Federation | None:
         stored = Stored.model_validate(bounded_json.loads(data.decode()))
         return Federation(
             **stored.model_dump(exclude={"processes"}),
-            processes=tuple(Started(**one.model_dump()) for one in stored.processes),
+            processes=tuple(Started(process.name, process.pid) for process in stored.processes),
         )
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -1,4 +1,4 @@
-"""Work of many cells in one directory: begun, broken off, gone on with, until it has finished."""
+"""A resumable job made of many independent cells, stored in one directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import sweep_parts
-from fedprivacy.records.ownership import begun, taken_up
+from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
@@ -28,7 +28,7 @@ Prepare = Callable[[RunDirectory], object]
 
 @dataclass(frozen=True)
 class Work:
-    """What is done in a directory; nobody goes on with it if any of this has changed.
+    """The description of a job; it cannot be resumed if any of this has changed.
 
     Args:
         kind: That of the document.
@@ -37,7 +37,7 @@ class Work:
         versions: Of all that the numbers depend on.
         data: A digest of the data.
         code: Whether the scenario runs code of its own.
-        facts: What else is to be known of it, as JSON.
+        facts: Further facts about it, as JSON.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Undertaking:
         cells: The results of its cells.
         command: The command that began it.
         started: When, in ISO 8601.
-        again: The command that goes on with it.
+        again: The command that resumes it.
         finished: Its document, if all is done already.
     """
 
@@ -84,41 +84,46 @@ class Undertaking:
 def undertaking(
     work: Work, out: Path, *, resume: Path | None, command: str = "", prepare: Prepare | None = None
 ) -> Iterator[Undertaking]:
-    """Begins work in a new directory, or goes on with it.
+    """Starts a job in a new directory, or resumes one.
 
     Args:
-        work: What is done.
+        work: The job's description.
         out: Where a new directory goes.
-        resume: The directory to go on in; None begins.
+        resume: The directory of a job to resume; None starts a new one.
         command: The command that begins it, for the record.
         prepare: Called with a new directory before it counts as begun.
 
     Raises:
-        InputError: the directory cannot be made, or holds nothing or other work to go on with, or another
+        InputError: the directory cannot be made, or contains no job or another job, or another
             process is at work on it.
     """
-    holding = begun(out, work.name, work.text) if resume is None else taken_up(resume)
+    holding = begin_run(out, work.name, work.text) if resume is None else take_up_run(resume)
     with holding as directory:
         if resume is None:
             if prepare:
                 prepare(directory)
-            said = _begin(directory, work, command)
+            job_started = _begin(directory, work, command)
         else:
-            said = _begun(directory, work)
+            job_started = _resumed(directory, work)
             sweep_parts(directory.path)
             sweep_parts(directory.path / FOLDER)
-        folder, origin = directory.path / FOLDER, digest_of({**said, "command": "", "started": ""})
+        folder, origin = directory.path / FOLDER, digest_of({**job_started, "command": "", "started": ""})
         began = time.time() - Cells(folder, origin, 0.0).seconds()
         allow = " --allow-code" if work.code else ""
         words = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
         finished = None if resume is None else _finished(directory)
         yield Undertaking(
-            directory, Cells(folder, origin, began), said["command"], said["started"], words, finished
+            directory,
+            Cells(folder, origin, began),
+            job_started["command"],
+            job_started["started"],
+            words,
+            finished,
         )
 
 
 def _begin(directory: RunDirectory, work: Work, command: str) -> dict[str, Any]:
-    begun = {
+    manifest = {
         "schema": SCHEMA,
         "kind": work.kind,
         "command": command,
@@ -128,19 +133,19 @@ def _begin(directory: RunDirectory, work: Work, command: str) -> dict[str, Any]:
         "data": work.data,
         "facts": dict(work.facts),
     }
-    directory.write(BEGUN, json.dumps(begun, indent=2) + "\n")
-    return begun
+    directory.write(BEGUN, json.dumps(manifest, indent=2) + "\n")
+    return manifest
 
 
-def _begun(directory: RunDirectory, work: Work) -> dict[str, Any]:
-    """What was begun in a directory, if it is this work."""
-    begun, path = begun_in(directory.path, work.kind), directory.path
-    if begun.get("schema") != SCHEMA or begun.get("scenario_digest") != scenario_digest(directory):
+def _resumed(directory: RunDirectory, work: Work) -> dict[str, Any]:
+    """The manifest of a directory, if it is of this job."""
+    manifest, path = begun_in(directory.path, work.kind), directory.path
+    if manifest.get("schema") != SCHEMA or manifest.get("scenario_digest") != scenario_digest(directory):
         raise InputError(
             f"{path / 'scenario.toml'}: changed since the work began. It goes on with its own scenario; "
             "start a new one from the changed file."
         )
-    before = begun.get("versions", {})
+    before = manifest.get("versions", {})
     other = [
         f"{name} {before.get(name)} (here {now})"
         for name, now in work.versions.items()
@@ -151,13 +156,13 @@ def _begun(directory: RunDirectory, work: Work) -> dict[str, Any]:
             f"{path}: begun with {', '.join(other)}. It goes on with the versions that it began with; "
             "install those, or start a new one."
         )
-    if begun.get("data") != work.data:
+    if manifest.get("data") != work.data:
         what = "the data or the code of its model" if work.code else "the data"
         raise InputError(
             f"{path}: {what} changed since the work began. It goes on with what it began with; "
             "start a new one."
         )
-    return begun
+    return manifest
 
 
 def _finished(directory: RunDirectory) -> dict[str, Any] | None:

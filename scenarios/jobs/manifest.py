@@ -1,4 +1,4 @@
-"""What a directory of many cells says of the work that was begun in it."""
+"""The manifest of a job: what was started in its directory."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ COMMANDS = {
 
 
 class Facts(Fields):
-    """What else is to be known of the work."""
+    """Further facts about the job."""
 
     stored: str | None = None
 
 
 class Begun(Fields):
-    """What was begun."""
+    """The manifest."""
 
     schema_: int = Field(alias="schema")
     kind: str
@@ -44,11 +44,11 @@ class Begun(Fields):
 
 
 def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
-    """What the file `begun.json` of a directory says.
+    """Reads the file `begun.json` of a directory.
 
     Args:
         path: The directory.
-        kinds: Of the work that can be gone on with here.
+        kinds: The kinds of jobs that can be resumed here.
 
     Raises:
         InputError: nothing was begun in it, or another kind of work.
@@ -56,13 +56,13 @@ def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
     directory, command = RunDirectory.open(path), COMMANDS[kinds[0]]
     anew = f"fedprivacy {command} {shlex.quote(str(path / 'scenario.toml'))}"
     try:
-        begun = bounded_json.read(path / BEGUN)
-        check(begun, Begun, str(path / BEGUN), f"Start the work anew, for the same numbers: {anew}")
+        manifest = bounded_json.read(path / BEGUN)
+        check(manifest, Begun, str(path / BEGUN), f"Start the work anew, for the same numbers: {anew}")
     except FileNotFoundError:
         if not (path / "run.json").exists():
             raise directory.nothing_begun(command) from None
-        begun = directory.document()
-        if begun.get("kind") in kinds:
+        manifest = directory.document()
+        if manifest.get("kind") in kinds:
             raise InputError(
                 f"{path}: from a version that kept no single cells, so that there is nothing to go on with. "
                 f"Start it anew, for the same numbers: {anew}"
@@ -71,9 +71,9 @@ def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
         raise InputError(
             f"{path / BEGUN}: damaged ({error}). Start the work anew, for the same numbers: {anew}"
         ) from error
-    kind = begun.get("kind")
+    kind = manifest.get("kind")
     if kind not in kinds:
         other = COMMANDS.get(str(kind))
-        remedy = f"Go on with it by: fedprivacy {other} --resume {shlex.quote(str(path))}"
+        remedy = f"Resume it with: fedprivacy {other} --resume {shlex.quote(str(path))}"
         raise InputError(f"{path}: a {kind}. {remedy if other else 'It is not resumed; start it anew.'}")
-    return dict(begun)
+    return dict(manifest)

@@ -1,4 +1,4 @@
-"""How work of several runs ended: what its document says of it, whatever ended it."""
+"""The outcome of a job of several runs, as its document states it, however it ended."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def print_charge(document: Mapping[str, Any]) -> None:
 
 
 class Ending:
-    """Around the work: finished, interrupted by the user, or failed. What ended it goes on up.
+    """Wraps the job, which finishes, is interrupted by the user, or fails; its error is raised again.
 
     Args:
         path: The directory where the report will be, for the message to a user who interrupts.
-        again: The command that goes on with it.
+        again: The command that resumes it.
         told: Whether there is a report of what has finished.
     """
 
-    def __init__(self, path: Path, again: str, *, told: bool = True) -> None:
-        self.told = told
+    def __init__(self, path: Path, again: str, *, announce: bool = True) -> None:
+        self.announce = announce
         self.path, self.again, self.status = path, again, "failed"
         self.error: str | None = None
 
@@ -42,9 +42,11 @@ class Ending:
         elif isinstance(failure, KeyboardInterrupt):
             self.status, self.error = "interrupted", "interrupted by the user"
             where = (
-                f"What has finished is in {self.path}/report.html" if self.told else "Nothing is told yet."
+                f"What has finished is in {self.path}/report.html"
+                if self.announce
+                else "Nothing is told yet."
             )
             print(f"Interrupted. {where}", file=sys.stderr)
-            print(f"Go on with: {self.again}", file=sys.stderr)
+            print(f"Resume with: {self.again}", file=sys.stderr)
         elif isinstance(failure, Exception):
             self.error = f"{type(failure).__name__}: {failure}"

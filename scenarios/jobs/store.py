@@ -1,4 +1,4 @@
-"""Cells that are done: the result of each is a file, so that broken-off work goes on with the others."""
+"""Stores each finished cell as a file, so that an interrupted job resumes with the others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Cells:
     Args:
         folder: Where they are.
         origin: A digest of all that every cell depends on: scenario, data, versions.
-        began: When the work would have begun had it never stood still, in seconds since the epoch.
+        began: When the job would have started had it never been interrupted, in seconds since the epoch.
     """
 
     folder: Path
@@ -57,22 +57,24 @@ class Cells:
         """Writes down what a cell amounts to.
 
         Args:
-            key: What tells it from the others.
+            key: Its identity among the others.
             result: As JSON.
 
         Returns:
             The result as `find` gives it.
         """
+        # The digest is of what a reader gets: keys that are numbers become text, which sorts otherwise.
+        result = json.loads(json.dumps(result))
         content = {"schema": SCHEMA, "cell": key, "origin": self.origin, "result": result}
         content["seconds"] = round(time.time() - self.began, 3)
         text = json.dumps({"digest": digest_of(content), **content}) + "\n"
         if make_inner(self.folder):
             keep_names(self.folder.parent)
         replace_file(self._file(key), text.encode())
-        return json.loads(text)["result"]
+        return result
 
     def find(self, key: str) -> Any:
-        """What a cell amounts to; None if it is not there.
+        """The result of a cell; None if it is not there.
 
         Raises:
             InputError: its file is damaged, or of another cell or other work.
@@ -84,7 +86,7 @@ class Cells:
         return None if content is None else content["result"]
 
     def has(self, key: str) -> bool:
-        """Whether a cell was written down, whatever has become of its file."""
+        """Whether a cell is marked as finished, even if its file is gone."""
         return self._file(key).exists()
 
     def play(
@@ -98,38 +100,38 @@ class Cells:
 
         Args:
             work: A function of a module; it is given one job's arguments, and gives its result as JSON.
-            read: Makes of that what is yielded. An InputError says that a stored one is not to be used.
+            read: Converts the stored value to the yielded one. An InputError rejects a stored one.
             jobs: The cells.
             workers: How many processes; the results do not depend on it.
         """
         left = []
         for number, (key, _) in enumerate(jobs):
             try:
-                found = self.find(key)
-                kept = None if found is None else read(found)
+                stored = self.find(key)
+                value = None if stored is None else read(stored)
             except InputError as error:
                 print(f"{error}: played again.", file=sys.stderr)
-                kept = None
-            if kept is None:
+                value = None
+            if value is None:
                 left.append(number)
             else:
-                yield number, kept
+                yield number, value
         todo = [(self, jobs[number][0], work, jobs[number][1]) for number in left]
         if todo:
-            for place, result in spread(_played, todo, min(workers, len(todo))):
+            for place, result in spread(_run_job, todo, min(workers, len(todo))):
                 yield left[place], read(result)
 
     def seconds(self) -> float:
         """How long was worked until the last of these files was written."""
-        found = [0.0]
+        start = [0.0]
         for path in self.folder.glob("*.json"):
             with suppress(InputError):  # it is played again
                 content = self._read(path)
-                found.append(0.0 if content is None else content["seconds"])
-        return max(found)
+                start.append(0.0 if content is None else content["seconds"])
+        return max(start)
 
     def _read(self, path: Path) -> dict[str, Any] | None:
-        """What the file of a cell of this work says; None if it is not there.
+        """Reads the file of a cell of this job; None if it is not there.
 
         Raises:
             InputError: it is damaged, or of other work.
@@ -139,8 +141,11 @@ class Cells:
                 bounded_json.read_bytes(path, follow=False).decode("utf-8"), finite=False
             )
             Kept.model_validate(content)
-            said = content.pop("digest")
-            if said != digest_of(content) or (content["schema"], content["origin"]) != (SCHEMA, self.origin):
+            digest = content.pop("digest")
+            if digest != digest_of(content) or (content["schema"], content["origin"]) != (
+                SCHEMA,
+                self.origin,
+            ):
                 raise _foreign(path)
         except FileNotFoundError:
             return None
@@ -159,10 +164,10 @@ def _foreign(path: Path) -> InputError:
 
 
 def digest_of(content: Any) -> str:
-    """Tells a JSON value from others."""
+    """The fingerprint of a JSON value."""
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _played(cells: Cells, key: str, work: Callable[..., Any], given: tuple[object, ...]) -> Any:
+def _run_job(cells: Cells, key: str, work: Callable[..., Any], given: tuple[object, ...]) -> Any:
     """Plays one cell and writes it down, in any process."""
     return cells.keep(key, work(*given))

@@ -10,7 +10,7 @@ import pytest
 from warm import ENVIRONMENT, warm
 
 from benchmarks import kill_and_resume
-from benchmarks.kill_and_resume import shares, tasks, told, torture
+from benchmarks.kill_and_resume import facts_of, shares, tasks, torture
 from benchmarks.killing import Broken, Killer
 
 
@@ -26,12 +26,12 @@ def test_runs_that_are_killed_end_with_the_same_bits_ledger_and_events(tmp_path:
 @pytest.mark.slow
 def test_an_end_that_differs_is_noticed(tmp_path: Path, monkeypatch) -> None:
     def changed(path: Path) -> dict:
-        found = told(path)
+        found = facts_of(path)
         if "broken" in path.parent.name:
             found["document"]["ledger"]["rounds"] += 1
         return found
 
-    monkeypatch.setattr(kill_and_resume, "told", changed)
+    monkeypatch.setattr(kill_and_resume, "facts_of", changed)
     killer = Killer(warm(), ENVIRONMENT, random.Random(3), groups=False)
     with pytest.raises(Broken, match="other document"):
         torture(tasks(5)["central run"], 1, killer, tmp_path)
@@ -39,7 +39,7 @@ def test_an_end_that_differs_is_noticed(tmp_path: Path, monkeypatch) -> None:
     document = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**document, "rounds": []}))
     with pytest.raises(Broken, match="tell of other rounds"):
-        told(path)
+        facts_of(path)
 
 
 def test_each_task_is_killed_and_runs_most() -> None:

@@ -109,7 +109,7 @@ def test_an_ascent_beyond_what_the_server_takes_is_scaled_down_to_it(make_scenar
         )
         mod.climbing, mod.most = np.array([5, 9]), most
         _, total = played.federation.round(0)
-        assert total.faults.told == ({"reply_too_large": 1} if rejected else {})
+        assert total.faults.by_kind == ({"reply_too_large": 1} if rejected else {})
         assert (np.linalg.norm(wire.updates[ATTACKER]) > 1 + 1e-9) == bool(rejected)
 
 

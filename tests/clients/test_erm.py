@@ -206,7 +206,7 @@ def test_a_silo_answers_where_it_lives() -> None:
 
 
 def told(message: Message) -> SiloReply:
-    return SiloReply.of(*parts_of(message), asked=ALL, shape=(3, 2))
+    return SiloReply.of(*parts_of(message), requested=ALL, shape=(3, 2))
 
 
 def asked_by_app(grid: EmbeddedGrid, one: SiloRequest) -> Message:

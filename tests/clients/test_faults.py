@@ -84,7 +84,7 @@ def test_noise_in_each_step_is_there_without_data_too(faulty) -> None:
     with Crew(2) as crew:
         reply, untold = answer(fleet, budgets(fleet), asked(fleet), crew=crew)
     assert reply.clients.tolist() == list(range(12))
-    assert untold.told == {"worker_died": 1, "retried": 1}
+    assert untold.by_kind == {"worker_died": 1, "retried": 1}
     assert reply.updates[4].any()
 
 
@@ -95,7 +95,7 @@ def test_a_piece_done_again_gives_the_same_bits(faulty, tmp_path: Path, observe:
     for _ in range(2):  # the second finds the mark and kills nothing
         with Crew(2) as crew:
             replies.append(answer(fleet, budgets(fleet), asked(fleet, observe), crew=crew))
-    assert [untold.told for _, untold in replies] == [{"retried": 1}, {}]
+    assert [untold.by_kind for _, untold in replies] == [{"retried": 1}, {}]
     assert np.array_equal(replies[0][0].updates, replies[1][0].updates)
 
 
@@ -106,7 +106,7 @@ def test_a_client_that_drops_out_spends_no_budget_and_the_same_ones_drop_out_aga
     reply, untold = answer(fleet, left, asked(fleet))
     gone = np.setdiff1d(np.arange(12), reply.clients)
     assert 0 < len(gone) < 12
-    assert (reply.faults.told, untold) == ({"dropped": len(gone)}, Faults())
+    assert (reply.faults.by_kind, untold) == ({"dropped": len(gone)}, Faults())
     assert (left.counts[gone] == 0).all()
     assert (left.counts[reply.clients] == 1).all()
     again, _ = answer(fleet, left, asked(fleet))

@@ -20,7 +20,7 @@ from own_bits import bits_of_each
 from benchmarks.faulty import TRIGGER
 from clients.fleet import Fleet
 from clients.request_handler import answer
-from clients.training import _train, pieces
+from clients.training import ChunkTrainer, client_chunks
 from clients.worker_pool import Crew
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.messages.protocol import TrainRequest
@@ -174,8 +174,8 @@ def bits_of(fleet: Fleet, cohort: Sequence[int], cut: tuple[int, int], workers: 
                 rows = [[row.tobytes()] for row in reply.updates]
                 bits |= dict(zip(reply.clients.tolist(), rows, strict=True))
                 continue
-            for piece in pieces(fleet, request.clients, "sum"):
-                rows = bits_of_each(_train(fleet, request, piece).updates)
+            for piece in client_chunks(fleet, request.clients, "sum"):
+                rows = bits_of_each(ChunkTrainer(fleet, request)._trained(piece).updates)
                 bits |= dict(zip(piece.tolist(), rows, strict=True))
     return bits
 

@@ -15,7 +15,7 @@ from clients.app import faults_of, make_app
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise, sum_noise
 from clients.request_handler import answer
-from clients.training import pieces
+from clients.training import client_chunks
 from fedprivacy.errors import Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.messages.faults import Faults
@@ -159,7 +159,7 @@ def test_one_broken_client_does_not_take_its_chunk_along(fleet: Fleet) -> None:
     reply, untold = answer(with_broken(replace(fleet, plan=central), 4), None, request(central))
     assert reply.clients.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
     assert untold == Faults()
-    assert reply.faults.told == {"raised": 1}
+    assert reply.faults.by_kind == {"raised": 1}
     assert "client 4" in reply.faults.first
 
 
@@ -240,7 +240,7 @@ def test_each_of_many_clients_draws_from_its_own_stream() -> None:
 def test_the_sum_is_the_sum_of_the_single_messages_bit_for_bit(fleet: Fleet) -> None:
     each = replied(fleet, budgets(), request(observe="each")).updates
     total = replied(fleet, budgets(), request(observe="sum")).updates
-    calls = np.cumsum([len(piece) for piece in pieces(fleet, request().clients, "sum")])
+    calls = np.cumsum([len(piece) for piece in client_chunks(fleet, request().clients, "sum")])
     parts = [torch.from_numpy(part).sum(dim=0).numpy() for part in np.split(each, calls[:-1])]
     assert np.array_equal(sum(parts, np.zeros(each.shape[1])), total)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from clients.fleet import Fleet
-from clients.training import pieces, train_piece
+from clients.training import ChunkTrainer, client_chunks
 from clients.worker_pool import Crew
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.records.run_directory import RunDirectory
@@ -100,14 +100,14 @@ def request(fleet: Fleet, clients: np.ndarray, observe: str = "sum") -> TrainReq
 def test_answers_come_in_the_order_of_the_pieces(make_scenario) -> None:
     fleet = Fleet.of(make_scenario(text=SCENARIO))
     asked = request(fleet, np.arange(300))
-    parts = pieces(fleet, asked.clients, "sum")
+    parts = client_chunks(fleet, asked.clients, "sum")
     assert np.array_equal(np.concatenate(parts), asked.clients)
     assert max(map(len, parts)) <= 11
     with Crew(2) as crew:
         found = [(part.clients, part.private.copy()) for part in crew.train(fleet, asked, parts)]
     for (ids, total), piece in zip(found, parts, strict=True):
         assert np.array_equal(ids, piece)
-        assert np.array_equal(total, train_piece(fleet, asked, piece).private)
+        assert np.array_equal(total, ChunkTrainer(fleet, asked).train(piece).private)
 
 
 def test_clients_of_a_size_class_are_cut_into_calls_of_one_shape(make_scenario) -> None:
@@ -115,13 +115,13 @@ def test_clients_of_a_size_class_are_cut_into_calls_of_one_shape(make_scenario) 
     fleet = Fleet.of(make_scenario(text=SCENARIO))
     places = fleet.shape(3).places
     for size in (0, 1, 3, 44, 300):
-        assert len(pieces(fleet, np.arange(size), "sum")) == -(-size // places)
+        assert len(client_chunks(fleet, np.arange(size), "sum")) == -(-size // places)
 
 
 def test_clients_of_other_size_classes_stand_in_other_calls(make_scenario) -> None:
     fleet = Fleet.of(make_scenario("data.records=1000", text=SCENARIO))
     sizes = fleet.people.partition.sizes
-    cut = pieces(fleet, np.arange(300), "sum")
+    cut = client_chunks(fleet, np.arange(300), "sum")
     assert {len(set(sizes[piece].tolist())) for piece in cut} == {1}
     assert {tuple(sizes[piece][:1]) for piece in cut} == {(3,), (4,)}
     assert np.array_equal(np.sort(np.concatenate(cut)), np.arange(300))
@@ -157,7 +157,7 @@ def test_a_client_that_fails_fails_alone_in_any_process(make_scenario) -> None:
     y[fleet.people.partition.records(17)[0]] = 99  # no such class
     fleet = replace(fleet, people=replace(fleet.people, dataset=replace(fleet.people.dataset, y=y)))
     asked = request(fleet, np.arange(300))
-    parts = pieces(fleet, asked.clients, "sum")
+    parts = client_chunks(fleet, asked.clients, "sum")
     with Crew(2) as crew:
         found = list(crew.train(fleet, asked, parts))
     failures = {client: reason for part in found for client, reason in part.failures.items()}
@@ -186,18 +186,18 @@ def test_no_process_is_left_behind(make_scenario) -> None:
     fleet = Fleet.of(make_scenario(text=SCENARIO))
     asked = request(fleet, np.arange(300))
     with Crew(3) as crew:
-        list(crew.train(fleet, asked, pieces(fleet, asked.clients, "sum")))
+        list(crew.train(fleet, asked, client_chunks(fleet, asked.clients, "sum")))
         assert len(multiprocessing.active_children()) == 3
     assert not multiprocessing.active_children()
     with Crew(3) as crew:  # whoever stops in the middle leaves nobody at work
-        next(crew.train(fleet, asked, pieces(fleet, asked.clients, "sum")))
+        next(crew.train(fleet, asked, client_chunks(fleet, asked.clients, "sum")))
     assert not multiprocessing.active_children()
 
 
 def test_one_worker_needs_no_process_and_of_several_no_more_are_started_than_have_work(make_scenario) -> None:
     fleet = Fleet.of(make_scenario(text=SCENARIO))
     asked = request(fleet, np.arange(3))
-    expected = train_piece(fleet, replace(asked), asked.clients).private
+    expected = ChunkTrainer(fleet, replace(asked)).train(asked.clients).private
     for workers, started in ((1, 0), (4, 1)):
         with Crew(workers) as crew:
             [part] = crew.train(fleet, asked, [asked.clients])

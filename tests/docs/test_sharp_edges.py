@@ -31,13 +31,13 @@ POISSON = {"rounds": 100, "sampling_rate": 0.1}
 
 
 @cache
-def noise(**asked: float | str) -> float:
-    return float(GaussianQuestion(**asked).document()["noise_multiplier"])
+def noise(**setting: float | str) -> float:
+    return float(GaussianQuestion(**setting).document()["noise_multiplier"])
 
 
 @cache
-def cost(**asked: float | str) -> float:
-    return float(GaussianQuestion(**asked).document()["epsilon"])
+def cost(**setting: float | str) -> float:
+    return float(GaussianQuestion(**setting).document()["epsilon"])
 
 
 def rounding(clients: int) -> float:
@@ -59,13 +59,13 @@ def selected(shape: float) -> float:
 @cache
 def facts() -> list[str]:
     """What the page says with numbers, each made of numbers that are computed."""
-    said = []
+    sentences = []
     for epsilon in (1, 2, 4, 8):
         sure = 100 * math.exp(epsilon) / (1 + math.exp(epsilon))
         digits = 4 if epsilon == 8 else 3
-        said.append(f"| {epsilon} | {printed(math.exp(epsilon), digits)} | {printed(sure, digits)} % |")
+        sentences.append(f"| {epsilon} | {printed(math.exp(epsilon), digits)} | {printed(sure, digits)} % |")
     changes = {
-        "add-remove": "a client is there or not",
+        "add-remove": "a client is present or absent",
         "zero-out": "a client's update is zero or not",
         "replace-one": "a client's records become any others",
     }
@@ -73,68 +73,70 @@ def facts() -> list[str]:
         given = {"noise_multiplier": 2.248, "adjacency": adjacency}
         amplified, plain = cost(**given, **POISSON), cost(**given, rounds=100)
         row = f"| `{adjacency}`: {changes[adjacency]} | {printed(amplified, 3)} | {printed(plain, 3)} |"
-        said.append(row)
-    one = noise(epsilon=2.0, **POISSON)
-    two, three = (printed(cost(noise_multiplier=one, rounds=100 * n, sampling_rate=0.1), 3) for n in (2, 3))
-    said.append(
-        "The noise that makes 100 rounds at rate 0.1 cost epsilon 2 (replace-one, delta = 1e-5) makes 200 "
-        f"rounds, or two such runs with other seeds on the same people, cost {two}, and three runs {three}."
+        sentences.append(row)
+    multiplier = noise(epsilon=2.0, **POISSON)
+    two, three = (
+        printed(cost(noise_multiplier=multiplier, rounds=100 * n, sampling_rate=0.1), 3) for n in (2, 3)
     )
-    said.append(
-        "for 100 rounds at delta = 1e-5, of 100 out of 1000 clients and of Poisson sampling at rate 0.1"
+    sentences.append(
+        "Noise calibrated so that 100 rounds at rate 0.1 cost epsilon 2 (replace-one, delta = 1e-5) gives "
+        f"{two} for 200 rounds, or for two such runs with different seeds on the same people, and {three} for three runs."
+    )
+    sentences.append(
+        "for 100 rounds at delta = 1e-5, for 100 out of 1000 clients and for Poisson sampling at rate 0.1"
     )
     for epsilon in (1, 2, 4, 8):
         cells = []
         for adjacency in ("replace-one", "zero-out"):
-            asked = {"epsilon": float(epsilon), "adjacency": adjacency}
+            setting = {"epsilon": float(epsilon), "adjacency": adjacency}
             fixed, poisson = (
-                noise(**asked, rounds=100, cohort=100, population=1000),
-                noise(**asked, **POISSON),
+                noise(**setting, rounds=100, cohort=100, population=1000),
+                noise(**setting, **POISSON),
             )
             cells.append(f"{printed(fixed, 3)} | {printed(poisson, 3)} | {fixed / poisson:.2f}x")
-        said.append(f"| {epsilon} | {' | '.join(cells)} |")
-    said.append("Zhu, Dong and Wang 2022, Theorem 11")
+        sentences.append(f"| {epsilon} | {' | '.join(cells)} |")
+    sentences.append("Zhu, Dong and Wang 2022, Theorem 11")
     composed = ComposeQuestion(rounds=100, epsilon=0.1).document()
     theorems = {row["name"]: printed(row["epsilon"], 3) for row in composed["table"] if row["epsilon"]}
-    said.append(
-        f"100 releases, each epsilon 0.1 and nothing else known, cost epsilon {theorems['basic']} by adding, and "
-        f"{theorems['optimal']} at delta = 1e-5 by the best theorem that there is"
+    sentences.append(
+        f"100 releases of epsilon 0.1, with nothing else known, cost epsilon {theorems['basic']} by basic composition, and "
+        f"{theorems['optimal']} at delta = 1e-5 by the optimal theorem"
     )
     single = noise(epsilon=2.0)
     pure, grown = group(2.0, 1e-9, 4)
     four = GroupQuestion(size=4, noise_multiplier=single, delta=1e-5).document()
     mixed = ShuffleQuestion(clients=1000, local_epsilon=1.0).document()
-    said += [
+    sentences += [
         f"A household of 4 has 4 times the epsilon, {pure:g} where each has 2, and a delta of 4 e^6 = "
         f"{grown / 1e-9:,.0f} times as large",
-        "Gaussian noise made for epsilon 2 at delta = 1e-5 gives the four together epsilon "
+        "Gaussian noise calibrated to epsilon 2 at delta = 1e-5 gives the four together epsilon "
         f"{printed(four['epsilon'], 3)} at the same delta",
-        "If somebody honest takes the names off 1000 answers of epsilon 1 and mixes them, they cost whoever sees "
-        f"only that mixture epsilon {printed(mixed['epsilon'], 3)} at delta = 1e-5",
-        f"each answer costs epsilon {mixed['local_epsilon']:g} as before",
+        "If an honest shuffler removes the names from 1000 answers of epsilon 1 and mixes them, the cost against an "
+        f"observer of the mixture alone is epsilon {printed(mixed['epsilon'], 3)} at delta = 1e-5",
+        f"each answer still costs epsilon {mixed['local_epsilon']:g}",
     ]
-    said += [
+    sentences += [
         "One release of Gaussian noise at epsilon 2 (delta = 1e-5), tried with 10 settings:",
-        "| nothing is tried: one run | 2 |",
-        f"a logarithmic distribution of mean 10, only the best is shown | {printed(selected(0), 3)} |",
+        "| one run, nothing is tried | 2 |",
+        f"a logarithmic distribution of mean 10 draws the number of tries, only the best is released | {printed(selected(0), 3)} |",
         f"a geometric distribution of mean 10 | {printed(selected(1), 3)} |",
-        f"| all 10 are looked at | {printed(cost(noise_multiplier=single, rounds=10), 3)} |",
+        f"| all 10 are released | {printed(cost(noise_multiplier=single, rounds=10), 3)} |",
     ]
     share = 1000 / (1000 + 9 * 10)
-    said += [
+    sentences += [
         "Take 10 clients, one with 1000 records and nine with 10 each, and updates clipped to 1.",
         f"replacing the large client moves the mean by at most {2 / 10:g}.",
-        f"With weights by records it moves it by {printed(2 * share, 3)}.",
-        "Noise made for epsilon 2 in one release would then be worth epsilon "
+        f"With weights by records it moves the mean by {printed(2 * share, 3)}.",
+        "Noise calibrated to epsilon 2 in one release would then cost epsilon "
         f"{printed(cost(noise_multiplier=single / (share * 10)), 3)}",
     ]
     powers = range(32)
     most = max(2**n for n in powers if math.isclose(rounding(2**n), 2.0 ** (n - 29), rel_tol=0.01))
     assert 0.01 < max(rounding(2**n) for n in powers) < 0.016  # 2^31: more than a scenario may have
-    said.append(
-        f"about n 2^-29 of it for up to {most:,} clients (n), and less than 1.6 % for as many as a scenario may have"
+    sentences.append(
+        f"about n 2^-29 of it for up to {most:,} clients (n), and less than 1.6 % for the largest scenario"
     )
-    return said
+    return sentences
 
 
 @cache
@@ -160,10 +162,11 @@ def errors() -> list[str]:
 # Numbers that say what is asked, names of papers and formulas: nothing that could be computed.
 GIVEN = (
     "Noise of standard deviation 2.248 x C on the sum of updates clipped to C, 100 rounds, delta = 1e-5:",
-    "Poisson sampling, rate 0.1, cohort secret",
+    "Poisson sampling, rate 0.1, secret cohort",
     "from 50 % before",
+    "a probability of 50 %",
     "At epsilon 8 the guarantee alone",
-    "by 2C when it turns round",
+    "by 2C when it is reversed",
     "moves by up to 2C between a cohort with it and one without",
     "the mixtures (1 - q) R + q A and (1 - q) R + q B",
     "(Balle, Barthe and Gaboardi 2018, Theorem 2)",
@@ -173,16 +176,16 @@ GIVEN = (
     "differ in two updates, by up to 2C",
     "with 2C throughout",
     # tests/fedprivacy/accounting/test_fixed_size.py
-    "asks 1.19 times their noise at most, in 15 settings (10 to 900 of 1000 clients, 1 to 1000 rounds, epsilon 1 to 8) "
-    "1.00 to 1.25 times",
-    "a report with many cells of epsilon 2 has shown its reader more than epsilon 2 of each client",
+    "requires at most 1.19 times their noise in the table's settings, and 1.00 to 1.25 times in 15 settings (10 to 900 "
+    "of 1000 clients, 1 to 1000 rounds, epsilon 1 to 8)",
+    "the reader of a report with many cells of epsilon 2 has seen more than epsilon 2 of each client",
     "*Not delta = 0.*",
     "delta = 1/(number of clients)",
     "[arXiv:2110.03620](https://arxiv.org/abs/2110.03620)",
     "(Mironov 2012)",
     "(`max_participations = 1`)",
     "an update of 650 numbers and norm 1, delta = 1e-5",
-    "gradients are summed in float64, whose rounding stays within what clipping leaves for up to 40,000 records",
+    "gradients are summed in float64. The rounding stays within the margin of clipping for up to 40,000 records",
     "the rounding of their float32 gradients at the same weights",
 )
 
@@ -203,12 +206,12 @@ def test_no_other_number_stands_on_the_page() -> None:
 def test_its_commands_are_those_of_its_table() -> None:
     options = {"--noise-multiplier": "noise_multiplier", "--rounds": "rounds",
                "--sampling-rate": "sampling_rate", "--adjacency": "adjacency"}  # fmt: skip
-    found = re.findall(r"(?m)^    fedprivacy budget gaussian (.*)$", PAGE)
-    assert len(found) == 4
-    for line in found:
+    lines = re.findall(r"(?m)^    fedprivacy budget gaussian (.*)$", PAGE)
+    assert len(lines) == 4
+    for line in lines:
         words = line.split()
-        asked = {options[name]: value for name, value in zip(words[::2], words[1::2], strict=True)}
-        numbers = {key: value if key == "adjacency" else float(value) for key, value in asked.items()}
+        setting = {options[name]: value for name, value in zip(words[::2], words[1::2], strict=True)}
+        numbers = {key: value if key == "adjacency" else float(value) for key, value in setting.items()}
         epsilon = cost(**{**numbers, "rounds": int(numbers["rounds"])})
         assert f"| {printed(epsilon, 3)} |" in PAGE
 

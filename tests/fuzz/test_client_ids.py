@@ -97,7 +97,7 @@ def test_a_reply_of_silos_that_names_one_often_is_refused() -> None:
     ids = wrapping(3, 2)
     arrays, values = SiloReply(np.zeros((len(ids), 1, 1)), ids).parts()
     with pytest.raises(FedPrivacyError, match="or one twice"):
-        SiloReply.of(arrays, values, asked=np.arange(12), shape=(1, 1))
+        SiloReply.of(arrays, values, requested=np.arange(12), shape=(1, 1))
 
 
 def room(read: Any) -> int:
@@ -123,7 +123,7 @@ def of_clients_refused(message: Message) -> None:
 
 def of_silos_refused(message: Message) -> None:
     with pytest.raises(FedPrivacyError, match="names others than were asked"):
-        SiloReply.of(*parts_of(message), asked=np.arange(5), shape=(1, 4))
+        SiloReply.of(*parts_of(message), requested=np.arange(5), shape=(1, 4))
 
 
 @pytest.mark.parametrize(

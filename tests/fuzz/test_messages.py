@@ -169,7 +169,9 @@ def test_the_server_reads_broken_replies_or_refuses_them() -> None:
     def each(one: Message, other: Message, third: Message) -> None:
         tally.read(lambda: TrainReply.of(*server_messages.parts_of(one), parameters=4, observe="each"))
         tally.read(lambda: AskReply.of(*server_messages.parts_of(other), cells=4, clients=5))
-        tally.read(lambda: SiloReply.of(*server_messages.parts_of(third), asked=np.arange(3), shape=(2, 4)))
+        tally.read(
+            lambda: SiloReply.of(*server_messages.parts_of(third), requested=np.arange(3), shape=(2, 4))
+        )
 
     with bounded():
         each()

@@ -26,7 +26,7 @@ from fedprivacy.verification.resume import plan_to_resume
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.participation_budget import _read as read_account
 from scenarios.attacks.replay import replay
-from scenarios.cli.scenario_argument import asked_again
+from scenarios.cli.scenario_argument import comparison_to_resume
 from scenarios.engines.node_states import decode_states
 from scenarios.experiments.comparison import compare
 from scenarios.experiments.statistics_run import ask
@@ -273,7 +273,7 @@ def test_broken_cells_are_played_again_and_broken_begins_are_refused(
         cell.write_bytes(data)
         begun.write_bytes(other)
         tally.read(find)
-        tally.read(asked_again, folder)
+        tally.read(comparison_to_resume, folder)
 
     with bounded():
         each()

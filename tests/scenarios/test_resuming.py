@@ -241,7 +241,7 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
 ) -> None:
     """Killed after its clients have answered, and before anything was written of it; and trained again."""
     heard: list[tuple[str, bytes]] = []
-    real = attacker_seats.play
+    real = attacker_seats.attack_from_seat
 
     def listen(arena, branch, tensors, see, spent) -> Any:
         def both(sight: Any) -> None:
@@ -257,7 +257,7 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(attacker_seats, "play", deaf)
+        patched.setattr(attacker_seats, "attack_from_seat", deaf)
         with pytest.raises(Killed):
             replay(scenario("attacked"), tmp_path, workers=1)
     [path] = tmp_path.iterdir()
@@ -269,7 +269,7 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
     [stored] = (path / "run-1" / "checkpoint").iterdir()
     stored.write_bytes(stored.read_bytes()[:-1])
     heard.clear()
-    monkeypatch.setattr(attacker_seats, "play", listen)
+    monkeypatch.setattr(attacker_seats, "attack_from_seat", listen)
     document, told = go_on("attacked", path)
     assert [label for label in told if label.startswith("trained ")] == ["trained epsilon 8, seed 1"]
     again = dict(heard)
@@ -320,7 +320,7 @@ def test_the_message_to_who_interrupts_has_the_command_that_goes_on(tmp_path: Pa
     with pytest.raises(KeyboardInterrupt):
         sweep(scenario("asked"), out, workers=1, on_run=stop)
     [path] = out.iterdir()
-    assert f"Go on with: fedprivacy compare --resume {shlex.quote(str(path))}\n" in capsys.readouterr().err
+    assert f"Resume with: fedprivacy compare --resume {shlex.quote(str(path))}\n" in capsys.readouterr().err
     assert RunDirectory(path).document()["status"] == "interrupted"
     assert go_on("asked", path)[0]["status"] == "finished"
 
@@ -372,8 +372,8 @@ def test_what_is_not_what_it_began_with_is_refused(tmp_path: Path, change: str) 
 
 def test_a_directory_of_another_kind_says_by_which_command_it_goes_on(wholes) -> None:
     path = Path(wholes("trained")["path"])
-    with pytest.raises(InputError, match=r"a compare\. Go on with it by: fedprivacy compare --resume"):
+    with pytest.raises(InputError, match=r"a compare\. Resume it with: fedprivacy compare --resume"):
         begun_in(path, "replay")
     run = path / wholes("trained")["cells"][0]["runs"][0]
-    with pytest.raises(InputError, match=r"a run\. Go on with it by: fedprivacy run --resume"):
+    with pytest.raises(InputError, match=r"a run\. Resume it with: fedprivacy run --resume"):
         begun_in(run, "compare")

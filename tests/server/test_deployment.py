@@ -13,7 +13,8 @@ from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.guarantees.deployment import SIMULATED, Stated
+from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.guarantees.deployment import Stated
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write
 from fedprivacy.verification.verify import checked_document
@@ -121,7 +122,7 @@ def test_of_nodes_that_are_not_pinned_their_noise_is_assumed(make_scenario, base
     assert system[0]["randomness"]["clients"] == "operating system's entropy, assumed"
     seeded = [played(tmp_path, text, [{}], **config) for config in ({}, {"noise": "seeded"})]
     assert np.array_equal(final(seeded[0]), final(seeded[1]))
-    assert SIMULATED in assumed(seeded[0])
+    assert TrainingAssumption.SIMULATED in assumed(seeded[0])
     assert seeded[0]["randomness"]["clients"] == "simulation-grade randomness, assumed"
 
 
@@ -152,13 +153,13 @@ def test_of_records_under_central_trust_what_the_nodes_draw_is_said_too() -> Non
     both = Stated(noise="system").randomness(server=True, nodes=True)
     assert "at the server" in both
     assert "this is assumed" in both
-    assert Stated(pinned=True).randomness(server=True, nodes=True) == SIMULATED
+    assert Stated(pinned=True).randomness(server=True, nodes=True) == TrainingAssumption.SIMULATED
 
 
 def test_of_pinned_nodes_in_a_seeded_run_nothing_better_is_claimed() -> None:
     """`federation up --scenario X --seeded-noise`: each holds its plan, and draws from the seed in it."""
     stated = Stated(pinned=True, noise="seeded")
-    assert stated.randomness(server=False, nodes=True) == SIMULATED
+    assert stated.randomness(server=False, nodes=True) == TrainingAssumption.SIMULATED
     assert stated.to_json(held=False) == {
         "server": "simulation-grade randomness",
         "clients": "simulation-grade randomness, assumed",

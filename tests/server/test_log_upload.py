@@ -64,7 +64,7 @@ def test_before_the_first_round_goes_what_is_charged_in_advance(tmp_path: Path, 
     """Should the log end there, it is known at home that the whole plan may have been released."""
     home = Home({"record": TOKEN})
     home.begin(a_run(tmp_path))
-    home.begun()
+    home.on_begin()
     result = arrived(log).result()
     assert json.loads(result.files["run.json"])["status"] == "running"
     assert result.status is None
@@ -98,7 +98,7 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, log: list[str]) -
     for config in ({}, {"record": ""}, {"record": "x"}, {"record": 7}):
         with going_home(config) as home:
             home.begin(a_run(tmp_path))
-            home.begun()
+            home.on_begin()
             home.event({"round": 0})
     assert log == []
 

@@ -15,7 +15,7 @@ from warm import ENVIRONMENT, warm
 import server.log_upload
 from clients.app import app as client_app
 from fedprivacy.errors import HeldError, InputError
-from fedprivacy.records.ownership import taken_up
+from fedprivacy.records.ownership import take_up_run
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import app as server_app
 
@@ -54,7 +54,7 @@ def resume(path: Path) -> subprocess.CompletedProcess[str]:
 
 def held(path: Path) -> bool:
     try:
-        with taken_up(path):
+        with take_up_run(path):
             return False
     except HeldError:
         return True

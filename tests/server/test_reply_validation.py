@@ -86,7 +86,7 @@ def test_a_node_that_lies_has_failed_with_its_clients(make_scenario, trial, lie,
     asked = make_scenario(f"privacy.trust={trust}", f"federation.observe={observe}")
     played = trial(asked, mods=[mod])
     _, total = played.federation.round(0)
-    assert total.faults.told == {kind: 5}
+    assert total.faults.by_kind == {kind: 5}
     assert (total.answered, total.failed) == (7, 5)
     assert np.isfinite(played.federation.weights).all()
 
@@ -101,7 +101,7 @@ def test_an_answer_beyond_the_bound_by_a_little_is_too_large(make_scenario, tria
                 change(updates=lambda u: 5 * factor * u / np.linalg.norm(u))(reply)
             return reply
 
-        assert trial(make_scenario(), mods=[mod]).federation.round(0)[1].faults.told == told
+        assert trial(make_scenario(), mods=[mod]).federation.round(0)[1].faults.by_kind == told
 
 
 LOCAL = "privacy={trust='local', mechanism='%s', clipping_norm=1.0, epsilon=%s, delta=1e-3}"
@@ -129,7 +129,7 @@ def test_no_honest_node_is_rejected(make_scenario, trial, kind: str, observe: st
     )
     for number in range(3):
         _, total = played.federation.round(number)
-        assert (total.answered, total.faults.told) == (12, {})
+        assert (total.answered, total.faults.by_kind) == (12, {})
 
 
 def test_where_nothing_is_clipped_any_length_is_taken(make_scenario, trial) -> None:

@@ -70,12 +70,12 @@ def test_who_comes_is_another_order_with_another_seed(make_scenario) -> None:
 def test_a_server_that_would_ask_too_early_does_not(make_scenario, trial) -> None:
     played = trial(make_scenario(*BANDED))
     cohort, _ = played.federation.round(0)
-    asked = played.ledger._asked.copy()
+    asked = played.ledger._last_rounds.copy()
     with pytest.raises(
         RunError, match=rf"round 1: client {cohort[0]} was asked in round 0.*once in 4 rounds"
     ):
         played.ledger.ask(cohort[:1])
-    assert np.array_equal(played.ledger._asked, asked)
+    assert np.array_equal(played.ledger._last_rounds, asked)
     played.ledger.eligible = lambda: None  # a sampler that forgets
     with pytest.raises(RunError, match="at most once in 4 rounds"):
         played.play()

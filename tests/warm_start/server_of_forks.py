@@ -105,6 +105,11 @@ def _become(files: list[int], args: tuple[str, ...], folder: str, environment: d
         os.close(file)
     os.environ.clear()
     os.environ.update(environment)
+    if file := os.environ.pop("GROUP_FILE", ""):
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the server may have been told to ignore it
+        with open(file, "w") as written:
+            written.write(str(os.getpid()))
     os.chdir(folder)
     multiprocessing.process.ORIGINAL_DIR = folder  # where the relative paths of sys.path begin, for workers
     sys.argv[1:] = args

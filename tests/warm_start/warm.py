@@ -6,7 +6,8 @@ client (`client.py`), and its exit code; it calls the same `main`. The fork happ
 and not in pytest: torch's autograd does not work in a fork of a process that has used it.
 
 What differs from a cold start: the modules are loaded, the hash seed is the server's, the interpreter is not taken
-apart at the end, and signals sent to the client are not passed on (one that is killed takes its command with it).
+apart at the end, and signals sent to the client are not passed on (one that is killed takes its command with it):
+with GROUP_FILE in the environment a command leads a group of processes, and writes its id there, before it begins.
 What is about one of these uses `COLD`, and so does one of two runs that have to give the same bits.
 """
 

@@ -1,4 +1,4 @@
-"""All attacks on released models: prepared once on the references, then run on one target after another."""
+"""All attacks on released models: prepared once on reference models, then run on each target."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHADOWS = 16  # of the references, of whose outputs the attack network of each c
 
 @dataclass(frozen=True)
 class Scored:
-    """What one attack says of each target.
+    """The scores of one attack, for each target.
 
     Args:
         scores: Larger means rather a member, shape (targets,).
@@ -46,9 +46,9 @@ class Scored:
     seconds: float
 
 
-def features(found: Mapping[str, Scored]) -> dict[str, Signals]:
+def features(scored: Mapping[str, Scored]) -> dict[str, Signals]:
     """The scores of each attack by name, shape (targets,), as a judgement takes them."""
-    return {name: one.scores for name, one in found.items()}
+    return {name: score.scores for name, score in scored.items()}
 
 
 @dataclass(frozen=True)
@@ -107,17 +107,17 @@ class Battery:
         """
         where = np.arange(len(self.y)) if places is None else places
         case = _Case(self, weights, members, calibration, where)
-        found = {}
+        results = {}
         for name in ATTACKS:
             if name in self.attacks:
                 began = time.process_time()
                 scores = case.ways[name]()
-                found[name] = Scored(scores, name in FITTED, time.process_time() - began)
-        return found
+                results[name] = Scored(scores, name in FITTED, time.process_time() - began)
+        return results
 
     @cached_property
-    def asked(self) -> tuple[Signals, Signals]:
-        """What the references say of the pool, shape (models, pool), and of z, shape (models, population)."""
+    def reference_confidences(self) -> tuple[Signals, Signals]:
+        """The references' signals of the pool, shape (models, pool), and of z, shape (models, population)."""
         weights = self.references.weights
         return (
             confidences(self.module, weights, self.x, self.y),
@@ -128,14 +128,14 @@ class Battery:
     def shadow(self) -> Shadow:
         """The attack network of each class."""
         some = self.references.weights[:SHADOWS]
-        logs = np.stack([log_probabilities(self.module, own, self.x) for own in some])
+        logs = np.stack([log_probabilities(self.module, weights, self.x) for weights in some])
         return fit_shadow(logs, self.y.cpu().numpy(), self.references.members[: len(some)], self.streams)
 
     def prepare(self) -> float:
         """Does what is done once for all target models; how many seconds of processor time it took."""
         began = time.process_time()
         if set(self.attacks) & {"lira", "lira-global", "lira-offline", "rmia", "rmia-offline"}:
-            _ = self.asked
+            _ = self.reference_confidences
         if "shadow" in self.attacks:
             _ = self.shadow
         return time.process_time() - began
@@ -172,7 +172,7 @@ class _Case:
         return log_probabilities(self._battery.module, self._weights, self._x)
 
     @cached_property
-    def _own(self) -> tuple[Signals, Signals]:
+    def _target_confidences(self) -> tuple[Signals, Signals]:
         """The target's confidences in the whole pool, shape (pool,), and in z, shape (population,)."""
         battery, weights = self._battery, self._weights[None]
         return (
@@ -181,20 +181,31 @@ class _Case:
         )
 
     def _lira(self, variance: Variance, offline: bool) -> Signals:
-        told, members = self._battery.asked[0], self._battery.references.members
-        return lira(self._own[0], told, members, variance=variance, offline=offline)[self._places]
+        confidences_of_references, members = (
+            self._battery.reference_confidences[0],
+            self._battery.references.members,
+        )
+        return lira(
+            self._target_confidences[0],
+            confidences_of_references,
+            members,
+            variance=variance,
+            offline=offline,
+        )[self._places]
 
     def _rmia(self, offline: bool) -> Signals:
-        battery, (own, others) = self._battery, self._own
-        told, others_told = battery.asked
+        battery, (pair, others) = self._battery, self._target_confidences
+        confidences, confidences_of_others = battery.reference_confidences
         members, gamma, a = battery.references.members, battery.gamma, battery.offline_a
-        scores = rmia(own, told, members, others, others_told, gamma=gamma, offline=offline, a=a)
+        scores = rmia(
+            pair, confidences, members, others, confidences_of_others, gamma=gamma, offline=offline, a=a
+        )
         return scores[self._places]
 
     def _network(self, gradients: bool) -> Signals:
         battery = self._battery
-        found = last_layer(battery.module, self._weights, self._x, self._y) if gradients else None
-        seen = Seen(self._logs, self._labels, found)
+        layer = last_layer(battery.module, self._weights, self._x, self._y) if gradients else None
+        seen = Seen(self._logs, self._labels, layer)
         return network(seen, self._members, self._calibration, battery.streams, battery.fitting)
 
     def _by_class(self) -> Signals:

@@ -1,10 +1,10 @@
-"""How unevenly leakage falls on records: what part of it the most exposed carry, and how advantages spread.
+"""Measures how unevenly leakage falls on records: the share of the most exposed, and the spread.
 
 Who is called a member often by luck stands among the most exposed too. So records are ranked by what one
 half of the models say of them, and counted on the other half, and the other way round: luck with the one is
 no luck with the other. The ranking looks at the models' own signals. Scores will not do: an attack scores the
 models of one half with the help of the other. Where nothing leaks those ranked first may still have many of
-the true positives, of rare content say, but then as many of the false alarms: both are told.
+the true positives, of rare content say, but then as many of the false alarms: both are reported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Carried:
-    """What the most exposed records carry.
+    """The share of an attack's success that the most exposed records carry.
 
     Args:
         records: So many of them.
@@ -45,7 +45,7 @@ class Carried:
 
 
 def carried(signals: Signals, called: Flags, members: Flags) -> tuple[Carried, ...]:
-    """What the most exposed 1, 5 and 10 % of records carry; nothing of a single model, or without a hit.
+    """The shares of the most exposed 1, 5 and 10 % of records; empty for one model or without a hit.
 
     Args:
         signals: What models make of each record, larger for rather a member, shape (models, records).
@@ -56,8 +56,8 @@ def carried(signals: Signals, called: Flags, members: Flags) -> tuple[Carried, .
     if len(called) < len(halves):
         return ()
     hits, alarms = np.zeros((2, called.shape[1]), dtype=np.int64)  # of the records ranked first, second, ...
-    for one, other in (halves, halves[::-1]):
-        order = np.argsort(-_apart(signals[one], members[one]), kind="stable")
+    for half, other in (halves, halves[::-1]):
+        order = np.argsort(-_apart(signals[half], members[half]), kind="stable")
         hits += (called & members)[other].sum(axis=0)[order]
         alarms += (called & ~members)[other].sum(axis=0)[order]
     if not hits.any():
@@ -96,11 +96,11 @@ def spread(hits: Counts, models: Counts, alarms: Counts, others: Counts, proved:
     width = next(_widths(max(1, int(models[0] + others[0]) // 2)))
     side = math.ceil(1 / width - 0.5)
     edges = (np.arange(2 * side + 2) - side - 0.5) * width
-    found = {
-        name: np.histogram(values[own], edges)[0].tolist()
-        for name, own in (("certain", certain), ("others", ~certain))
+    sums = {
+        name: np.histogram(values[group], edges)[0].tolist()
+        for name, group in (("certain", certain), ("others", ~certain))
     }
-    return {"edges": edges.tolist(), **found}
+    return {"edges": edges.tolist(), **sums}
 
 
 def _apart(signals: Signals, members: Flags) -> Signals:

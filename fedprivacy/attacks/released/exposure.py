@@ -1,10 +1,10 @@
-"""Disparate vulnerability: which records, and which classes, an attack tells from several models.
+"""Disparate vulnerability: which records, and which classes, an attack identifies from several models.
 
 An average hides whom an attack hits: most members may be safe while a few are found each time (after ML
 Privacy Meter; Kulynych et al. 2022). A record is called a member of a model if its score is above a threshold
 that a small share of the model's non-members pass. What the record stands to lose is the share of models
 trained on it in which it is called so, less the share of models without it in which it is too: some records
-look like members to everybody. A record is told by its place in the pool; nothing of its content is.
+look like members to everybody. A record is named by its place in the pool; its content is not shown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Record:
     """One record's exposure. Its intervals hold for this record by itself.
 
     Args:
-        place: Where it stands in the pool.
+        place: Its position in the pool.
         advantage: Its rate less its rate of false alarms.
         rate: The share of models trained on it in which it is called a member.
         hits: In how many it is.
@@ -68,7 +68,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Class:
-    """One class's exposure, each figure the mean over models, with the mean of their intervals over records.
+    """The exposure of one class: figures and intervals, averaged over models.
 
     Args:
         auc: None where a model has too few members or non-members of the class.
@@ -85,8 +85,8 @@ class Class:
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
         figures = {"auc": self.auc, "rate": self.rate, "alarms": self.alarms}
-        told = {name: None if figure is None else figure.to_json() for name, figure in figures.items()}
-        return {**told, "records": self.records}
+        as_json = {name: None if figure is None else figure.to_json() for name, figure in figures.items()}
+        return {**as_json, "records": self.records}
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Exposure:
         margins: How far a record's score lies above the threshold, on average over models trained on it.
         classes: By label.
         auc: Of all records together, the mean over models; None where one has no members or no non-members.
-        carried: What the most exposed records carry; empty where it was not asked for, or is not known.
+        carried: The shares of the most exposed records; empty where not requested, or not known.
     """
 
     fpr: float
@@ -118,7 +118,7 @@ class Exposure:
     def most(self, count: int) -> list[Record]:
         """The most exposed records, of those that some models were trained on and some were not.
 
-        What few models say is uncertain, so the order is by the lower end of the advantage, then by its
+        Figures of few models are uncertain, so the order is by the lower end of the advantage, then by its
         value, then by the margin. Who is chosen among many is a little flattered by chance.
 
         Args:
@@ -127,13 +127,15 @@ class Exposure:
         places = np.flatnonzero((self.models > 0) & (self.others > 0))
         counts = np.stack([self.hits, self.models, self.alarms, self.others], axis=1)[places]
         kinds, kind = np.unique(counts, axis=0, return_inverse=True)
-        found = [_advantage(*row.tolist()) for row in kinds]
-        keys = np.array([(-one.low, -one.value) for one in found]).reshape(-1, 2)[kind.reshape(-1)]
+        advantages = [_advantage(*row.tolist()) for row in kinds]
+        keys = np.array([(-advantage.low, -advantage.value) for advantage in advantages]).reshape(-1, 2)[
+            kind.reshape(-1)
+        ]
         order = np.lexsort((places, -self.margins[places], keys[:, 1], keys[:, 0]))[:count]
         return [
             Record(
                 int(places[at]),
-                found[kind.reshape(-1)[at]],
+                advantages[kind.reshape(-1)[at]],
                 _proportion(int(counts[at, 0]), int(counts[at, 1]), MODELS),
                 *counts[at].tolist(),
             )
@@ -164,10 +166,10 @@ class Exposure:
             "records": len(self.hits),
             "exposed": len(proved),
             "auc": None if self.auc is None else self.auc.to_json(),
-            "carried": [one.to_json() for one in self.carried],
+            "carried": [part.to_json() for part in self.carried],
             "spread": spread(self.hits, self.models, self.alarms, self.others, proved),
             "most_exposed": [record.to_json() for record in self.most(most)],
-            "classes": {str(label): one.to_json() for label, one in self.classes.items()},
+            "classes": {str(label): part.to_json() for label, part in self.classes.items()},
         }
 
 
@@ -185,8 +187,8 @@ def exposure(
         members: Which records each model was trained on, shape (models, records).
         y: Labels, shape (records,).
         fpr: The false positive rate, in (0, 1).
-        signals: What the models make of each record, shape (models, records), to say what the most exposed
-            carry; None: that is not told.
+        signals: The models' signals of each record, shape (models, records), from which the shares of the
+            most exposed follow; None: these are not computed.
 
     Raises:
         InputError: shapes differ, a score is not finite, or a model has too few non-members for such a rate.
@@ -200,7 +202,7 @@ def exposure(
         raise InputError("scores: NaN or infinite; an attack must give each record a finite score.")
     if not 0 < fpr < 1:
         raise InputError(f"fpr = {fpr}: must lie between 0 and 1. 0.01 is usual.")
-    limits = np.array([_thresholds(own, inside, fpr) for own, inside in zip(scores, members, strict=True)])
+    limits = np.array([_thresholds(row, inside, fpr) for row, inside in zip(scores, members, strict=True)])
     above = scores - np.where(members, limits[:, :1], limits[:, 1:])
     models = members.sum(axis=0)
     return Exposure(
@@ -228,14 +230,14 @@ def in_turn(score: Score, signals: Signals, members: Flags) -> Signals:
     """
     others = ~np.eye(len(signals), dtype=bool)
     return np.stack(
-        [score(own, signals[rest], members[rest]) for own, rest in zip(signals, others, strict=True)]
+        [score(scored, signals[rest], members[rest]) for scored, rest in zip(signals, others, strict=True)]
     )
 
 
 def _thresholds(scores: Signals, inside: Flags, fpr: float) -> tuple[float, float]:
     """The scores above which a record is called a member, for members and for non-members of a model.
 
-    A further record that is no member is above the first with probability `fpr` at most (`tpr_at` says why).
+    A further record that is no member is above the first with probability `fpr` at most (for why: `tpr_at`).
     A non-member is compared with the other non-members, as a member is: else it would stand in its own
     threshold, and a score that knows nothing would seem to expose records.
     """
@@ -246,13 +248,15 @@ def _thresholds(scores: Signals, inside: Flags, fpr: float) -> tuple[float, floa
             f"fpr = {fpr}: needs {math.ceil(1 / fpr) - 1} non-members of each model, and one has "
             f"{len(nonmembers)}; ask for a larger rate."
         )
-    own = min(len(nonmembers), math.floor(fpr * len(nonmembers) + 1e-9) + 1)
-    return float(nonmembers[-k]), float(nonmembers[-own])
+    place = min(len(nonmembers), math.floor(fpr * len(nonmembers) + 1e-9) + 1)
+    return float(nonmembers[-k]), float(nonmembers[-place])
 
 
-def _class(scores: Signals, members: Flags, called: Flags, own: Flags) -> Class:
+def _class(scores: Signals, members: Flags, called: Flags, in_class: Flags) -> Class:
     areas, rates, alarms = [], [], []
-    for values, inside, hit in zip(scores[:, own], members[:, own], called[:, own], strict=True):
+    for values, inside, hit in zip(
+        scores[:, in_class], members[:, in_class], called[:, in_class], strict=True
+    ):
         if min(inside.sum(), (~inside).sum()) >= LEAST_OF_A_CLASS:
             areas.append(auc(values[inside], values[~inside]))
         if inside.any():
@@ -262,12 +266,12 @@ def _class(scores: Signals, members: Flags, called: Flags, own: Flags) -> Class:
     area, rate, alarm = (
         over_targets(figures) if len(figures) == len(scores) else None for figures in (areas, rates, alarms)
     )
-    return Class(area, rate, alarm, int(own.sum()))
+    return Class(area, rate, alarm, int(in_class.sum()))
 
 
 def _advantage(hits: int, models: int, alarms: int, others: int) -> Figure:
-    found = difference(hits, models, alarms, others)
-    return Figure(found.value, found.low, found.high, MODELS)
+    interval = difference(hits, models, alarms, others)
+    return Figure(interval.value, interval.low, interval.high, MODELS)
 
 
 def _proportion(hits: int, trials: int, covers: str = "targets") -> Figure:

@@ -25,7 +25,7 @@ from fedprivacy.randomness.streams import Streams
 
 @dataclass(frozen=True)
 class Seen:
-    """What a white-box attacker sees of some records.
+    """The view that a white-box attacker has of some records.
 
     Args:
         logs: Log-probabilities, shape (records, classes).
@@ -90,12 +90,12 @@ class AttackNetwork(nn.Module):
 
     def forward(self, parts: list[Tensor]) -> Tensor:
         output, loss, label, *factors = parts
-        found = [self.output(output), self.loss(loss), self.label(label)]
+        features = [self.output(output), self.loss(loss), self.label(label)]
         if self.kernels is not None and self.gradient is not None:
             backs, inputs = factors
             # A kernel times a row of the outer product is the row's number times (kernel times inputs).
-            found.append(self.gradient(backs[:, :, None] * self.kernels(inputs)[:, None, :]))
-        return torch.as_tensor(self.encoder(torch.cat(found, dim=1))[:, 0])
+            features.append(self.gradient(backs[:, :, None] * self.kernels(inputs)[:, None, :]))
+        return torch.as_tensor(self.encoder(torch.cat(features, dim=1))[:, 0])
 
 
 def network(seen: Seen, members: Flags, calibration: Flags, streams: Streams, fitting: Fitting) -> Signals:
@@ -126,13 +126,15 @@ def network(seen: Seen, members: Flags, calibration: Flags, streams: Streams, fi
     scores = np.empty(len(seen.y))
     seed = streams.torch_seed("released/network")
     scores[~calibration] = _fit(parts, known, truth, np.flatnonzero(~calibration), seed, fitting)
-    for number, (fit, told) in enumerate(StratifiedKFold(fitting.folds).split(known, truth)):
-        scores[known[told]] = _fit(parts, known[fit], truth[fit], known[told], seed + 1 + number, fitting)
+    for number, (fit, held_out) in enumerate(StratifiedKFold(fitting.folds).split(known, truth)):
+        scores[known[held_out]] = _fit(
+            parts, known[fit], truth[fit], known[held_out], seed + 1 + number, fitting
+        )
     return scores
 
 
 def _parts(seen: Seen, known: NDArray[np.int64]) -> list[Tensor]:
-    """What goes into the branches, each column standardised by the known half."""
+    """The inputs of the branches, each column standardised by the known half."""
     logs = torch.from_numpy(seen.logs).float()
     odds = torch.from_numpy(scaled(seen.logs, seen.y)).float()[:, None]
     rows = torch.from_numpy(known)
@@ -156,11 +158,11 @@ def _fit(
     parts: list[Tensor],
     rows: NDArray[np.int64],
     truth: Flags,
-    told: NDArray[np.int64],
+    held_out: NDArray[np.int64],
     seed: int,
     fitting: Fitting,
 ) -> Signals:
-    """Fits a network on some rows and asks it about others, shape (told,)."""
+    """Fits a network on some rows and applies it to others, shape (others,)."""
     gradient = (parts[4].shape[1], parts[3].shape[1]) if len(parts) > 3 else None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
@@ -168,19 +170,19 @@ def _fit(
         optimiser = torch.optim.Adam(
             model.parameters(), fitting.learning_rate, weight_decay=fitting.weight_decay, fused=True
         )
-        own = [part[torch.from_numpy(rows)] for part in parts]
+        inputs = [part[torch.from_numpy(rows)] for part in parts]
         wanted = torch.from_numpy(truth).float()
         with torch.enable_grad():
             for _ in range(fitting.epochs):
                 for batch in torch.randperm(len(rows)).split(fitting.batch_size):
                     optimiser.zero_grad()
-                    logits = model([part[batch] for part in own])
+                    logits = model([part[batch] for part in inputs])
                     nn.functional.binary_cross_entropy_with_logits(logits, wanted[batch]).backward()
                     optimiser.step()
     with torch.no_grad():
-        asked = torch.from_numpy(told)
-        found = model([part[asked] for part in parts]).double().numpy()
-    return np.asarray(found)
+        places = torch.from_numpy(held_out)
+        predicted = model([part[places] for part in parts]).double().numpy()
+    return np.asarray(predicted)
 
 
 def _branch(inputs: int) -> nn.Sequential:

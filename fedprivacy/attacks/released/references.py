@@ -1,4 +1,4 @@
-"""Reference models, which an attacker trains as the target was trained, on own halves of a pool of records.
+"""Reference models, trained like the target on random halves of a pool of records.
 
 All are trained by `fedprivacy.training.cohort` as if each were a client, many in one computation. Target
 models of an experiment are trained in the same way, on members that independent coins chose.
@@ -109,13 +109,13 @@ def train(recipe: Recipe, x: Tensor, y: Tensor, members: Flags, streams: Streams
         raise InputError(f"members: shape {members.shape}; the pool has {len(y)} records.")
     if not members.any(axis=1).all():
         raise InputError("members: a model without any record cannot be trained; make the pool larger.")
-    found = [
+    models = [
         _together(
             recipe, x, y, members, range(start, min(start + recipe.together, len(members))), streams, purpose
         )
         for start in range(0, len(members), recipe.together)
     ]
-    weights = torch.cat(found)
+    weights = torch.cat(models)
     if not bool(torch.isfinite(weights).all()):
         raise InputError(f"{purpose}: training diverged; lower training.learning_rate.")
     return Models(weights, members)
@@ -142,8 +142,8 @@ def _together(
     recipe: Recipe, x: Tensor, y: Tensor, members: Flags, numbers: range, streams: Streams, purpose: str
 ) -> Tensor:
     """The weights of some models, shape (models, parameters)."""
-    own = Streams(streams.torch_seed(f"released/{purpose}"), streams.run)
-    initial = int(own.stream("initial", member=numbers.start).integers(2**63))
+    member_streams = Streams(streams.torch_seed(f"released/{purpose}"), streams.run)
+    initial = int(member_streams.stream("initial", member=numbers.start).integers(2**63))
     module = recipe.build(initial)
     sent = flat_weights(module)
     task = Task(
@@ -154,7 +154,7 @@ def _together(
         records=[np.flatnonzero(members[number]) for number in numbers],
         clients=np.array(numbers),
         options=recipe.training,
-        streams=own,
+        streams=member_streams,
         round=0,
     )
     return train_cohort(task).stack() + torch.from_numpy(sent)

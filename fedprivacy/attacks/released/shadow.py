@@ -48,22 +48,22 @@ class Shadow:
     deviation: Signals
 
     def scores(self, logs: Signals, y: Labels) -> Signals:
-        """The log-odds of membership, shape (records,); 0 in a class that no shadow was asked of.
+        """The log-odds of membership, shape (records,); 0 in a class without a shadow.
 
         Args:
             logs: Log-probabilities of the target, shape (records, classes).
             y: Labels, shape (records,).
         """
         x = _inputs(logs, self.mean, self.deviation)
-        found = np.zeros(len(y))
+        estimates = np.zeros(len(y))
         for label, weights in zip(self.classes, self.weights, strict=True):
-            own = y == label
+            of_class = y == label
             with torch.no_grad():
                 logits = functional_call(
-                    self.module, unflatten(self.module, weights), x[torch.from_numpy(own)]
+                    self.module, unflatten(self.module, weights), x[torch.from_numpy(of_class)]
                 )
-            found[own] = (logits[:, 1] - logits[:, 0]).double().numpy()
-        return found
+            estimates[of_class] = (logits[:, 1] - logits[:, 0]).double().numpy()
+        return estimates
 
 
 def fit_shadow(logs: Signals, y: Labels, members: Flags, streams: Streams) -> Shadow:
@@ -86,9 +86,9 @@ def fit_shadow(logs: Signals, y: Labels, members: Flags, streams: Streams) -> Sh
     shadows, _, width = logs.shape
     table = logs.reshape(-1, width)
     mean, deviation = table.mean(axis=0), np.maximum(table.std(axis=0), 1e-6)
-    own = Streams(streams.torch_seed("released/shadow"), streams.run)
+    shadow_streams = Streams(streams.torch_seed("released/shadow"), streams.run)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(own.torch_seed("initial"))
+        torch.manual_seed(shadow_streams.torch_seed("initial"))
         module = nn.Sequential(nn.Linear(width, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, 2))
     labels, classes = np.tile(y, shadows), np.unique(y)
     sent = flat_weights(module)
@@ -100,7 +100,7 @@ def fit_shadow(logs: Signals, y: Labels, members: Flags, streams: Streams) -> Sh
         records=[np.flatnonzero(labels == label) for label in classes],
         clients=classes,
         options=_TRAINING,
-        streams=own,
+        streams=shadow_streams,
         round=0,
     )
     return Shadow(module, train_cohort(task).stack() + torch.from_numpy(sent), classes, mean, deviation)

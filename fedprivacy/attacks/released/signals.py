@@ -1,4 +1,4 @@
-"""What models say of records, for many models: the logit-scaled confidence, from which losses follow.
+"""The signals of many models on records: the logit-scaled confidence, from which losses follow.
 
 phi = log(p / (1 - p)), p the probability of the record's label (Carlini et al. 2022, section VI-A). Of logits
 z it is z_label minus the log of the sum of exp z over the other classes: so it stays finite and keeps its
@@ -34,11 +34,11 @@ def confidences(module: nn.Module, weights: Tensor, x: Tensor, y: Tensor) -> Sig
     Raises:
         InputError: a model has fewer than two outputs, or one that is NaN or infinite.
     """
-    found = np.empty((len(weights), len(y)))
-    for row, own in zip(found, weights, strict=True):
-        for part, logits in _passes(module, own, x):
+    confidence = np.empty((len(weights), len(y)))
+    for row, parameters in zip(confidence, weights, strict=True):
+        for part, logits in _passes(module, parameters, x):
             row[part] = _scaled(logits, y[part]).cpu().numpy()
-    return found
+    return confidence
 
 
 def log_probabilities(module: nn.Module, weights: Tensor, x: Tensor) -> Signals:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.attacks.released.signals import Signals, scaled
+from fedprivacy.attacks.roc import Roc
 from fedprivacy.attacks.targets import Flags, check_halves
-from fedprivacy.attacks.thresholds import balanced_threshold
 
 Labels = NDArray[np.int64]
 
@@ -68,10 +68,11 @@ def by_class(scores: Signals, y: Labels, members: Flags, calibration: Flags) -> 
     """
     check_halves(members, calibration, len(scores))
     inside, outside = calibration & members, calibration & ~members
-    common = balanced_threshold(scores[inside], scores[outside])
-    found = scores - common
+    common = Roc.of(scores[inside], scores[outside]).balanced_threshold
+    centred = scores - common
     for label in np.unique(y):
-        own = y == label
-        if (own & inside).any() and (own & outside).any():
-            found[own] = scores[own] - balanced_threshold(scores[own & inside], scores[own & outside])
-    return found
+        of_class = y == label
+        if (of_class & inside).any() and (of_class & outside).any():
+            curve = Roc.of(scores[of_class & inside], scores[of_class & outside])
+            centred[of_class] = scores[of_class] - curve.balanced_threshold
+    return centred

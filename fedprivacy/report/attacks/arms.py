@@ -57,81 +57,84 @@ def finding(document: ReplayDocument) -> Finding:
 
 def cautions(document: ReplayDocument) -> list[str]:
     """What must not be mistaken: a weak attack for a proof, equal epsilons for equal promises."""
-    found: dict[tuple[str | None, str | None], dict[str, None]] = {}
-    for one in document.arms:
-        for held in one.guarantees:
+    by_change: dict[tuple[str | None, str | None], dict[str, None]] = {}
+    for arm in document.arms:
+        for held in arm.guarantees:
             if held.holds:
-                found.setdefault((held.adjacency, held.unit), {})[one.arm] = None
-    if len(found) < 2:
+                by_change.setdefault((held.adjacency, held.unit), {})[arm.arm] = None
+    if len(by_change) < 2:
         return [WEAK]
-    told = (f"of {words.listed(names)} about {words.change(*change)}" for change, names in found.items())
-    return [WEAK, f"Equal epsilon is no equal promise here: it is {', '.join(told)}."]
+    parts = (f"of {words.listed(names)} about {words.change(*change)}" for change, names in by_change.items())
+    return [WEAK, f"Equal epsilon is no equal promise here: it is {', '.join(parts)}."]
 
 
 def sentences(document: ReplayDocument) -> list[str]:
     """What decides, in words: a sentence for the bare arms, and for each seat what is proven and measured."""
-    found = strongest.reached(document)
-    bare = [one for one in document.arms if not any(g.holds for g in one.guarantees)]
-    said = [
-        f"In the arm {strongest.label(one)}, the model is right on {_accuracy(one)} of held-out records; "
+    reached = strongest.reached(document)
+    bare = [arm for arm in document.arms if not any(g.holds for g in arm.guarantees)]
+    lines = [
+        f"In the arm {strongest.label(arm)}, the model is right on {_accuracy(arm)} of held-out records; "
         + words.listed(
-            f"{figures.seat(seat)} reaches AUC {_area(own[place])}"
-            for seat, own in found.items()
-            if own[place := document.arms.index(one)].best is not None
+            f"{figures.seat(seat)} reaches AUC {_area(group[place])}"
+            for seat, group in reached.items()
+            if group[place := document.arms.index(arm)].best is not None
         )
         + "."
-        for one in bare[:1]
+        for arm in bare[:1]
     ]
-    return said + [sentence for seat, own in found.items() for sentence in _decides(seat, own)]
+    return lines + [sentence for seat, group in reached.items() for sentence in _decides(seat, group)]
 
 
-def _decides(seat: str, own: list[Reached]) -> list[str]:
+def _decides(seat: str, group: list[Reached]) -> list[str]:
     """What is worth most against a seat: among equal promises, and among what was only measured."""
-    known = [one for one in own if one.played.accuracy.test.mean is not None]
-    quiet = max((one for one in known if one.hidden), key=_worth, default=None)
+    known = [reach for reach in group if reach.arm.accuracy.test.mean is not None]
+    quiet = max((reach for reach in known if reach.hidden), key=_worth, default=None)
     who, useful = f"Against {figures.seat(seat)}:", f"an epsilon of {words.number(USEFUL_EPSILON)} or less"
-    said, best = [], {kind: max(equal, key=_worth) for kind, equal in _proven(known).items()}
-    for (unit, adjacency), one in best.items():
+    lines, best = [], {kind: max(equal, key=_worth) for kind, equal in _proven(known).items()}
+    for (unit, adjacency), reach in best.items():
         also = ", which is also the most accurate where it cannot be told from guessing"
-        said.append(
+        lines.append(
             f"{who} with {useful} guaranteed for unit {unit}, adjacency {adjacency}, the most accurate is "
-            f"{strongest.label(one.played)} (accuracy {_accuracy(one.played)}; {_reaches(one)}, and AUC "
-            f"{_most(one)} at most is possible){also if one is quiet else ''}."
+            f"{strongest.label(reach.arm)} (accuracy {_accuracy(reach.arm)}; {_reaches(reach)}, "
+            "and AUC "
+            f"{_most(reach)} at most is possible){also if reach is quiet else ''}."
         )
     if not best:
-        said.append(f"{who} nothing that was played guarantees {useful}.")
+        lines.append(f"{who} nothing that was played guarantees {useful}.")
     if quiet is None:
-        said.append(f"{who} no arm is left in which the strongest attack cannot be told from guessing.")
-    elif not any(quiet is one for one in best.values()):
+        lines.append(f"{who} no arm is left in which the strongest attack cannot be told from guessing.")
+    elif not any(quiet is reach for reach in best.values()):
         proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
-        said.append(
+        lines.append(
             f"{who} by measurement alone, the most accurate where the strongest attack cannot be told from "
-            f"guessing is {strongest.label(quiet.played)} (accuracy {_accuracy(quiet.played)}; AUC "
+            f"guessing is {strongest.label(quiet.arm)} (accuracy {_accuracy(quiet.arm)}; AUC "
             f"{_area(quiet)}, {proof})."
         )
-    return said
+    return lines
 
 
 def _proven(known: Sequence[Reached]) -> dict[tuple[str | None, str | None], list[Reached]]:
     """By unit and adjacency, where what is guaranteed against a seat would be called protection."""
-    found: dict[tuple[str | None, str | None], list[Reached]] = {}
-    for one in known:
-        held = one.played.against(one.seat)
+    by_change: dict[tuple[str | None, str | None], list[Reached]] = {}
+    for reach in known:
+        held = reach.arm.against(reach.seat)
         if held is not None and held.epsilon is not None and held.epsilon <= USEFUL_EPSILON:
-            found.setdefault((held.unit, held.adjacency), []).append(one)
-    return found
+            by_change.setdefault((held.unit, held.adjacency), []).append(reach)
+    return by_change
 
 
-def _reaches(one: Reached) -> str:
-    return "no attack was played" if one.best is None else f"the strongest attack reaches AUC {_area(one)}"
+def _reaches(reach: Reached) -> str:
+    return (
+        "no attack was played" if reach.best is None else f"the strongest attack reaches AUC {_area(reach)}"
+    )
 
 
-def _most(one: Reached) -> str:
-    return figures.at_most(one.bound.auc)
+def _most(reach: Reached) -> str:
+    return figures.at_most(reach.bound.auc)
 
 
-def _worth(one: Reached) -> float:
-    return one.played.accuracy.test.mean or 0.0
+def _worth(reach: Reached) -> float:
+    return reach.arm.accuracy.test.mean or 0.0
 
 
 def sections(document: ReplayDocument) -> list[Section]:
@@ -139,7 +142,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     if not document.arms:
         return []
     blocks: list[Block | Details] = []
-    if len({one.level for one in document.arms}) > 1:
+    if len({arm.level for arm in document.arms}) > 1:
         blocks.append(_picture(document))
     blocks.append(summary(document))
     if left := skipped(document):
@@ -148,7 +151,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     details = [
         Details(f"Every attack in the arm {name}", [table.figured(_alone(document, name))])
         for name in strongest.looks(document)
-        if any(one.arm == name for one in document.attacks)
+        if any(arm.arm == name for arm in document.attacks)
     ]
     return [*shown, Section("figures", "Every attack in figures", details)] if details else shown
 
@@ -160,19 +163,19 @@ def summary(document: ReplayDocument, *, training: bool = False) -> Table:
         document: The replay.
         training: Whether it has the accuracy in training, which is for the operator.
     """
-    found = strongest.reached(document)
+    reached = strongest.reached(document)
     rows: list[Sequence[Value] | Group] = []
-    for place, one in enumerate(document.arms):
+    for place, arm in enumerate(document.arms):
         row: list[Value] = [
-            Entry(strongest.label(one), strongest.promise(one) + _ended(one)),
-            *([_figures(one.accuracy.train)] if training else []),
-            _figures(one.accuracy.test),
+            Entry(strongest.label(arm), strongest.promise(arm) + _ended(arm)),
+            *([_figures(arm.accuracy.train)] if training else []),
+            _figures(arm.accuracy.test),
         ]
-        for own in found.values():
-            row.append(_told(own[place]))
+        for group in reached.values():
+            row.append(_entry_of(group[place]))
         rows.append(row)
     rows += lectures.beside(document, training=training)
-    seats = (f"{words.capital(figures.seat(seat))}: AUC" for seat in found)
+    seats = (f"{words.capital(figures.seat(seat))}: AUC" for seat in reached)
     head = ("Arm", *(["Accuracy in training"] if training else []), "Accuracy in test", *seats)
     known = "what they were trained on and on held-out records" if training else "held-out records"
     caption = (
@@ -180,17 +183,17 @@ def summary(document: ReplayDocument, *, training: bool = False) -> Table:
         "chosen by AUC (guessing gives 0.5); below each its 95 % interval, of accuracies by Student's t over "
         "runs, and how often that same attack is right (balanced accuracy; guessing gives 50 %). An attack "
         "of less AUC may be right more often. "
-        f"{f'{BEFORE} ' if any(g.holds for one in document.arms for g in one.guarantees) else ''}"
+        f"{f'{BEFORE} ' if any(g.holds for arm in document.arms for g in arm.guarantees) else ''}"
         f"{'' if training else 'Accuracy in training is for the operator. '}{strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))), stacked=True)
 
 
-def _told(one: Reached) -> Value:
+def _entry_of(reach: Reached) -> Value:
     """The AUC of the strongest attack, by which it was chosen, and how often it is right."""
-    if one.best is None:
+    if reach.best is None:
         return "—"
-    auc, right = one.best.auc, one.best.balanced_accuracy
+    auc, right = reach.best.auc, reach.best.balanced_accuracy
     also = (
         "" if right is None else f"; right {figures.percent(right.value)} ({figures.ends(right, rate=True)})"
     )
@@ -210,33 +213,33 @@ def training(document: Mapping[str, Any], source: str = "report") -> list[Table]
     if not document.get(FIELD):
         return []
     try:
-        found = ReplayDocument.model_validate(document)
+        result = ReplayDocument.model_validate(document)
     except ValidationError as error:
         raise damaged(error, source, "Restore the file, or attack again.", "replay") from None
-    known = any(one.accuracy.train.mean is not None for one in found.arms)
-    return [summary(found, training=True)] if known else []
+    known = any(arm.accuracy.train.mean is not None for arm in result.arms)
+    return [summary(result, training=True)] if known else []
 
 
-def _ended(played: Played) -> str:
+def _ended(arm: Played) -> str:
     """After how many rounds early stopping has ended training, in words; empty where it has not."""
-    if played.rounds is None or all(rounds >= played.rounds for rounds in played.rounds_played):
+    if arm.rounds is None or all(rounds >= arm.rounds for rounds in arm.rounds_played):
         return ""
-    return f"; ended after {words.listed(map(str, played.rounds_played))} of {played.rounds:,} rounds"
+    return f"; ended after {words.listed(map(str, arm.rounds_played))} of {arm.rounds:,} rounds"
 
 
 def skipped(document: ReplayDocument) -> list[str]:
     """What could not be played, and why; arms of the same reason together."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for one in document.arms:
-        for name, why in one.skipped.items():
-            found.setdefault((name, why), {})[one.arm] = None
-    return [f"{name} in {words.listed(arms)}: {why}." for (name, why), arms in found.items()]
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
+    for arm in document.arms:
+        for name, why in arm.skipped.items():
+            reasons.setdefault((name, why), {})[arm.arm] = None
+    return [f"{name} in {words.listed(arms)}: {why}." for (name, why), arms in reasons.items()]
 
 
 def _picture(document: ReplayDocument) -> Picture:
     title = "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy"
-    found = strongest.reached(document)
-    said = " ".join(_said(one) for own in found.values() for one in own)
+    reached = strongest.reached(document)
+    spoken = " ".join(_sentence_of(reach) for group in reached.values() for reach in group)
     caption = (
         "Three panels: AUC of the strongest attack at each seat with its 95 % interval (points), and the "
         "most that the arm's guarantee allows any attack there (dashed in the arm's colour, proven at the "
@@ -246,32 +249,32 @@ def _picture(document: ReplayDocument) -> Picture:
         f"{strongest.CHOSEN} {strongest.terms(document)}"
     )
     return Picture(
-        draw=partial(frontier.draw, document, title, said),
+        draw=partial(frontier.draw, document, title, spoken),
         caption=caption,
-        tables=[_table(document, found)],
+        tables=[_table(document, reached)],
     )
 
 
-def _table(document: ReplayDocument, found: dict[str, list[Reached]]) -> Table:
+def _table(document: ReplayDocument, reached: dict[str, list[Reached]]) -> Table:
     """The figures of the picture."""
     rows: list[list[Value] | Group] = []
-    for seat, own in found.items():
+    for seat, group in reached.items():
         rows.append(Group(f"From the seat of {figures.seat(seat)}"))
-        for one in own:
-            held, best = one.played.against(seat), one.best
+        for reach in group:
+            held, best = reach.arm.against(seat), reach.best
             rate = None if best is None else best.tpr_at_fpr.get("0.01")
             rows.append(
                 [
-                    strongest.label(one.played),
+                    strongest.label(reach.arm),
                     "none" if held is None else words.epsilon(held.epsilon),
-                    one.name,
-                    "—" if best is None else _area(one),
-                    figures.at_most(one.bound.auc),
+                    reach.name,
+                    "—" if best is None else _area(reach),
+                    figures.at_most(reach.bound.auc),
                     "—"
                     if rate is None
                     else f"{figures.percent(rate.value)} ({figures.ends(rate, rate=True)})",
-                    figures.at_most(figures.allowed(one.bound, "0.01"), rate=True),
-                    _accuracy(one.played),
+                    figures.at_most(figures.allowed(reach.bound, "0.01"), rate=True),
+                    _accuracy(reach.arm),
                 ]
             )
     head = (
@@ -284,34 +287,34 @@ def _table(document: ReplayDocument, found: dict[str, list[Reached]]) -> Table:
     return Table(caption.strip(), head, rows, numeric=frozenset(range(3, len(head))), stacked=True)
 
 
-def _said(one: Reached) -> str:
+def _sentence_of(reach: Reached) -> str:
     return (
-        f"{words.capital(figures.seat(one.seat))}, {strongest.label(one.played)}: {one.name}, AUC "
-        f"{_area(one)}, bound {figures.at_most(one.bound.auc)}, accuracy {_accuracy(one.played)}."
+        f"{words.capital(figures.seat(reach.seat))}, {strongest.label(reach.arm)}: {reach.name}, AUC "
+        f"{_area(reach)}, bound {figures.at_most(reach.bound.auc)}, accuracy {_accuracy(reach.arm)}."
     )
 
 
-def _area(one: Reached) -> str:
-    if one.best is None:
+def _area(reach: Reached) -> str:
+    if reach.best is None:
         return "—"
-    return f"{figures.share(one.best.auc.value)} ({figures.ends(one.best.auc)})"
+    return f"{figures.share(reach.best.auc.value)} ({figures.ends(reach.best.auc)})"
 
 
-def _accuracy(played: Played) -> str:
+def _accuracy(arm: Played) -> str:
     """The accuracy on held-out records with its interval, if it has one."""
-    one = played.accuracy.test
-    ends = one.interval
+    test = arm.accuracy.test
+    ends = test.interval
     within = "" if ends is None else f" ({words.accuracy(ends[0], unit='')} to {words.accuracy(ends[1])})"
-    return f"{words.accuracy(one.mean)}{within}"
+    return f"{words.accuracy(test.mean)}{within}"
 
 
-def _figures(one: Figures) -> Entry:
-    ends = one.interval
+def _figures(figures_of_arm: Figures) -> Entry:
+    ends = figures_of_arm.interval
     note = "one run" if ends is None else f"{words.accuracy(ends[0], unit='')} to {words.accuracy(ends[1])}"
-    return Entry(words.accuracy(one.mean), note)
+    return Entry(words.accuracy(figures_of_arm.mean), note)
 
 
 def _alone(document: ReplayDocument, name: str) -> ReplayDocument:
     """The document of one arm."""
-    own = tuple(one for one in document.attacks if one.arm == name)
-    return document.model_copy(update={"attacks": own, "arms": ()})
+    attacks = tuple(attack for attack in document.attacks if attack.arm == name)
+    return document.model_copy(update={"attacks": attacks, "arms": ()})

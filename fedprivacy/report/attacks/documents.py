@@ -22,12 +22,16 @@ class ReplayDocument(Document):
     @model_validator(mode="after")
     def _every_private_run_has_an_epsilon(self) -> ReplayDocument:
         """Runs that were given their noise, not an epsilon, have the largest that is guaranteed."""
-        given = [one for one in self.attacks if one.lacks_epsilon]
-        held = [g.epsilon for one in given if (g := one.guarantee) is not None and g.holds and g.epsilon]
+        given = [attack for attack in self.attacks if attack.lacks_epsilon]
+        held = [
+            g.epsilon for attack in given if (g := attack.guarantee) is not None and g.holds and g.epsilon
+        ]
         if not held or self.arms:  # each arm says its own
             return self
-        found = {"epsilon": max(held)}
-        attacks = (one.model_copy(update=found) if one.lacks_epsilon else one for one in self.attacks)
+        update = {"epsilon": max(held)}
+        attacks = (
+            attack.model_copy(update=update) if attack.lacks_epsilon else attack for attack in self.attacks
+        )
         return self.model_copy(update={"attacks": tuple(attacks)})
 
     @property
@@ -36,16 +40,18 @@ class ReplayDocument(Document):
         return str(self.setting("privacy", "trust") or "none")
 
     @property
-    def asked(self) -> Mapping[str, Any]:
+    def attack_settings(self) -> Mapping[str, Any]:
         """The attacks of the scenario by name."""
-        found = self.scenario.get("attacks")
-        return found if isinstance(found, Mapping) else {}
+        attacks = self.scenario.get("attacks")
+        return attacks if isinstance(attacks, Mapping) else {}
 
     @property
     def seats(self) -> dict[str, list[Attack]]:
         """The attacks of each seat, the server's first."""
-        order = sorted(dict.fromkeys(one.seat for one in self.attacks), key=lambda seat: seat != "server")
-        return {seat: [one for one in self.attacks if one.seat == seat] for seat in order}
+        order = sorted(
+            dict.fromkeys(attack.seat for attack in self.attacks), key=lambda seat: seat != "server"
+        )
+        return {seat: [attack for attack in self.attacks if attack.seat == seat] for seat in order}
 
     @property
     def judged(self) -> Verdict | None:
@@ -55,9 +61,9 @@ class ReplayDocument(Document):
     @property
     def levels(self) -> tuple[Level, ...]:
         """The epsilons of the attacked runs, the strictest first; then clipping alone; last no privacy."""
-        found = {one.level for one in self.attacks}
-        private = sorted({one.epsilon for one in self.attacks if one.epsilon is not None})
-        return (*private, *(level for level in (CLIPPED, None) if level in found))
+        present = {attack.level for attack in self.attacks}
+        private = sorted({attack.epsilon for attack in self.attacks if attack.epsilon is not None})
+        return (*private, *(level for level in (CLIPPED, None) if level in present))
 
     @property
     def several(self) -> bool:
@@ -67,12 +73,12 @@ class ReplayDocument(Document):
     @property
     def cells(self) -> dict[tuple[str, Level], list[Attack]]:
         """The attacks of each seat at each level, the server's first, the strictest level first."""
-        found = {
-            (seat, level): [one for one in own if one.level == level]
-            for seat, own in self.seats.items()
+        by_cell = {
+            (seat, level): [attack for attack in group if attack.level == level]
+            for seat, group in self.seats.items()
             for level in self.levels
         }
-        return {key: own for key, own in found.items() if own}
+        return {key: group for key, group in by_cell.items() if group}
 
     @property
     def planned(self) -> int | None:
@@ -80,19 +86,21 @@ class ReplayDocument(Document):
         if self.scenario.get("arms"):
             return None  # in each arm those that can be had
         epsilons = self.setting("game", "epsilons")
-        asked = len(epsilons) if isinstance(epsilons, list) and epsilons else 1
+        epsilon_count = len(epsilons) if isinstance(epsilons, list) and epsilons else 1
         beside = sum(self.setting("game", key) is True for key in ("clipped", "unprotected"))
-        return len(self.asked) * (asked + beside) or None
+        return len(self.attack_settings) * (epsilon_count + beside) or None
 
     def trust_at(self, level: Level) -> str:
         """The trust model of the runs at a level; that of the scenario where the attacks do not say."""
-        return next((one.trust for one in self.attacks if one.level == level and one.trust), self.trust)
+        return next(
+            (attack.trust for attack in self.attacks if attack.level == level and attack.trust), self.trust
+        )
 
     def guarantees(self, level: Level) -> list[Guarantee]:
         """What is guaranteed at a level against each seat that attacks, once."""
-        found = {
-            one.guarantee.observer: one.guarantee
-            for one in self.attacks
-            if one.level == level and one.guarantee is not None
+        by_observer = {
+            attack.guarantee.observer: attack.guarantee
+            for attack in self.attacks
+            if attack.level == level and attack.guarantee is not None
         }
-        return list(found.values())
+        return list(by_observer.values())

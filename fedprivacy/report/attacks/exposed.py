@@ -39,20 +39,22 @@ def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure,
 
 def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
     """All records and the most exposed, and the classes, of each attack that tells."""
-    found: list[Block | Details] = []
-    for number, one in enumerate(read(document), start=1):
-        found.append(Text(f"Who is exposed by the attack {one.attack}: {one.summary} {one.basis}"))
+    parts: list[Block | Details] = []
+    for number, exposure in enumerate(read(document), start=1):
+        parts.append(
+            Text(f"Who is exposed by the attack {exposure.attack}: {exposure.summary} {exposure.basis}")
+        )
         name, drawn = f"exposed-{number}", number <= DRAWN
-        if drawn and one.spread is not None and any(one.spread.total):
-            found.append(exposed_records.picture(one, one.spread, name))
-        if one.carrying:
-            found.append(Text(one.carrying))
-        found.append(_records(one))
-        if drawn and 1 < len(exposed_classes.told(one)) <= CLASSES:
-            found.append(exposed_classes.picture(one, name, _classes(one)))
-        elif one.classes:
-            found.append(Details(f"Each class, by the attack {one.attack}", [_classes(one)]))
-    return found
+        if drawn and exposure.spread is not None and any(exposure.spread.total):
+            parts.append(exposed_records.picture(exposure, exposure.spread, name))
+        if exposure.carrying:
+            parts.append(Text(exposure.carrying))
+        parts.append(_records(exposure))
+        if drawn and 1 < len(exposed_classes.figured_classes(exposure)) <= CLASSES:
+            parts.append(exposed_classes.picture(exposure, name, _classes(exposure)))
+        elif exposure.classes:
+            parts.append(Details(f"Each class, by the attack {exposure.attack}", [_classes(exposure)]))
+    return parts
 
 
 def rate(hits: int, models: int) -> str:
@@ -64,7 +66,7 @@ def rate(hits: int, models: int) -> str:
     return f"{hits:,} of {models:,}"
 
 
-def _records(one: Exposure) -> Table:
+def _records(exposure: Exposure) -> Table:
     rows = [
         (
             f"{record.record:,}",
@@ -73,7 +75,7 @@ def _records(one: Exposure) -> Table:
             figures.share(record.advantage.value),
             figures.ends(record.advantage),
         )
-        for record in one.most_exposed[:SHOWN]
+        for record in exposure.most_exposed[:SHOWN]
     ]
     return Table(
         f"The {words.counted(len(rows), 'most exposed record')}, by number in the training data from 0, by "
@@ -86,18 +88,18 @@ def _records(one: Exposure) -> Table:
     )
 
 
-def _classes(one: Exposure) -> Table:
-    by_area = sorted(one.classes.items(), key=lambda item: -(item[1].auc.value if item[1].auc else -1.0))
+def _classes(exposure: Exposure) -> Table:
+    by_area = sorted(exposure.classes.items(), key=lambda item: -(item[1].auc.value if item[1].auc else -1.0))
     rows = [
         (
             label,
-            f"{own.records:,}",
-            figures.share(own.auc.value if own.auc else None),
-            figures.ends(own.auc) if own.auc else "—",
-            figures.percent(own.rate.value if own.rate else None),
-            figures.percent(own.alarms.value if own.alarms else None),
+            f"{figures_of_class.records:,}",
+            figures.share(figures_of_class.auc.value if figures_of_class.auc else None),
+            figures.ends(figures_of_class.auc) if figures_of_class.auc else "—",
+            figures.percent(figures_of_class.rate.value if figures_of_class.rate else None),
+            figures.percent(figures_of_class.alarms.value if figures_of_class.alarms else None),
         )
-        for label, own in by_area
+        for label, figures_of_class in by_area
     ]
     return Table(
         "Each class by its AUC, the mean over models. An average over all records hides this spread.",

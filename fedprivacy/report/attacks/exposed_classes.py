@@ -22,44 +22,48 @@ TOGETHER = (0, (6, 2))
 Told = Sequence[tuple[str, Measure]]
 
 
-def told(one: Exposure) -> Told:
+def figured_classes(exposure: Exposure) -> Told:
     """The classes whose AUC is known, from the most exposed on."""
-    known = [(label, own.auc) for label, own in one.classes.items() if own.auc is not None]
+    known = [
+        (label, figures_of_class.auc)
+        for label, figures_of_class in exposure.classes.items()
+        if figures_of_class.auc is not None
+    ]
     return sorted(known, key=lambda item: -item[1].value)
 
 
-def picture(one: Exposure, name: str, table: Table) -> Picture:
+def picture(exposure: Exposure, name: str, table: Table) -> Picture:
     """A mark with its interval for each class.
 
     Args:
-        one: With at least two classes whose AUC is known.
+        exposure: With at least two classes whose AUC is known.
         name: Unique on the page.
         table: The same figures.
     """
-    classes = told(one)
+    classes = figured_classes(exposure)
     (first, high), (last, low) = classes[0], classes[-1]
-    said = [
-        f"Each class, by the attack {one.attack}, from the most exposed on: AUC from "
+    sentences = [
+        f"Each class, by the attack {exposure.attack}, from the most exposed on: AUC from "
         f"{figures.share(high.value)} for class {first} to {figures.share(low.value)} for class {last}, with "
         "95 % intervals that hold for each class by itself."
     ]
-    if (whole := one.auc) is not None:
-        above = sum(own.low > whole.high for _, own in classes)
-        below = sum(own.high < whole.low for _, own in classes)
-        said.append(
+    if (whole := exposure.auc) is not None:
+        above = sum(area.low > whole.high for _, area in classes)
+        below = sum(area.high < whole.low for _, area in classes)
+        sentences.append(
             f"All records together (dashed line): {figures.share(whole.value)}, {figures.ends(whole)}. Of "
             f"{len(classes):,} classes {above:,} lie above it and "
             f"{below:,} below it by their whole intervals."
         )
-    if missing := len(one.classes) - len(classes):
-        said.append(f"{missing:,} more have too few records to tell.")
-    caption = " ".join(said)
+    if missing := len(exposure.classes) - len(classes):
+        sentences.append(f"{missing:,} more have too few records to tell.")
+    caption = " ".join(sentences)
     title = "AUC of each class with its 95 % interval"
-    return Picture(partial(_draw, one, classes, name, title, caption), caption, [table])
+    return Picture(partial(_draw, exposure, classes, name, title, caption), caption, [table])
 
 
-def _draw(one: Exposure, classes: Told, name: str, title: str, said: str, *, narrow: bool) -> str:
-    whole = one.auc
+def _draw(exposure: Exposure, classes: Told, name: str, title: str, alt: str, *, narrow: bool) -> str:
+    whole = exposure.auc
     entries = [keys.Entry("One class, with its 95 % interval", keys.MEMBERS, "-", "o")]
     if whole is not None:
         entries.append(
@@ -72,7 +76,7 @@ def _draw(one: Exposure, classes: Told, name: str, title: str, said: str, *, nar
     every = _every(labels, width - left - right)
     named = [*range(0, len(labels) - every, every), len(labels) - 1]  # the first and the last in any case
     values, lows, highs = (
-        np.array([getattr(own, end) for _, own in classes]) for end in ("value", "low", "high")
+        np.array([getattr(area, end) for _, area in classes]) for end in ("value", "low", "high")
     )
     with svg.style():
         drawn = svg.figure(width, top + HEIGHT + BELOW)
@@ -99,7 +103,7 @@ def _draw(one: Exposure, classes: Told, name: str, title: str, said: str, *, nar
         axes.set_xlabel(f"Classes, the most exposed first{some}", labelpad=6)
         plots.heading(axes, "AUC within the class (0.5: guessing, 1: certain)", shift=-left)
         keys.write(drawn, entries, 4, 2)
-        return svg.write(drawn, f"{name}-classes-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-classes-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def _every(labels: Sequence[str], pixels: float) -> int:

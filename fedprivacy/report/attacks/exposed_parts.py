@@ -7,9 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from fedprivacy.attacks.roc import Rate
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.parts import Count, Measure, Rate, Real
+from fedprivacy.report.attacks.parts import Count, Measure, Real
 from fedprivacy.report.parts import Part
 
 
@@ -51,7 +52,7 @@ class Spread(Part):
     @property
     def total(self) -> list[int]:
         """The records between every two edges."""
-        return [own + other for own, other in zip(self.certain, self.others, strict=True)]
+        return [count + other for count, other in zip(self.certain, self.others, strict=True)]
 
     @model_validator(mode="after")
     def _between_edges(self) -> Spread:
@@ -98,7 +99,7 @@ class Exposure(Part):
                 raise ValueError("spread.certain must add up to exposed")
             if sum(self.spread.total) > self.records:
                 raise ValueError("spread must not have more than records")
-        if any(one.records > self.records for one in self.carried):
+        if any(part.records > self.records for part in self.carried):
             raise ValueError("carried must not be of more than records")
         return self
 
@@ -131,16 +132,16 @@ class Exposure(Part):
         each = [
             " and ".join(
                 [
-                    f"{figures.percent(one.hits)} of the true positives",
+                    f"{figures.percent(part.hits)} of the true positives",
                     *(
-                        [f"{figures.percent(one.alarms)} of the false alarms"]
-                        if one.alarms is not None
+                        [f"{figures.percent(part.alarms)} of the false alarms"]
+                        if part.alarms is not None
                         else []
                     ),
                 ]
             )
-            + f" fall on the {one.records:,} most exposed ({figures.percent(one.records / self.records)})"
-            for one in self.carried
+            + f" fall on the {part.records:,} most exposed ({figures.percent(part.records / self.records)})"
+            for part in self.carried
         ]
         return (
             f"Of the {self.records:,} records, {words.listed(each)}. They are ranked by what one half of the "

@@ -1,4 +1,4 @@
-"""All records in one picture: how many have which advantage, and which of them are exposed for certain."""
+"""Draws the distribution of advantages over records, and the records that are certainly exposed."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ FOOT = 0.6  # where a logarithmic axis of counts begins
 FILLED = 0.9  # of a bin by its bar
 
 
-def picture(one: Exposure, spread: Spread, name: str) -> Picture:
+def picture(exposure: Exposure, spread: Spread, name: str) -> Picture:
     """A bar for each range of advantages, its part that is exposed for certain in colour.
 
     Args:
-        one: Who is exposed.
+        exposure: Who is exposed.
         spread: With at least one record.
         name: Unique on the page.
     """
     known = sum(spread.total)
     middle = int(np.searchsorted(np.cumsum(spread.total), known / 2))
-    said = [
-        f"How many of {known:,} records have which advantage under the attack {one.attack}: the share of "
+    sentences = [
+        f"How many of {known:,} records have which advantage under the attack {exposure.attack}: the "
+        "share of "
         "models with a record that call it a member, less that of models without it. 0 is no exposure, 1 "
         "certainty. "
-        f"{one.exposed:,} are exposed for certain (in colour). The middle record's advantage is "
+        f"{exposure.exposed:,} are exposed for certain (in colour). The middle record's advantage is "
         f"{_range(spread, middle)}."
     ]
     if _steep(spread):
-        said.append("The axis of counts is logarithmic, so that a few records are seen beside many.")
-    caption = " ".join(said)
+        sentences.append("The axis of counts is logarithmic, so that a few records are seen beside many.")
+    caption = " ".join(sentences)
     title = "Histogram of the advantage on each record"
-    return Picture(partial(_draw, spread, name, title, caption), caption, [_table(one, spread)])
+    return Picture(partial(_draw, spread, name, title, caption), caption, [_table(exposure, spread)])
 
 
-def _table(one: Exposure, spread: Spread) -> Table:
+def _table(exposure: Exposure, spread: Spread) -> Table:
     rows = [
         (_range(spread, at), f"{spread.certain[at]:,}", f"{spread.others[at]:,}")
         for at in reversed(range(len(spread.total)))
         if spread.total[at]
     ]
     return Table(
-        f"Records by their advantage under the attack {one.attack}.",
+        f"Records by their advantage under the attack {exposure.attack}.",
         ("Advantage", "Exposed for certain", "Others"),
         rows,
         numeric=frozenset({1, 2}),
@@ -67,7 +68,7 @@ def _steep(spread: Spread) -> bool:
     return max(spread.total) > UNSEEN * max(spread.certain) > 0
 
 
-def _draw(spread: Spread, name: str, title: str, said: str, *, narrow: bool) -> str:
+def _draw(spread: Spread, name: str, title: str, alt: str, *, narrow: bool) -> str:
     entries = [
         keys.Entry("Exposed for certain", keys.MEMBERS, ""),
         keys.Entry("Other records", keys.OTHERS, ""),
@@ -80,8 +81,8 @@ def _draw(spread: Spread, name: str, title: str, said: str, *, narrow: bool) -> 
         edges, total = np.array(spread.edges), np.array(spread.total)
         middles, widths = (edges[1:] + edges[:-1]) / 2, FILLED * np.diff(edges)
         certain, others = np.array(spread.certain), np.array(spread.others)
-        for height, own, color in ((total, others, keys.OTHERS), (certain, certain, keys.MEMBERS)):
-            shown = own > 0
+        for height, counts, color in ((total, others, keys.OTHERS), (certain, certain, keys.MEMBERS)):
+            shown = counts > 0
             axes.bar(middles[shown], height[shown], widths[shown], color=color, linewidth=0)
         first, last = np.flatnonzero(total)[[0, -1]]
         axes.set_xlim(min(-0.1, edges[first]), max(1.0, edges[last + 1]))
@@ -90,7 +91,7 @@ def _draw(spread: Spread, name: str, title: str, said: str, *, narrow: bool) -> 
         axes.set_xlabel("Advantage (0: not exposed, 1: certain)", labelpad=6)
         plots.heading(axes, "Records", shift=-left)
         keys.write(drawn, entries, 4, 2)
-        return svg.write(drawn, f"{name}-records-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-records-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def _counts(axes: Axes, spread: Spread) -> None:

@@ -72,15 +72,15 @@ def at_most(value: float | None, *, rate: bool = False) -> str:
     return percent(up) if rate else share(up)
 
 
-def ends(one: Measure, *, rate: bool = False) -> str:
+def ends(measure: Measure, *, rate: bool = False) -> str:
     """An interval.
 
     >>> ends(Measure(value=0.5, low=0.4, high=0.6))
     '0.400 to 0.600'
     """
     if rate:
-        return f"{100 * one.low:.1f} to {percent(one.high)}"
-    return f"{share(one.low)} to {share(one.high)}"
+        return f"{100 * measure.low:.1f} to {percent(measure.high)}"
+    return f"{share(measure.low)} to {share(measure.high)}"
 
 
 def at(rate: str) -> str:
@@ -139,26 +139,28 @@ def observed(rounds: Observed) -> str:
 def score(name: str) -> str:
     """What a score is, in words; `late-` ones look at the last observed rounds alone."""
     late = name.removeprefix("late-")
-    said = SCORES.get(late, late)
-    return f"{said} (late rounds)" if late != name else said
+    text = SCORES.get(late, late)
+    return f"{text} (late rounds)" if late != name else text
 
 
 def covered(attacks: Iterable[Attack]) -> str:
     """Which chance the intervals are of, as a sentence; empty where no attack says."""
-    found = dict.fromkeys(COVERED.get(one.auc.covers, one.auc.covers) for one in attacks if one.auc.covers)
-    return f"Intervals cover the chance of {words.listed(found, 'or')}." if found else ""
+    texts = dict.fromkeys(
+        COVERED.get(attack.auc.covers, attack.auc.covers) for attack in attacks if attack.auc.covers
+    )
+    return f"Intervals cover the chance of {words.listed(texts, 'or')}." if texts else ""
 
 
 def strongest(attacks: Sequence[Attack]) -> Attack:
     """The attack of the largest area."""
-    return max(attacks, key=lambda one: one.auc.value)
+    return max(attacks, key=lambda attack: attack.auc.value)
 
 
-def from_guessing(one: Measure) -> bool:
+def from_guessing(measure: Measure) -> bool:
     """Whether an area can be told from guessing: its whole interval lies above 0.5."""
-    return one.low > GUESSING
+    return measure.low > GUESSING
 
 
-def apart(one: Measure, other: Measure) -> bool:
+def apart(measure: Measure, other: Measure) -> bool:
     """Whether two figures can be told apart: their intervals share no value."""
-    return one.high < other.low or other.high < one.low
+    return measure.high < other.low or other.high < measure.low

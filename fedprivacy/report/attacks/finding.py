@@ -29,9 +29,9 @@ def of(document: ReplayDocument) -> Finding:
 def sentences(document: ReplayDocument) -> list[str]:
     """What is learnt: a sentence for each seat, or where several levels were played for each that is told."""
     if not document.several:
-        return [sentence(own) for own in document.seats.values()]
-    told = list(reversed(levels.ends(document)))
-    return [_at_level(document, level, first=level == told[0]) for level in told]
+        return [sentence(group) for group in document.seats.values()]
+    ends = list(reversed(levels.ends(document)))
+    return [_at_level(document, level, first=level == ends[0]) for level in ends]
 
 
 def sentence(attacks: Sequence[Attack]) -> str:
@@ -52,12 +52,12 @@ def sentence(attacks: Sequence[Attack]) -> str:
 
 def _at_level(document: ReplayDocument, level: Level, *, first: bool) -> str:
     """The strongest attack of every seat at one level, and what the model is worth there."""
-    cells = {seat: own for (seat, at), own in document.cells.items() if at == level}
+    cells = {seat: group for (seat, at), group in document.cells.items() if at == level}
     strongest = map(figures.strongest, cells.values())
     parts = [_reached(best, place if first else None) for place, best in enumerate(strongest)]
-    found = {one.model_accuracy.before for own in cells.values() for one in own} - {None}
+    accuracies = {attack.model_accuracy.before for group in cells.values() for attack in group} - {None}
     # Attacks that began at other times attacked other models.
-    quality = f"; the model's accuracy is {words.accuracy(found.pop())}" if len(found) == 1 else ""
+    quality = f"; the model's accuracy is {words.accuracy(accuracies.pop())}" if len(accuracies) == 1 else ""
     return f"{words.capital(levels.at(level))} {words.listed(parts)}{quality}."
 
 
@@ -81,18 +81,18 @@ def _bounded(attack: Attack) -> str:
 
 def _guaranteed(document: ReplayDocument) -> list[str]:
     """What stands against each seat, at each level that is told; seats of whom the same is true together."""
-    said: list[str] = []
-    told = levels.ends(document)
+    sentences: list[str] = []
+    ends = levels.ends(document)
     bare = (CLIPPED, None) if document.several else ()
-    for level in (level for level in told if level not in bare):
+    for level in (level for level in ends if level not in bare):
         same: dict[str, list[str]] = {}
-        for seat, own in ((seat, own) for (seat, at), own in document.cells.items() if at == level):
-            same.setdefault(_promised(own[0]), []).append(figures.seat(seat))
-        said += [f"Against {words.listed(who)}: {what}" for what, who in same.items()]
-    said += [
-        f"{words.capital(levels.at(level))}: no guarantee against anyone." for level in bare if level in told
+        for seat, group in ((seat, group) for (seat, at), group in document.cells.items() if at == level):
+            same.setdefault(_promised(group[0]), []).append(figures.seat(seat))
+        sentences += [f"Against {words.listed(who)}: {what}" for what, who in same.items()]
+    sentences += [
+        f"{words.capital(levels.at(level))}: no guarantee against anyone." for level in bare if level in ends
     ]
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(sentences))
 
 
 def _promised(attack: Attack) -> str:

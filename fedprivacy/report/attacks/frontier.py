@@ -1,4 +1,4 @@
-"""Attack, bound and accuracy against epsilon in one picture: a panel for each seat, a line for each arm."""
+"""Draws attack, bound and accuracy against epsilon: a panel per seat, a line per arm."""
 
 from __future__ import annotations
 
@@ -30,30 +30,32 @@ ABOVE = {
 }
 
 
-def draw(document: ReplayDocument, title: str, said: str, *, narrow: bool = False) -> str:
+def draw(document: ReplayDocument, title: str, alt: str, *, narrow: bool = False) -> str:
     """Three panels of AUC and one of accuracy, on one axis of epsilon.
 
     Args:
         document: Of arms, at two levels of privacy at least.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone.
 
     Returns:
         Inline SVG.
     """
-    looks, found = strongest.looks(document), strongest.reached(document)
+    looks, reached = strongest.looks(document), strongest.reached(document)
     entries = _entries(document, looks, narrow=narrow)
     across, width = ACROSS[narrow], WIDTH[narrow]
     each, tall = width / across, HEAD + TALL + BELOW
     top = keys.LINE * len(entries) + 10
-    height = top + tall * math.ceil((len(found) + 1) / across)
+    height = top + tall * math.ceil((len(reached) + 1) / across)
     with svg.style():
         drawn = svg.figure(width, height)
         keys.write(drawn, entries, 4, 2)
         shifts = _shifts(document, list(looks))
-        low = min([figures.GUESSING, *(r.best.auc.low for own in found.values() for r in own if r.best)])
-        for place, seat in enumerate([*found, None]):
+        low = min(
+            [figures.GUESSING, *(r.best.auc.low for group in reached.values() for r in group if r.best)]
+        )
+        for place, seat in enumerate([*reached, None]):
             row, column = divmod(place, across)
             axes = _panel(drawn, each, column, top + tall * row + HEAD)
             places = scale.places_of(_levels(document))
@@ -61,26 +63,26 @@ def draw(document: ReplayDocument, title: str, said: str, *, narrow: bool = Fals
             if seat is None:
                 _accuracy(axes, document, places, looks, shifts)
             else:
-                _attacks(axes, found[seat], places, looks, shifts, low, NOTE[narrow])
-        return svg.write(drawn, f"frontier-{'narrow' if narrow else 'wide'}", title, said)
+                _attacks(axes, reached[seat], places, looks, shifts, low, NOTE[narrow])
+        return svg.write(drawn, f"frontier-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def _levels(document: ReplayDocument) -> list[Level]:
     """The levels of all arms, the strictest first; then clipping alone; last no privacy."""
-    found = {one.level for one in document.arms}
-    private = sorted(level for level in found if isinstance(level, float))
-    return [*private, *(level for level in ("clipped", None) if level in found)]
+    present = {arm.level for arm in document.arms}
+    private = sorted(level for level in present if isinstance(level, float))
+    return [*private, *(level for level in ("clipped", None) if level in present)]
 
 
 def _entries(document: ReplayDocument, looks: Mapping[str, plots.Look], *, narrow: bool) -> list[keys.Entry]:
-    first = {one.arm: one for one in reversed(document.arms)}
+    first = {arm.arm: arm for arm in reversed(document.arms)}
     entries = []
     for name, (color, marker, line) in looks.items():
-        said = strongest.promise(first[name], short=narrow)
+        promise = strongest.promise(first[name], short=narrow)
         # No line leads through the points of an arm without an epsilon.
         drawn = line if isinstance(first[name].level, float) else " "
-        entries.append(keys.Entry(marks.short(f"{name}: {said}", LABEL[narrow]), color, drawn, marker))
-    if any(bound.auc is not None for one in document.arms for bound in one.bounds.values()):
+        entries.append(keys.Entry(marks.short(f"{name}: {promise}", LABEL[narrow]), color, drawn, marker))
+    if any(bound.auc is not None for arm in document.arms for bound in arm.bounds.values()):
         dashes = (0, (DASH, DASH))
         label = "The most that the arm's guarantee allows"
         entries.append(keys.Entry(label, svg.INK, dashes, width=1.5))
@@ -95,7 +97,7 @@ def _panel(drawn: Figure, each: float, column: int, top: float) -> Axes:
 
 def _attacks(
     axes: Axes,
-    own: Sequence[Reached],
+    group: Sequence[Reached],
     places: Mapping[Level, float],
     looks: Mapping[str, plots.Look],
     shifts: Mapping[str, float],
@@ -107,13 +109,13 @@ def _attacks(
     axes.yaxis.set_major_locator(MultipleLocator(0.1))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: words.number(round(y, 6))))
     axes.axhline(figures.GUESSING, color=svg.MUTED, linewidth=1.25)
-    bounded = [name for name in looks if any(r.bound.auc is not None for r in own if r.played.arm == name)]
+    bounded = [name for name in looks if any(r.bound.auc is not None for r in group if r.arm.arm == name)]
     for name, look in looks.items():
-        mine = [one for one in own if one.played.arm == name]
-        allowed = {one.played.level: one.bound.auc for one in mine if one.bound.auc is not None}
+        mine = [reach for reach in group if reach.arm.arm == name]
+        allowed = {reach.arm.level: reach.bound.auc for reach in mine if reach.bound.auc is not None}
         if allowed:
             _bound(axes, places, allowed, look[0], bounded.index(name), len(bounded))
-        best = {one.played.level: one.best.auc for one in mine if one.best is not None}
+        best = {reach.arm.level: reach.best.auc for reach in mine if reach.best is not None}
         areas = {level: auc.value for level, auc in best.items()}
         ends = {level: (auc.low, auc.high) for level, auc in best.items()}
         scale.points(axes, places, areas, look, shifts[name], ends)
@@ -121,8 +123,8 @@ def _attacks(
     named = f"no guarantee: {', '.join(bare)}" if bare else "a guarantee in every arm"
     counted = f"no guarantee in {words.counted(len(bare), 'arm')}"
     notes = (f"AUC of the strongest attack; {named}", f"AUC; {named}", f"AUC; {counted}")
-    note = next((one for one in notes if len(one) <= most), notes[-1])
-    plots.heading(axes, ABOVE[own[0].seat], shift=-44, up=22, color=svg.INK, bold=True)
+    note = next((reach for reach in notes if len(reach) <= most), notes[-1])
+    plots.heading(axes, ABOVE[group[0].seat], shift=-44, up=22, color=svg.INK, bold=True)
     plots.heading(axes, note, shift=-44)
 
 
@@ -135,9 +137,9 @@ def _accuracy(
 ) -> None:
     plots.accuracy_axis(axes, (0.0, 1.0))
     for name, look in looks.items():
-        mine = [one for one in document.arms if one.arm == name]
-        means = {one.level: one.accuracy.test.mean for one in mine if one.accuracy.test.mean is not None}
-        ends = {one.level: found for one in mine if (found := one.accuracy.test.interval) is not None}
+        mine = [arm for arm in document.arms if arm.arm == name]
+        means = {arm.level: arm.accuracy.test.mean for arm in mine if arm.accuracy.test.mean is not None}
+        ends = {arm.level: interval for arm in mine if (interval := arm.accuracy.test.interval) is not None}
         scale.points(axes, places, means, look, shifts[name], ends)
     plots.heading(axes, "What it costs", shift=-44, up=22, color=svg.INK, bold=True)
     plots.heading(axes, "Accuracy on held-out records (higher is better)", shift=-44)
@@ -147,12 +149,12 @@ def _shifts(document: ReplayDocument, names: Sequence[str]) -> dict[str, float]:
     """Pixels aside, so that no arm hides another: those with epsilons, and those at each level without."""
     beside: dict[Level, list[str]] = {}
     for name in names:
-        level = next(one.level for one in document.arms if one.arm == name)
+        level = next(arm.level for arm in document.arms if arm.arm == name)
         beside.setdefault(0.0 if isinstance(level, float) else level, []).append(name)
     return {
-        name: APART * (place - (len(own) - 1) / 2)
-        for own in beside.values()
-        for place, name in enumerate(own)
+        name: APART * (place - (len(shifts) - 1) / 2)
+        for shifts in beside.values()
+        for place, name in enumerate(shifts)
     }
 
 

@@ -27,9 +27,9 @@ def beside(document: ReplayDocument, *, training: bool) -> list[Sequence[Value] 
         training: Whether the table has the accuracy in training.
     """
     arms = document.scenario.get("arms")
-    told = arms.values() if isinstance(arms, Mapping) else ()
-    trainings = [one.get("training") for one in told if isinstance(one, Mapping)]
-    if not any(isinstance(one, Mapping) and "adversarial" in one for one in trainings):
+    tables = arms.values() if isinstance(arms, Mapping) else ()
+    trainings = [arm.get("training") for arm in tables if isinstance(arm, Mapping)]
+    if not any(isinstance(arm, Mapping) and "adversarial" in arm for arm in trainings):
         return []
     nobody = ["—"] * (len(strongest.SEATS) - 1)
     rows: list[Sequence[Value] | Group] = [WHENCE]

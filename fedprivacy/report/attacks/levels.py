@@ -1,4 +1,4 @@
-"""The levels of privacy at which the same attacks were played, in words: epsilons, clipping alone, none."""
+"""Describes the privacy levels of a replay: epsilons, clipping alone, none."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def terms(document: ReplayDocument) -> str:
     """What the epsilons of labels stand with, and against whom; empty where no label has one."""
     if not document.several:
         return ""
-    private = [one for one in document.attacks if one.epsilon is not None]
-    found = [one.guarantee for one in private if one.guarantee is not None]
+    private = [attack for attack in document.attacks if attack.epsilon is not None]
+    guarantees = [attack.guarantee for attack in private if attack.guarantee is not None]
     each = dict.fromkeys(
         f"delta {words.number(g.delta)}, unit {g.unit}, adjacency {g.adjacency}"
-        for g in found
+        for g in guarantees
         if None not in (g.delta, g.unit, g.adjacency)
     )
-    held = {g.observer for g in found if g.holds}
-    seats = [seat for seat in document.seats if any(one.seat == seat for one in private)]
+    held = {g.observer for g in guarantees if g.holds}
+    seats = [seat for seat in document.seats if any(attack.seat == seat for attack in private)]
     against = [figures.seat(seat) for seat in seats if seat in held]
     unheld = [figures.seat(seat) for seat in seats if seat not in held]
-    said = f"Epsilon stands at {words.listed(each, 'or')}" if each else "Epsilon is that of the attacked run"
+    text = f"Epsilon stands at {words.listed(each, 'or')}" if each else "Epsilon is that of the attacked run"
     parts = [f"against {words.listed(against)}"] if against else []
     parts += [f"and guarantees nothing against {words.listed(unheld)}"] if unheld else []
-    return ", ".join([said, *parts]) + "."
+    return ", ".join([text, *parts]) + "."

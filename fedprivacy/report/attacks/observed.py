@@ -1,4 +1,4 @@
-"""What more rounds tell: passive attacks by the rounds that they observed, beside the model at that time."""
+"""Shows passive attacks by observed rounds, beside the model's accuracy at that time."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Points = Sequence[tuple[Attack, Observed, Measure]]
 def sections(document: ReplayDocument) -> list[Section]:
     """A picture and a table for passive attacks that differ in their rounds; no section without such."""
     blocks: list[Block | Details] = []
-    for number, own in enumerate(_groups(document), start=1):
-        blocks += [Text(_seen(document, own)), _picture(document, own, f"observed-{number}")]
-        blocks.append(_figures(document, own))
+    for number, points in enumerate(_groups(document), start=1):
+        blocks += [Text(_seen(document, points)), _picture(document, points, f"observed-{number}")]
+        blocks.append(_figures(document, points))
     return [Section("observed", "What more rounds tell", blocks)] if blocks else []
 
 
 def _groups(document: ReplayDocument) -> list[Points]:
     """Passive attacks on the same run from the same seat, by their last round; at least two observations."""
     groups: dict[tuple[object, ...], list[tuple[Attack, Observed, Measure]]] = {}
-    for one in (one for own in document.cells.values() for one in own):
-        if one.attack == "passive" and one.observed and one.balanced_accuracy:
-            key = (one.seat, one.isolating, one.trust, one.level)
-            groups.setdefault(key, []).append((one, one.observed, one.balanced_accuracy))
-    several = [own for own in groups.values() if len({seen for _, seen, _ in own}) > 1]
-    return [sorted(own, key=lambda point: (point[1].last, point[1].first)) for own in several]
+    for attack in (attack for points in document.cells.values() for attack in points):
+        if attack.attack == "passive" and attack.observed and attack.balanced_accuracy:
+            key = (attack.seat, attack.isolating, attack.trust, attack.level)
+            groups.setdefault(key, []).append((attack, attack.observed, attack.balanced_accuracy))
+    several = [points for points in groups.values() if len({seen for _, seen, _ in points}) > 1]
+    return [sorted(points, key=lambda point: (point[1].last, point[1].first)) for points in several]
 
 
 def _where(document: ReplayDocument, attack: Attack) -> str:
@@ -49,9 +49,9 @@ def _where(document: ReplayDocument, attack: Attack) -> str:
     return f"the seat of {figures.seat(attack.seat)}{aside}{level}"
 
 
-def _seen(document: ReplayDocument, own: Points) -> str:
+def _seen(document: ReplayDocument, points: Points) -> str:
     """The first observation against the last one: told to differ only where their intervals share nothing."""
-    (attack, first, early), (_, last, late) = own[0], own[-1]
+    (attack, first, early), (_, last, late) = points[0], points[-1]
     differ = "no difference can be told: the intervals overlap"
     if figures.apart(early, late):
         differ = "later rounds tell more" if late.value > early.value else "later rounds tell less"
@@ -62,8 +62,9 @@ def _seen(document: ReplayDocument, own: Points) -> str:
         else ""
     )
     return (
-        f"From {_where(document, attack)}: who looks at {_rounds_of(first)} is right about {_told(early)} of "
-        f"the targets, who looks at {_rounds_of(last)} about {_told(late)}: {differ}"
+        f"From {_where(document, attack)}: who looks at {_rounds_of(first)} is right about "
+        f"{_printed(early)} of "
+        f"the targets, who looks at {_rounds_of(last)} about {_printed(late)}: {differ}"
         f"{chance}.{mixed} {_terms(document, attack)}"
     ).strip()
 
@@ -74,24 +75,26 @@ def _rounds_of(seen: Observed) -> str:
     return f"{of}rounds {seen.first:,} to {seen.last:,}"
 
 
-def _told(one: Measure) -> str:
-    return f"{figures.percent(one.value)} ({figures.ends(one, rate=True)})"
+def _printed(measure: Measure) -> str:
+    return f"{figures.percent(measure.value)} ({figures.ends(measure, rate=True)})"
 
 
 def _terms(document: ReplayDocument, attack: Attack) -> str:
     return levels.terms(document) if attack.epsilon is not None else ""
 
 
-def _picture(document: ReplayDocument, own: Points, name: str) -> Picture:
+def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
     title = "Charts of attack accuracy and of model accuracy by the last round observed"
-    where = _where(document, own[0][0])
-    said = f"From {where}. " + " ".join(
-        f"Rounds {figures.observed(seen)}: the attack {_told(accuracy)}, the model "
-        f"{words.accuracy(one.model_accuracy.after)}."
-        for one, seen, accuracy in own
+    where = _where(document, points[0][0])
+    alt = f"From {where}. " + " ".join(
+        f"Rounds {figures.observed(seen)}: the attack {_printed(accuracy)}, the model "
+        f"{words.accuracy(attack.model_accuracy.after)}."
+        for attack, seen, accuracy in points
     )
-    bounded = any(one.bound.balanced_accuracy is not None for one, _, _ in own)
-    known = [one.model_accuracy.after for one, _, _ in own if one.model_accuracy.after is not None]
+    bounded = any(attack.bound.balanced_accuracy is not None for attack, _, _ in points)
+    known = [
+        attack.model_accuracy.after for attack, _, _ in points if attack.model_accuracy.after is not None
+    ]
     caption = (
         f"Passive attacks from {where}: how many targets they are right about (balanced accuracy, with its "
         "95 % interval) by the last round that they observed, counted since training began; guessing is "
@@ -106,53 +109,54 @@ def _picture(document: ReplayDocument, own: Points, name: str) -> Picture:
             f"{seen.first:,}",
             figures.percent(accuracy.value),
             figures.ends(accuracy, rate=True),
-            words.accuracy(one.model_accuracy.after),
+            words.accuracy(attack.model_accuracy.after),
         )
-        for one, seen, accuracy in own
+        for attack, seen, accuracy in points
     ]
     head = ("Last round", "First round", "Attack accuracy", "95 % interval", "Model accuracy")
     table = Table(
-        f"What the picture shows. {_terms(document, own[0][0])}".strip(), head, rows,
+        f"What the picture shows. {_terms(document, points[0][0])}".strip(), head, rows,
         numeric=frozenset(range(len(head))),
     )  # fmt: skip
     return Picture(
-        draw=partial(_draw, own, name, title, said),
-        caption=f"{caption} {_terms(document, own[0][0])}".strip(),
+        draw=partial(_draw, points, name, title, alt),
+        caption=f"{caption} {_terms(document, points[0][0])}".strip(),
         tables=[table],
     )
 
 
-def _figures(document: ReplayDocument, own: Points) -> Table:
+def _figures(document: ReplayDocument, points: Points) -> Table:
     """The table of the lectures: what each observation gives."""
     rows: list[Sequence[Value]] = []
-    for one, seen, accuracy in own:
-        rate = one.tpr_at_fpr.get("0.01")
+    for attack, seen, accuracy in points:
+        rate = attack.tpr_at_fpr.get("0.01")
         rows.append(
             (
-                Entry(figures.observed(seen), one.name),
+                Entry(figures.observed(seen), attack.name),
                 Entry(figures.percent(accuracy.value), figures.ends(accuracy, rate=True)),
-                Entry(figures.share(one.auc.value), figures.ends(one.auc)),
+                Entry(figures.share(attack.auc.value), figures.ends(attack.auc)),
                 Entry("—", figures.TOO_FEW)
                 if rate is None
                 else Entry(figures.percent(rate.value), figures.ends(rate, rate=True)),
-                words.accuracy(one.model_accuracy.after),
+                words.accuracy(attack.model_accuracy.after),
             )
         )
     head = ("Rounds observed", "Attack accuracy", "AUC", "TPR at 1 % FPR", "Model accuracy")
     caption = (
-        f"Passive attacks from {_where(document, own[0][0])}, by what they observed; below each figure its "
+        f"Passive attacks from {_where(document, points[0][0])}, by what they observed; below each "
+        "figure its "
         "95 % interval. Attack accuracy is balanced: of members and non-members each counts half."
     )
-    return Table(f"{caption} {_terms(document, own[0][0])}".strip(), head, rows, stacked=True)
+    return Table(f"{caption} {_terms(document, points[0][0])}".strip(), head, rows, stacked=True)
 
 
-def _draw(own: Points, name: str, title: str, said: str, *, narrow: bool) -> str:
-    known = [(seen.last, one.model_accuracy.after) for one, seen, _ in own]
+def _draw(points: Points, name: str, title: str, alt: str, *, narrow: bool) -> str:
+    known = [(seen.last, attack.model_accuracy.after) for attack, seen, _ in points]
     model = [(last, accuracy) for last, accuracy in known if accuracy is not None]
     bound = [
-        (seen.last, one.bound.balanced_accuracy)
-        for one, seen, _ in own
-        if one.bound.balanced_accuracy is not None
+        (seen.last, attack.bound.balanced_accuracy)
+        for attack, seen, _ in points
+        if attack.bound.balanced_accuracy is not None
     ]
     entries = [ATTACK, *([BOUND] if bound else []), *([MODEL] if model else [])]
     head = keys.LINE * len(entries) + 12
@@ -164,21 +168,21 @@ def _draw(own: Points, name: str, title: str, said: str, *, narrow: bool) -> str
         keys.write(drawn, entries, 4, 2)
         right = 16.0 if across == 1 else 460.0 + 16.0
         axes = svg.place(drawn, 52, head + TOP, right, height - head - TOP - HEIGHT)
-        _attack(axes, own, bound)
+        _attack(axes, points, bound)
         if model:
             top, left = (head + tall + TOP, 52.0) if narrow else (head + TOP, 460.0 + 52.0)
             beside = svg.place(drawn, left, top, 16, height - top - HEIGHT)
-            _rounds(beside, own)
+            _rounds(beside, points)
             plots.accuracy_axis(beside, plots.accuracy_range([y for _, y in model]))
             plots.heading(beside, "Accuracy of the model", shift=-48)
             _line(beside, model, MODEL)
-        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, alt)
 
 
-def _attack(axes: Axes, own: Points, bound: Sequence[tuple[int, float]]) -> None:
-    _rounds(axes, own)
+def _attack(axes: Axes, points: Points, bound: Sequence[tuple[int, float]]) -> None:
+    _rounds(axes, points)
     values = [figures.GUESSING, *(y for _, y in bound)]
-    values += [end for _, _, one in own for end in (one.low, one.high)]
+    values += [end for _, _, measure in points for end in (measure.low, measure.high)]
     low, high = min(values), max(values)
     plots.accuracy_axis(
         axes, (max(0.0, math.floor(20 * low - 0.5) / 20), min(1.0, math.ceil(20 * high + 0.5) / 20))
@@ -187,15 +191,16 @@ def _attack(axes: Axes, own: Points, bound: Sequence[tuple[int, float]]) -> None
     axes.axhline(figures.GUESSING, color=svg.MUTED, linewidth=1.25)
     if bound:
         _line(axes, bound, BOUND)
-    for _, seen, one in own:
-        axes.plot([seen.first, seen.last], [one.value] * 2, color=ATTACK.color, linewidth=1.0, alpha=0.6)
+    for _, seen, measure in points:
+        axes.plot([seen.first, seen.last], [measure.value] * 2, color=ATTACK.color, linewidth=1.0, alpha=0.6)
         axes.plot(
-            [seen.last] * 2, [one.low, one.high],
+            [seen.last] * 2, [measure.low, measure.high],
             color=ATTACK.color, linewidth=1.75, marker="_", markersize=9,
         )  # fmt: skip
     axes.plot(
-        [seen.last for _, seen, _ in own], [one.value for _, _, one in own], color=ATTACK.color, linestyle="",
-        marker=ATTACK.marker, markersize=9, markeredgecolor=svg.PAPER, clip_on=False, zorder=3,
+        [seen.last for _, seen, _ in points], [measure.value for _, _, measure in points],
+        color=ATTACK.color, linestyle="", marker=ATTACK.marker, markersize=9,
+        markeredgecolor=svg.PAPER, clip_on=False, zorder=3,
     )  # fmt: skip
 
 
@@ -206,10 +211,10 @@ def _line(axes: Axes, points: Sequence[tuple[int, float]], look: keys.Entry) -> 
     )  # fmt: skip
 
 
-def _rounds(axes: Axes, own: Points) -> None:
+def _rounds(axes: Axes, points: Points) -> None:
     """The axis of rounds: logarithmic where the last ones spread so much that most would lie at its left."""
-    ends = [seen.last for _, seen, _ in own]
-    first, last = min(seen.first for _, seen, _ in own), max(ends)
+    ends = [seen.last for _, seen, _ in points]
+    first, last = min(seen.first for _, seen, _ in points), max(ends)
     if last >= SPREAD * min(ends):
         axes.set_xscale("log")
         axes.set_xlim(first * 0.8, last * 1.15)

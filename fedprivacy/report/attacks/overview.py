@@ -48,21 +48,21 @@ class Row:
 
 def picture(document: ReplayDocument) -> Picture:
     """A row for each attack, those of one seat (and one level) together; the bound is an upright line."""
-    attacks = [one for own in document.cells.values() for one in own]
+    attacks = [attack for group in document.cells.values() for attack in group]
     title = "AUC of each attack with its 95 % interval and its bound"
-    said = " ".join(_said(document, one) for one in attacks)
+    alt = " ".join(_sentence_of(document, attack) for attack in attacks)
     rows = [
         (
-            levels.label(document, one),
-            words.capital(figures.seat(one.seat)),
-            figures.share(one.auc.value),
-            figures.ends(one.auc),
-            figures.at_most(one.bound.auc),
+            levels.label(document, attack),
+            words.capital(figures.seat(attack.seat)),
+            figures.share(attack.auc.value),
+            figures.ends(attack.auc),
+            figures.at_most(attack.bound.auc),
         )
-        for one in attacks
+        for attack in attacks
     ]
     head = ("Attack", "Seat", "AUC", "95 % interval", "Bound")
-    bounded = any(one.bound.auc is not None for one in attacks)
+    bounded = any(attack.bound.auc is not None for attack in attacks)
     terms = levels.terms(document)
     caption = " ".join(
         [
@@ -75,25 +75,26 @@ def picture(document: ReplayDocument) -> Picture:
         ]
     )
     return Picture(
-        draw=partial(_draw, document, attacks, title, said),
+        draw=partial(_draw, document, attacks, title, alt),
         caption=f"{caption} {terms}".strip(),
         tables=[Table(f"AUC of each attack. {terms}".strip(), head, rows, numeric=frozenset({2, 3, 4}))],
     )
 
 
-def _said(document: ReplayDocument, one: Attack) -> str:
+def _sentence_of(document: ReplayDocument, attack: Attack) -> str:
     return (
-        f"{levels.label(document, one)}, seat of {figures.seat(one.seat)}: {figures.share(one.auc.value)} "
-        f"({figures.ends(one.auc)}), bound {figures.at_most(one.bound.auc)}."
+        f"{levels.label(document, attack)}, seat of {figures.seat(attack.seat)}: "
+        f"{figures.share(attack.auc.value)} "
+        f"({figures.ends(attack.auc)}), bound {figures.at_most(attack.bound.auc)}."
     )
 
 
-def _draw(document: ReplayDocument, attacks: Sequence[Attack], title: str, said: str, *, narrow: bool) -> str:
+def _draw(document: ReplayDocument, attacks: Sequence[Attack], title: str, alt: str, *, narrow: bool) -> str:
     entries = []
     for seat in document.seats:
         color, marker = _look(seat)
         entries.append(keys.Entry(f"From the seat of {figures.seat(seat)}", color, "-", marker))
-    if any(one.bound.auc is not None for one in attacks):
+    if any(attack.bound.auc is not None for attack in attacks):
         entries.append(keys.Entry("The most that the guarantee allows", keys.ALLOWED, "-", "|"))
     top = keys.LINE * len(entries) + 16
     rows = list(_rows(document, narrow=narrow))
@@ -102,7 +103,7 @@ def _draw(document: ReplayDocument, attacks: Sequence[Attack], title: str, said:
     with svg.style():
         drawn = svg.figure(width, height)
         axes = svg.place(drawn, LEFT[narrow], top, 46, BELOW)
-        low = min(figures.GUESSING, *(one.auc.low for one in attacks))
+        low = min(figures.GUESSING, *(attack.auc.low for attack in attacks))
         axes.set_xlim(max(0.0, low - 0.03), 1.0)
         axes.set_ylim(tall, 0)  # in pixels
         axes.grid(visible=False, axis="y")
@@ -118,51 +119,53 @@ def _draw(document: ReplayDocument, attacks: Sequence[Attack], title: str, said:
                 y = 1 - (top + row.top + down) / height
                 drawn.text(4 / width, y, text, va="center", **font)
         keys.write(drawn, entries, 4, 2)
-        return svg.write(drawn, f"overview-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"overview-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def _rows(document: ReplayDocument, *, narrow: bool) -> Iterator[Row]:
     """The rows from the top down; where several levels were played each level of a seat has a heading."""
     top = 0.0
-    for (seat, level), own in document.cells.items():
+    for (seat, level), group in document.cells.items():
         if document.several:
-            said = textwrap.wrap(f"{words.capital(figures.seat(seat))}, {levels.at(level)}", WRAP[narrow])
-            height = HEAD + MORE * (len(said) - 1)
-            lines = [(line, HEAD - 12 + MORE * place, BOLD) for place, line in enumerate(said)]
+            heading_lines = textwrap.wrap(
+                f"{words.capital(figures.seat(seat))}, {levels.at(level)}", WRAP[narrow]
+            )
+            height = HEAD + MORE * (len(heading_lines) - 1)
+            lines = [(line, HEAD - 12 + MORE * place, BOLD) for place, line in enumerate(heading_lines)]
             yield Row(top, height, None, lines)
             top += height
-        for one in own:
+        for attack in group:
             font = PLAIN if document.several else BOLD
-            texts = [(marks.short(one.name, NAME[narrow]), ROW * (0.14 if narrow else 0.34), font)]
+            texts = [(marks.short(attack.name, NAME[narrow]), ROW * (0.14 if narrow else 0.34), font)]
             height = ROW
             if document.several and not narrow:
-                height, texts = CLOSE, [(marks.short(one.name, NAME[narrow]), CLOSE / 2, PLAIN)]
+                height, texts = CLOSE, [(marks.short(attack.name, NAME[narrow]), CLOSE / 2, PLAIN)]
             elif not narrow:
-                texts.append((marks.short(figures.described(one), 44), ROW * 0.34 + 17, MUTED))
-            yield Row(top, height, one, texts)
+                texts.append((marks.short(figures.described(attack), 44), ROW * 0.34 + 17, MUTED))
+            yield Row(top, height, attack, texts)
             top += height
 
 
-def _row(axes: Axes, row: Row, one: Attack, *, narrow: bool) -> None:
-    color, marker = _look(one.seat)
+def _row(axes: Axes, row: Row, attack: Attack, *, narrow: bool) -> None:
+    color, marker = _look(attack.seat)
     # On a phone the names stand between the rows, and no line runs through them.
     y = row.top + row.height * (0.7 if narrow else 0.5)
     above = row.top + row.height * (0.4 if narrow else 0.0)
-    ends = [one.auc.low, one.auc.high]
+    ends = [attack.auc.low, attack.auc.high]
     axes.vlines(figures.GUESSING, above, row.top + row.height, color=svg.MUTED, linewidth=1.25)
     axes.plot(ends, [y, y], color=color, linewidth=2.25, solid_capstyle="butt")
     axes.plot(ends, [y, y], color=color, linestyle="", marker="|", markersize=9, markeredgewidth=1.75)
     axes.plot(
-        [one.auc.value], [y], color=color, linestyle="", marker=marker, markersize=10,
+        [attack.auc.value], [y], color=color, linestyle="", marker=marker, markersize=10,
         markeredgecolor=svg.PAPER, clip_on=False, zorder=3,
     )  # fmt: skip
-    if one.bound.auc is not None:
+    if attack.bound.auc is not None:
         axes.plot(
-            [one.bound.auc], [y], color=keys.ALLOWED, linestyle="", marker="|", markersize=24,
+            [attack.bound.auc], [y], color=keys.ALLOWED, linestyle="", marker="|", markersize=24,
             markeredgewidth=2.5, clip_on=False, zorder=4,
         )  # fmt: skip
     axes.annotate(
-        figures.share(one.auc.value), xy=(1, y), xycoords=("axes fraction", "data"), xytext=(10, 0),
+        figures.share(attack.auc.value), xy=(1, y), xycoords=("axes fraction", "data"), xytext=(10, 0),
         textcoords="offset pixels", va="center", color=color, fontsize=13, fontweight="bold",
         annotation_clip=False,
     )  # fmt: skip

@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from fedprivacy.attacks.roc import Curve
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import figures, keys
-from fedprivacy.report.attacks.parts import Attack, Curve, Histogram
+from fedprivacy.report.attacks.parts import Attack, Histogram
 
 FLOOR = 1e-3  # where both axes of an ROC curve begin
 STEPS = 6  # points of a straight part, which is bent on logarithmic axes
@@ -22,7 +23,7 @@ SIDE, PHONE = 320.0, 280.0  # pixels of the ROC curve's axes
 TITLE = 24.0  # pixels of the attack's name
 
 
-def draw(attack: Attack, label: str, name: str, title: str, said: str, *, narrow: bool = False) -> str:
+def draw(attack: Attack, label: str, name: str, title: str, alt: str, *, narrow: bool = False) -> str:
     """The ROC curve on logarithmic axes, and the histograms beside it (on a phone below it).
 
     Args:
@@ -30,7 +31,7 @@ def draw(attack: Attack, label: str, name: str, title: str, said: str, *, narrow
         label: What it is called.
         name: Unique on the page.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone.
 
     Returns:
@@ -40,8 +41,8 @@ def draw(attack: Attack, label: str, name: str, title: str, said: str, *, narrow
         entries, (scores, runs) = _entries(attack), pooled(attack.histograms)
         above = TITLE + 40 + keys.LINE * max(len(entries), 2)
         side = PHONE if narrow else SIDE
-        one = above + side + 54
-        drawn = svg.figure(360.0 if narrow else 920.0, 2 * one if narrow and scores else one)
+        part = above + side + 54
+        drawn = svg.figure(360.0 if narrow else 920.0, 2 * part if narrow and scores else part)
         whole = drawn.get_size_inches()[1] * 72
         left = 62.0
         right = 360 - left - side if narrow else 920 - left - side
@@ -50,12 +51,12 @@ def draw(attack: Attack, label: str, name: str, title: str, said: str, *, narrow
         named = marks.short(f"{label}, by {figures.seat(attack.seat)}", 40 if narrow else 100)
         drawn.text(0, 1 - 10 / whole, named, va="center", color=svg.INK, fontsize=14, fontweight="bold")
         if scores:
-            x, top = (left, one + above) if narrow else (506.0, above)
+            x, top = (left, part + above) if narrow else (506.0, above)
             axes = svg.place(drawn, x, top, 18, whole - top - side)
             _histogram(axes, scores, f"Score{runs and f', {runs}'}")
             fields = [keys.Entry("Members", keys.MEMBERS, ""), keys.Entry("Non-members", keys.OTHERS, "")]
             keys.write(drawn, fields, x - 58, top - above + TITLE + 4)
-        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def pooled(histograms: Sequence[Histogram]) -> tuple[Histogram | None, str]:
@@ -67,10 +68,14 @@ def pooled(histograms: Sequence[Histogram]) -> tuple[Histogram | None, str]:
     if len(histograms) < 2:
         return (histograms[0], "") if histograms else (None, "")
     first, many = histograms[0], len(histograms)
-    if any(one.edges != first.edges for one in histograms):
+    if any(histogram.edges != first.edges for histogram in histograms):
         return first, f"in run 1 of {many}"
-    members = tuple(sum(counts) for counts in zip(*(one.members for one in histograms), strict=True))
-    others = tuple(sum(counts) for counts in zip(*(one.nonmembers for one in histograms), strict=True))
+    members = tuple(
+        sum(counts) for counts in zip(*(histogram.members for histogram in histograms), strict=True)
+    )
+    others = tuple(
+        sum(counts) for counts in zip(*(histogram.nonmembers for histogram in histograms), strict=True)
+    )
     return Histogram(edges=first.edges, members=members, nonmembers=others), f"{many} runs together"
 
 
@@ -81,22 +86,13 @@ def blind_below(attack: Attack) -> float:
 
 def averaged(curves: Sequence[Curve], fpr: float) -> float:
     """The TPR at an FPR, averaged over runs; the upper end of an upright part."""
-    return float(np.mean([_at(curve, fpr) for curve in curves]))
+    return float(np.mean([curve.at(fpr) for curve in curves]))
 
 
 def allowed(bound: Curve, fpr: float) -> float:
     """The TPR of a bound at an FPR: that of its next point, for between two of them it may bend upwards."""
     at = int(np.searchsorted(bound.fpr, fpr * (1 - 1e-9)))
     return bound.tpr[min(at, len(bound.tpr) - 1)]
-
-
-def _at(curve: Curve, fpr: float) -> float:
-    x, y = np.array(curve.fpr), np.array(curve.tpr)
-    after = int(np.searchsorted(x, fpr, side="right"))
-    if after == 0 or after == len(x):
-        return float(y[max(0, after - 1)])
-    share = (fpr - x[after - 1]) / (x[after] - x[after - 1])
-    return float(y[after - 1] + share * (y[after] - y[after - 1]))
 
 
 def _entries(attack: Attack) -> list[keys.Entry]:

@@ -27,13 +27,17 @@ MOST = 12  # pictures of one page
 
 def sections(document: ReplayDocument) -> list[Section]:
     """All attacks one below the other; where several levels were played one of each seat at each level."""
-    chosen = followed(document) if document.several else [a for own in document.cells.values() for a in own]
-    drawn = [(number, one) for number, one in enumerate(chosen, start=1) if one.roc or one.histograms]
+    chosen = (
+        followed(document) if document.several else [a for group in document.cells.values() for a in group]
+    )
+    drawn = [
+        (number, attack) for number, attack in enumerate(chosen, start=1) if attack.roc or attack.histograms
+    ]
     if not drawn:
         return []
     blocks: list[Block | Details] = [Text(HOW_TO_READ)]
     blocks += [Text(FOLLOWED)] if document.several else []
-    blocks += [picture(document, one, f"attack-{number}") for number, one in drawn]
+    blocks += [picture(document, attack, f"attack-{number}") for number, attack in drawn]
     heading = "One attack of each seat, closer" if document.several else "Each attack"
     return [Section("attacks", heading, blocks)]
 
@@ -43,9 +47,9 @@ def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
     title, label = "ROC curve on logarithmic axes, and histograms of scores", levels.label(document, attack)
     terms = levels.terms(document) if attack.epsilon is not None else ""
     caption = f"{_caption(attack, label)} {terms}".strip()
-    said = _said(attack, caption)
+    alt = _alt_text(attack, caption)
     return Picture(
-        draw=partial(panel.draw, attack, label, name, title, said),
+        draw=partial(panel.draw, attack, label, name, title, alt),
         caption=caption,
         tables=[*_curve(attack), *_histogram(attack)],
     )
@@ -53,13 +57,15 @@ def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
 
 def followed(document: ReplayDocument) -> list[Attack]:
     """For each seat its strongest attack where least is guaranteed, and the same attack at other levels."""
-    found: list[Attack] = []
-    for seat, own in document.seats.items():
+    shown: list[Attack] = []
+    for seat, group in document.seats.items():
         loosest = [level for level in document.levels if (seat, level) in document.cells][-1]
         name = figures.strongest(document.cells[seat, loosest]).name
-        same = sorted((one for one in own if one.name == name), key=lambda a: document.levels.index(a.level))
-        found += common.spaced(same, max(2, MOST // len(document.seats)))
-    return found
+        same = sorted(
+            (attack for attack in group if attack.name == name), key=lambda a: document.levels.index(a.level)
+        )
+        shown += common.spaced(same, max(2, MOST // len(document.seats)))
+    return shown
 
 
 def _caption(attack: Attack, label: str) -> str:
@@ -77,20 +83,22 @@ def _allowed(attack: Attack) -> str:
     return "anything, for there is none" if bound is None else f"at most {figures.at_most(bound)}"
 
 
-def _said(attack: Attack, caption: str) -> str:
-    rates = " ".join(f"At {figures.at(f'{rate:g}')} {_found(attack, rate)}." for rate in (0.01, 0.1))
+def _alt_text(attack: Attack, caption: str) -> str:
+    rates = " ".join(f"At {figures.at(f'{rate:g}')} {_at_rate(attack, rate)}." for rate in (0.01, 0.1))
     return f"{caption} {rates}"
 
 
-def _found(attack: Attack, rate: float) -> str:
-    found = []
+def _at_rate(attack: Attack, rate: float) -> str:
+    features = []
     if attack.roc and rate * (attack.nonmembers or 0) >= panel.PER_RATE:
-        found.append(f"the attack finds {figures.percent(panel.averaged(attack.roc, rate))} of the members")
+        features.append(
+            f"the attack finds {figures.percent(panel.averaged(attack.roc, rate))} of the members"
+        )
     else:
-        found.append(f"there are {figures.TOO_FEW}")
+        features.append(f"there are {figures.TOO_FEW}")
     if attack.bound.curve:
-        found.append(f"the bound is {figures.at_most(panel.allowed(attack.bound.curve, rate), rate=True)}")
-    return words.listed(found)
+        features.append(f"the bound is {figures.at_most(panel.allowed(attack.bound.curve, rate), rate=True)}")
+    return words.listed(features)
 
 
 def _curve(attack: Attack) -> list[Table]:
@@ -98,11 +106,11 @@ def _curve(attack: Attack) -> list[Table]:
         return []
     rows = []
     for rate in READ_AT:
-        told = rate * (attack.nonmembers or 0) >= panel.PER_RATE
-        found = figures.percent(panel.averaged(attack.roc, rate)) if told else figures.TOO_FEW
+        enough = rate * (attack.nonmembers or 0) >= panel.PER_RATE
+        text = figures.percent(panel.averaged(attack.roc, rate)) if enough else figures.TOO_FEW
         bound = attack.bound.curve
         allowed = figures.at_most(panel.allowed(bound, rate), rate=True) if bound else "no guarantee"
-        rows.append((f"{words.number(100 * rate)} %", found, allowed))
+        rows.append((f"{words.number(100 * rate)} %", text, allowed))
     runs = f", averaged over {len(attack.roc)} runs" if len(attack.roc) > 1 else ""
     caption = (
         f"Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; the table "
@@ -113,13 +121,13 @@ def _curve(attack: Attack) -> list[Table]:
 
 
 def _histogram(attack: Attack) -> list[Table]:
-    one, runs = panel.pooled(attack.histograms)
-    if one is None:
+    histogram, runs = panel.pooled(attack.histograms)
+    if histogram is None:
         return []
     rows = [
         (f"{words.number(low)} to {words.number(high)}", f"{members:,}", f"{others:,}")
         for low, high, members, others in zip(
-            one.edges, one.edges[1:], one.members, one.nonmembers, strict=False
+            histogram.edges, histogram.edges[1:], histogram.members, histogram.nonmembers, strict=False
         )
     ]
     which = f" {runs}" if runs else ""

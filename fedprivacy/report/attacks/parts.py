@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from fedprivacy.attacks.roc import Curve, Rate
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report.parts import Figures, Guarantee, Part
 
-Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**12)]
 
@@ -26,21 +26,6 @@ class Measure(Part):
     low: float = Field(ge=-1, le=1, allow_inf_nan=False)
     high: float = Field(ge=-1, le=1, allow_inf_nan=False)
     covers: str | None = None
-
-
-class Curve(Part):
-    """Points of an ROC curve or of a bound, straight between them."""
-
-    fpr: tuple[Rate, ...] = Field(min_length=2)
-    tpr: tuple[Rate, ...]
-
-    @model_validator(mode="after")
-    def _rising(self) -> Curve:
-        if len(self.fpr) != len(self.tpr):
-            raise ValueError("fpr and tpr are not equally many")
-        if any(later < earlier for axis in (self.fpr, self.tpr) for earlier, later in pairwise(axis)):
-            raise ValueError("fpr and tpr must not fall")
-        return self
 
 
 class Histogram(Part):
@@ -203,7 +188,10 @@ class Played(Part):
 
     def against(self, seat: str) -> Guarantee | None:
         """What is guaranteed against a seat, if anything is."""
-        return next((one for one in self.guarantees if one.observer == seat and one.holds), None)
+        return next(
+            (guarantee for guarantee in self.guarantees if guarantee.observer == seat and guarantee.holds),
+            None,
+        )
 
 
 class Supervised(Part):

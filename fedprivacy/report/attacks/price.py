@@ -36,12 +36,12 @@ class Line:
 def lines(attacks: Sequence[Attack]) -> list[Line]:
     """A line for each name among the attacks of a seat; looks begin again beyond the last."""
     looks = ((svg.LOCAL, "o", "-"), (svg.DISTRIBUTED, "D", ":"), *plots.MORE)
-    names = dict.fromkeys(one.name for one in attacks)
+    names = dict.fromkeys(attack.name for attack in attacks)
     return [
         Line(
             name,
             looks[place % len(looks)],
-            {one.level: one for one in reversed(attacks) if one.name == name},
+            {attack.level: attack for attack in reversed(attacks) if attack.name == name},
         )
         for place, name in enumerate(names)
     ]
@@ -52,7 +52,7 @@ def draw(
     lines: Sequence[Line],
     name: str,
     title: str,
-    said: str,
+    alt: str,
     *,
     narrow: bool = False,
 ) -> str:
@@ -63,14 +63,14 @@ def draw(
         lines: One for each attack; at two levels at least.
         name: Unique on the page.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone.
 
     Returns:
         Inline SVG.
     """
-    every = [one for line in lines for one in line.attacks.values()]
-    bounds = {one.level: one.bound.auc for one in every if one.bound.auc is not None}
+    every = [attack for line in lines for attack in line.attacks.values()]
+    bounds = {attack.level: attack.bound.auc for attack in every if attack.bound.auc is not None}
     entries = [*(line.entry for line in lines), *([BOUND] if bounds else [])]
     paid = paid_lines(lines)
     if len(paid) == 1:
@@ -79,13 +79,13 @@ def draw(
     width, left, right = (360.0, 52.0, 16.0) if narrow else (920.0, 56.0, 24.0)
     lower = BETWEEN + LOWER if paid else 0.0
     height = top + UPPER + lower + BELOW
-    places = scale.places_of([level for level in levels if any(one.level == level for one in every)])
+    places = scale.places_of([level for level in levels if any(attack.level == level for attack in every)])
     with svg.style():
         drawn = svg.figure(width, height)
         keys.write(drawn, entries, 4, 2)
         upper = svg.place(drawn, left, top, right, BELOW + lower)
         scale.axis(upper, places, width - left - right, named=not paid)
-        low = min(figures.GUESSING, *(one.auc.low for one in every))
+        low = min(figures.GUESSING, *(attack.auc.low for attack in every))
         upper.set_ylim(max(0.0, math.floor(20 * low - 0.5) / 20), 1.0)
         upper.yaxis.set_major_formatter(FuncFormatter(lambda y, _: words.number(round(y, 6))))
         upper.axhline(figures.GUESSING, color=svg.MUTED, linewidth=1.25)
@@ -96,8 +96,8 @@ def draw(
         step = min(APART, SHARE * room / len(lines))
         for place, line in enumerate(lines):
             shift = step * (place - (len(lines) - 1) / 2)
-            areas = {level: one.auc.value for level, one in line.attacks.items()}
-            ends = {level: (one.auc.low, one.auc.high) for level, one in line.attacks.items()}
+            areas = {level: attack.auc.value for level, attack in line.attacks.items()}
+            ends = {level: (attack.auc.low, attack.auc.high) for level, attack in line.attacks.items()}
             scale.points(upper, places, areas, line.look, shift, ends)
         if paid:
             axes = svg.place(drawn, left, top + UPPER + BETWEEN, right, BELOW)
@@ -106,23 +106,23 @@ def draw(
             plots.heading(axes, "Accuracy of the model (higher is better)", shift=-48)
             for accuracies, look in paid:
                 scale.points(axes, places, accuracies, look)
-        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def paid_lines(lines: Sequence[Line]) -> list[tuple[dict[Level, float], plots.Look]]:
     """The accuracy of the attacked models: one line, or one for each attack where these models differ."""
-    found: list[tuple[dict[Level, float], plots.Look]] = []
+    lines_paid: list[tuple[dict[Level, float], plots.Look]] = []
     shared: dict[Level, set[float]] = {}
     for line in lines:
         known = {
-            level: one.model_accuracy.before
-            for level, one in line.attacks.items()
-            if one.model_accuracy.before is not None
+            level: attack.model_accuracy.before
+            for level, attack in line.attacks.items()
+            if attack.model_accuracy.before is not None
         }
         for level, accuracy in known.items():
             shared.setdefault(level, set()).add(accuracy)
-        found += [(known, line.look)] if known else []
+        lines_paid += [(known, line.look)] if known else []
     if all(len(values) == 1 for values in shared.values()):
-        one = {level: values.pop() for level, values in shared.items()}
-        return [(one, (MODEL.color, MODEL.marker, MODEL.line))] if one else []
-    return found
+        attack = {level: values.pop() for level, values in shared.items()}
+        return [(attack, (MODEL.color, MODEL.marker, MODEL.line))] if attack else []
+    return lines_paid

@@ -23,22 +23,22 @@ def sections(document: ReplayDocument) -> list[Section]:
     if not document.several:
         return []
     blocks: list[Block | Details] = []
-    for number, (seat, own) in enumerate(document.seats.items(), start=1):
-        if len({one.level for one in own}) > 1:
+    for number, (seat, group) in enumerate(document.seats.items(), start=1):
+        if len({attack.level for attack in group}) > 1:
             blocks += [
-                Text(_seen(document, own, paid=number == 1)),
+                Text(_seen(document, group, paid=number == 1)),
                 _picture(document, seat, f"price-{number}"),
             ]
     heading = "What privacy takes from the attacker, and from the model"
     return [Section("price", heading, blocks)] if blocks else []
 
 
-def _seen(document: ReplayDocument, own: Sequence[Attack], *, paid: bool) -> str:
+def _seen(document: ReplayDocument, group: Sequence[Attack], *, paid: bool) -> str:
     """What became of the attack that is strongest where least is guaranteed, where most is."""
-    present = [level for level in document.levels if any(one.level == level for one in own)]
+    present = [level for level in document.levels if any(attack.level == level for attack in group)]
     loose, strict = present[-1], present[0]
-    best = figures.strongest([one for one in own if one.level == loose])
-    there = next((one for one in own if one.level == strict and one.name == best.name), None)
+    best = figures.strongest([attack for attack in group if attack.level == loose])
+    there = next((attack for attack in group if attack.level == strict and attack.name == best.name), None)
     who = f"From the seat of {figures.seat(best.seat)}"
     if there is None:
         return f"{who}, {best.name} was not played {levels.at(strict)}. {levels.terms(document)}"
@@ -68,11 +68,11 @@ def _paid(loose: Attack, strict: Attack) -> str:
 
 
 def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
-    own = document.seats[seat]
-    lines, terms = price.lines(own), levels.terms(document)
+    group = document.seats[seat]
+    lines, terms = price.lines(group), levels.terms(document)
     title = "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon"
-    said = " ".join(_said(one) for own in _by_level(document, seat) for one in own)
-    bounded = any(one.bound.auc is not None for one in own)
+    alt = " ".join(_sentence_of(attack) for group in _by_level(document, seat) for attack in group)
+    bounded = any(attack.bound.auc is not None for attack in group)
     bound = (
         "The dashed blue line is the most that the guarantee allows any attack."
         if bounded
@@ -83,37 +83,37 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     accuracies = [y for of, _ in price.paid_lines(lines) for y in of.values()]
     cut = words.cut_axis(plots.accuracy_range(accuracies)[0]) if accuracies else ""
     return Picture(
-        draw=partial(price.draw, document.levels, lines, name, title, said),
+        draw=partial(price.draw, document.levels, lines, name, title, alt),
         caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
         tables=[_table(document, seat, terms)],
     )
 
 
 def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
-    return [own for (who, _), own in document.cells.items() if who == seat]
+    return [group for (who, _), group in document.cells.items() if who == seat]
 
 
-def _said(one: Attack) -> str:
+def _sentence_of(attack: Attack) -> str:
     return (
-        f"{words.capital(levels.name(one.level))}, {one.name}: AUC {figures.share(one.auc.value)} "
-        f"({figures.ends(one.auc)}), bound {figures.at_most(one.bound.auc)}, accuracy "
-        f"{words.accuracy(one.model_accuracy.before)}."
+        f"{words.capital(levels.name(attack.level))}, {attack.name}: AUC {figures.share(attack.auc.value)} "
+        f"({figures.ends(attack.auc)}), bound {figures.at_most(attack.bound.auc)}, accuracy "
+        f"{words.accuracy(attack.model_accuracy.before)}."
     )
 
 
 def _table(document: ReplayDocument, seat: str, terms: str) -> Table:
     rows = []
-    for one in (one for own in _by_level(document, seat) for one in own):
-        rate = one.tpr_at_fpr.get("0.01")
+    for attack in (attack for group in _by_level(document, seat) for attack in group):
+        rate = attack.tpr_at_fpr.get("0.01")
         rows.append(
             (
-                words.capital(levels.name(one.level)),
-                one.name,
-                f"{figures.share(one.auc.value)} ({figures.ends(one.auc)})",
-                figures.at_most(one.bound.auc),
+                words.capital(levels.name(attack.level)),
+                attack.name,
+                f"{figures.share(attack.auc.value)} ({figures.ends(attack.auc)})",
+                figures.at_most(attack.bound.auc),
                 figures.TOO_FEW if rate is None else figures.percent(rate.value),
-                figures.at_most(figures.allowed(one.bound, "0.01"), rate=True),
-                words.accuracy(one.model_accuracy.before),
+                figures.at_most(figures.allowed(attack.bound, "0.01"), rate=True),
+                words.accuracy(attack.model_accuracy.before),
             )
         )
     head = (

@@ -21,30 +21,34 @@ def sections(document: ReplayDocument) -> list[Section]:
         "attack on it with its 95 % interval: how often it is right of as many members as non-members; "
         f"guessing gives 50 %. {levels.terms(document)}"
     )
-    told = Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))))
-    return [Section("released", "The released model", [told])] if rows else []
+    results = Table(caption.strip(), head, rows, numeric=frozenset(range(1, len(head))))
+    return [Section("released", "The released model", [results])] if rows else []
 
 
 def table(document: ReplayDocument) -> tuple[Sequence[str], list[Sequence[Value]]]:
     """The headings, and the rows; none where the released model was not attacked."""
-    found: dict[Level, dict[str, Attack]] = {}
+    by_level: dict[Level, dict[str, Attack]] = {}
     for level in document.levels:
-        own = {one.name: one for one in document.attacks if one.attack == KIND and one.level == level}
-        if own:
-            found[level] = own
-    names = list(dict.fromkeys(name for own in found.values() for name in own))
-    models = [next(iter(own.values())).model_accuracy for own in found.values()]
-    head = ("Accuracy", *(words.capital(levels.name(level)) for level in found))
+        group = {
+            attack.name: attack
+            for attack in document.attacks
+            if attack.attack == KIND and attack.level == level
+        }
+        if group:
+            by_level[level] = group
+    names = list(dict.fromkeys(name for group in by_level.values() for name in group))
+    models = [next(iter(group.values())).model_accuracy for group in by_level.values()]
+    head = ("Accuracy", *(words.capital(levels.name(level)) for level in by_level))
     if not names:
         return head, []
     return head, [
-        ("Of the model in training", *(words.accuracy(one.train) for one in models)),
-        ("Of the model on others", *(words.accuracy(one.before) for one in models)),
-        *((name, *(_right(own.get(name)) for own in found.values())) for name in names),
+        ("Of the model in training", *(words.accuracy(attack.train) for attack in models)),
+        ("Of the model on others", *(words.accuracy(attack.before) for attack in models)),
+        *((name, *(_right(group.get(name)) for group in by_level.values())) for name in names),
     ]
 
 
 def _right(attack: Attack | None) -> Value:
     """How often an attack is right."""
-    one = None if attack is None else attack.balanced_accuracy
-    return "—" if one is None else Entry(figures.percent(one.value), figures.ends(one, rate=True))
+    measure = None if attack is None else attack.balanced_accuracy
+    return "—" if measure is None else Entry(figures.percent(measure.value), figures.ends(measure, rate=True))

@@ -74,18 +74,18 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
 
 def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: bool) -> Page:
     """The page of a game in several arms."""
-    units = {one.unit for one in document.arms if one.trust != "none"}
+    units = {arm.unit for arm in document.arms if arm.trust != "none"}
     cells = [
         protection.Protected(
             Arm(
-                one.trust,
-                ClipOnly.name if one.level == CLIPPED else None,
-                unit=one.unit if len(units) > 1 and one.trust != "none" else None,
+                arm.trust,
+                ClipOnly.name if arm.level == CLIPPED else None,
+                unit=arm.unit if len(units) > 1 and arm.trust != "none" else None,
             ),
-            one.epsilon,
-            one.guarantees,
+            arm.epsilon,
+            arm.guarantees,
         )
-        for one in document.arms
+        for arm in document.arms
     ]
     return Page(
         title=document.name,
@@ -102,17 +102,17 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
 
 
 def _arm_tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
-    names = dict.fromkeys(one.arm for one in document.arms)
+    names = dict.fromkeys(arm.arm for arm in document.arms)
     first = document.attacks[0] if document.attacks else None
     counted = [
         ("Arms", f"{len(names):,}", "of the same game"),
         ("Arms and epsilons", f"{len(document.arms):,}", "each with runs of its own"),
         (
             "Training runs",
-            f"{sum(one.seeds for one in document.arms):,}",
+            f"{sum(arm.seeds for arm in document.arms):,}",
             "each with a seed and noise of its own",
         ),
-        ("Attacks", f"{len({one.name for one in document.attacks}):,}", "in each arm where they can be had"),
+        ("Attacks", f"{len({arm.name for arm in document.attacks}):,}", "in each arm where they can be had"),
     ]
     if first is not None:
         counted.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))
@@ -136,12 +136,14 @@ def _guarantees(document: ReplayDocument) -> list[Block | Details]:
 
 def _follows(attacks: Sequence[Attack]) -> str:
     """How the bound of a seat follows from its guarantee, at every level; empty where there is none."""
-    bounded = [one for one in attacks if one.bound.auc is not None and one.guarantee is not None]
+    bounded = [attack for attack in attacks if attack.bound.auc is not None and attack.guarantee is not None]
     if not bounded:
         return ""
-    known = {text for one in bounded if one.guarantee for text in one.guarantee.assumptions}
-    steps = dict.fromkeys(text for one in bounded for text in one.bound.assumptions if text not in known)
-    bases = dict.fromkeys(one.bound.basis for one in bounded if one.bound.basis)
+    known = {text for attack in bounded if attack.guarantee for text in attack.guarantee.assumptions}
+    steps = dict.fromkeys(
+        text for attack in bounded for text in attack.bound.assumptions if text not in known
+    )
+    bases = dict.fromkeys(attack.bound.basis for attack in bounded if attack.bound.basis)
     basis = f" ({'; '.join(bases)})" if bases else ""
     because = f", and {'; '.join(steps)}" if steps else ""
     return (
@@ -150,9 +152,9 @@ def _follows(attacks: Sequence[Attack]) -> str:
 
 
 def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
-    names = {(one.seat, one.name) for one in document.attacks}
-    played = f"each played at {len(document.levels)} levels of privacy" if document.several else "played"
-    tiles = [("Attacks", f"{len(names):,}", played)]
+    names = {(attack.seat, attack.name) for attack in document.attacks}
+    count = f"each played at {len(document.levels)} levels of privacy" if document.several else "played"
+    tiles = [("Attacks", f"{len(names):,}", count)]
     if document.attacks:
         first = document.attacks[0]
         tiles.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))

@@ -20,7 +20,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     ]
     facts += [
         (f"Attack {name}", common.flat(part))
-        for name, part in document.asked.items()
+        for name, part in document.attack_settings.items()
         if isinstance(part, Mapping)
     ]
     arms = document.scenario.get("arms")

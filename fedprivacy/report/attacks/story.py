@@ -44,44 +44,46 @@ class Told:
 
 def sections(document: ReplayDocument) -> list[Section]:
     """A panel for each ascent (at the least and the most privacy, where there are levels of it)."""
-    every = _told(document)
+    every = _stories(document)
     if not every:
         return []
     title = "Line charts of the loss of a typical member and non-member before, during and after an ascent"
-    said = " ".join(map(_said, every))
-    private = any(told.attack.epsilon is not None for told in every)
+    alt = " ".join(map(_sentence_of, every))
+    private = any(story.attack.epsilon is not None for story in every)
     caption = " ".join(
         [
             EXPLAINED,
-            *([OTHERS] if any(told.others for told in every) else []),
+            *([OTHERS] if any(story.others for story in every) else []),
             *([LEVELS, levels.terms(document)] if document.several and private else []),
         ]
     )
     terms = levels.terms(document)
     picture = Picture(
-        draw=partial(_draw, document, every, title, said),
+        draw=partial(_draw, document, every, title, alt),
         caption=caption,
-        tables=[_table(told, terms if told.attack.epsilon is not None else "") for told in every],
+        tables=[_table(story, terms if story.attack.epsilon is not None else "") for story in every],
     )
     return [Section("ascent", "How an ascent gives a member away", [picture])]
 
 
-def _told(document: ReplayDocument) -> list[Told]:
+def _stories(document: ReplayDocument) -> list[Told]:
     shown = dict.fromkeys([document.levels[-1], document.levels[0]]) if document.levels else ()
-    attacks = [one for level in shown for one in document.attacks if one.level == level and one.stories]
+    attacks = [
+        attack for level in shown for attack in document.attacks if attack.level == level and attack.stories
+    ]
     return [
         Told(
-            one,
-            levels.label(document, one),
-            one.stories[0],
-            tuple(other for other in one.stories[1:] if other.moments == one.stories[0].moments),
+            attack,
+            levels.label(document, attack),
+            attack.stories[0],
+            tuple(other for other in attack.stories[1:] if other.moments == attack.stories[0].moments),
         )
-        for one in attacks[:MOST]
+        for attack in attacks[:MOST]
     ]
 
 
-def _table(told: Told, terms: str) -> Table:
-    runs = (told.first, *told.others)
+def _table(drawn_story: Told, terms: str) -> Table:
+    runs = (drawn_story.first, *drawn_story.others)
     rows = [
         (
             kind if len(runs) == 1 else f"{kind}, run {number} of {len(runs)}",
@@ -90,20 +92,20 @@ def _table(told: Told, terms: str) -> Table:
         for number, story in enumerate(runs, start=1)
         for kind in story.records
     ]
-    head = ("", *map(words.capital, told.first.moments))
-    caption = f"{told.label}: the loss (cross-entropy) of each record. {terms}".strip()
+    head = ("", *map(words.capital, drawn_story.first.moments))
+    caption = f"{drawn_story.label}: the loss (cross-entropy) of each record. {terms}".strip()
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
 
 
-def _said(told: Told) -> str:
+def _sentence_of(story: Told) -> str:
     each = (
         f"{kind}: {', '.join(words.number(loss, 3) for loss in losses)}"
-        for kind, losses in told.first.records.items()
+        for kind, losses in story.first.records.items()
     )
-    return f"{told.label}: the loss {', '.join(told.first.moments)}. {'; '.join(each)}."
+    return f"{story.label}: the loss {', '.join(story.first.moments)}. {'; '.join(each)}."
 
 
-def _draw(document: ReplayDocument, every: Sequence[Told], title: str, said: str, *, narrow: bool) -> str:
+def _draw(document: ReplayDocument, every: Sequence[Told], title: str, alt: str, *, narrow: bool) -> str:
     across, width = (1, 360.0) if narrow else (min(ACROSS, len(every)), 920.0)
     above = TOP + LEVEL * document.several
     each, tall = width / across if across > 1 else min(width, 460.0), above + HEIGHT + BELOW
@@ -111,7 +113,7 @@ def _draw(document: ReplayDocument, every: Sequence[Told], title: str, said: str
         keys.Entry(f"A typical {kind.lower()}", color, line, marker)
         for kind, (color, marker, line) in LOOKS.items()
     ]
-    if any(told.others for told in every):
+    if any(story.others for story in every):
         entries = [
             *(replace(entry, label=f"{entry.label} of the first run") for entry in entries),
             *(keys.Entry(f"Of the other runs: {kind.lower()}s", color, line, width=THIN)
@@ -122,23 +124,23 @@ def _draw(document: ReplayDocument, every: Sequence[Told], title: str, said: str
     with svg.style():
         drawn = svg.figure(width, height)
         keys.write(drawn, entries, 4, 2)
-        for place, told in enumerate(every):
+        for place, story in enumerate(every):
             row, column = divmod(place, across)
             top, left = head + tall * row + above, each * column
             axes = svg.place(drawn, left + 40, top, width - left - each + 58, height - top - HEIGHT)
-            _panel(axes, told)
-            name = marks.short(told.attack.name, 28)
+            _panel(axes, story)
+            name = marks.short(story.attack.name, 28)
             if document.several:
-                plots.heading(axes, words.capital(levels.name(told.attack.level)), shift=-36)
+                plots.heading(axes, words.capital(levels.name(story.attack.level)), shift=-36)
             plots.heading(axes, name, shift=-36, up=LEVEL * document.several, color=svg.INK, bold=True)
-        return svg.write(drawn, f"story-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"story-{'narrow' if narrow else 'wide'}", title, alt)
 
 
-def _panel(axes: Axes, told: Told) -> None:
-    story = told.first
+def _panel(axes: Axes, drawn_story: Told) -> None:
+    story = drawn_story.first
     places = range(len(story.moments))
-    runs = (story, *told.others)
-    every = [loss for one in runs for losses in one.records.values() for loss in losses]
+    runs = (story, *drawn_story.others)
+    every = [loss for run in runs for losses in run.records.values() for loss in losses]
     low, high = min(0.0, *every), max(every)
     axes.set_ylim(low, 1.08 * high if high > low else low + 1.0)
     axes.set_xlim(-0.15, len(places) - 0.85)
@@ -150,7 +152,7 @@ def _panel(axes: Axes, told: Told) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: words.number(float(f"{y:.4g}"))))
     for kind, losses in story.records.items():
         color, marker, line = LOOKS[kind]
-        for other in told.others:
+        for other in drawn_story.others:
             axes.plot(list(places), other.records[kind], color=color, linestyle=line, linewidth=THIN)
         axes.plot(
             list(places), losses, color=color, linestyle=line, marker=marker,

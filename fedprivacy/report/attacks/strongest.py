@@ -33,14 +33,14 @@ class Reached:
         best: With the strongest attack that it has; None where none was played.
     """
 
-    played: Played
+    arm: Played
     seat: str
     best: Attack | None
 
     @property
     def bound(self) -> Bound:
         """The most that any attack can reach."""
-        return self.played.bounds.get(self.seat, Bound())
+        return self.arm.bounds.get(self.seat, Bound())
 
     @property
     def hidden(self) -> bool:
@@ -58,63 +58,61 @@ class Reached:
 def reached(document: ReplayDocument) -> dict[str, list[Reached]]:
     """By seat, each arm at each epsilon in the document's order."""
     return {
-        seat: [Reached(one, seat, _best(document.attacks, one, seat)) for one in document.arms]
+        seat: [Reached(arm, seat, _best(document.attacks, arm, seat)) for arm in document.arms]
         for seat in SEATS
     }
 
 
-def label(played: Played) -> str:
+def label(arm: Played) -> str:
     """An arm at its level of privacy.
 
     >>> label(Played(arm="central", trust="central", epsilon=8.0)), label(Played(arm="bare", trust="none"))
     ('central, epsilon 8', 'bare, no privacy')
     """
-    return f"{played.arm}, {levels.name(played.level)}"
+    return f"{arm.arm}, {levels.name(arm.level)}"
 
 
 def looks(document: ReplayDocument) -> dict[str, plots.Look]:
     """How each arm is drawn: the first of a trust model as everywhere, the others each otherwise."""
-    found: dict[str, plots.Look] = {}
+    looks_of_arms: dict[str, plots.Look] = {}
     taken: set[str] = set()
     more = [*plots.MORE, (svg.DISTRIBUTED, "D", ":")]
-    for one in document.arms:
-        if one.arm in found:
+    for arm in document.arms:
+        if arm.arm in looks_of_arms:
             continue
-        color, marker, line = plots.LOOKS.get(one.trust, plots.LOOKS["none"])
-        if one.trust in taken:
-            found[one.arm] = more[(len(found) - len(taken)) % len(more)]
+        color, marker, line = plots.LOOKS.get(arm.trust, plots.LOOKS["none"])
+        if arm.trust in taken:
+            looks_of_arms[arm.arm] = more[(len(looks_of_arms) - len(taken)) % len(more)]
         else:
-            found[one.arm] = (color, marker or "d", line)
-        taken.add(one.trust)
-    return found
+            looks_of_arms[arm.arm] = (color, marker or "d", line)
+        taken.add(arm.trust)
+    return looks_of_arms
 
 
-def promise(played: Played, *, short: bool = False) -> str:
+def promise(arm: Played, *, short: bool = False) -> str:
     """What an arm is, in words: who adds noise, and what is protected, in full from which change."""
-    if played.trust == "none":
-        return "clipping alone, no epsilon" if played.mechanism else "no noise"
-    who = {"central": "the server adds noise", "local": "each client adds noise"}.get(
-        played.trust, played.trust
-    )
-    return f"{who}; unit {played.unit}" + ("" if short else f", {played.adjacency}")
+    if arm.trust == "none":
+        return "clipping alone, no epsilon" if arm.mechanism else "no noise"
+    who = {"central": "the server adds noise", "local": "each client adds noise"}.get(arm.trust, arm.trust)
+    return f"{who}; unit {arm.unit}" + ("" if short else f", {arm.adjacency}")
 
 
 def terms(document: ReplayDocument) -> str:
     """What every epsilon stands with; empty without any."""
-    found = words.terms([g for one in document.arms for g in one.guarantees])
-    return f"Epsilon is that of an arm's run, at {found}, against whom it holds." if found else ""
+    text = words.terms([g for arm in document.arms for g in arm.guarantees])
+    return f"Epsilon is that of an arm's run, at {text}, against whom it holds." if text else ""
 
 
-def _best(attacks: Sequence[Attack], played: Played, seat: str) -> Attack | None:
-    own = [
-        one
-        for one in attacks
-        if (one.arm, one.level) == (played.arm, played.level) and one.seat in SEES_LESS[seat]
+def _best(attacks: Sequence[Attack], arm: Played, seat: str) -> Attack | None:
+    candidates = [
+        attack
+        for attack in attacks
+        if (attack.arm, attack.level) == (arm.arm, arm.level) and attack.seat in SEES_LESS[seat]
     ]
     # Its own attacks go first where two are as good.
-    own.sort(key=lambda one: SEES_LESS[seat].index(one.seat))
-    own = [found for one in own for found in (one, *_learned(one))]
-    return max(own, key=lambda one: one.calibration_auc or 0.0, default=None)
+    candidates.sort(key=lambda attack: SEES_LESS[seat].index(attack.seat))
+    candidates = [candidate for attack in candidates for candidate in (attack, *_learned(attack))]
+    return max(candidates, key=lambda attack: attack.calibration_auc or 0.0, default=None)
 
 
 def _learned(attack: Attack) -> list[Attack]:

@@ -15,23 +15,29 @@ MOST_CLASSES = 400
 
 def sections(document: ReplayDocument) -> list[Section]:
     """The table of all attacks; folded the scores, the empirical epsilon and the classes."""
-    attacks = [one for own in document.cells.values() for one in own]
+    attacks = [attack for group in document.cells.values() for attack in group]
     if not attacks:
         return []
     blocks: list[Block | Details] = [figured(document), _setting(document, attacks)]
-    proved = [(levels.label(document, one), found) for one in attacks if (found := _empirical(one))]
+    proved = [
+        (levels.label(document, attack), result) for attack in attacks if (result := _empirical(attack))
+    ]
     if proved:
         blocks.append(Details("The epsilon that each attack proves", [Facts(proved)]))
     scores = [
         _scores(document, scored)
         for level in document.levels
-        if (scored := [one for one in attacks if one.level == level and (one.scores or one.blind)])
+        if (
+            scored := [
+                attack for attack in attacks if attack.level == level and (attack.scores or attack.blind)
+            ]
+        )
     ]
     if scores:
         blocks.append(Details("Every score by itself, and a look at the record alone", scores))
-    classed = [one for one in attacks if one.per_class]
+    classed = [attack for attack in attacks if attack.per_class]
     if classed:
-        blocks.append(Details("Each class by itself", [_classes(document, one) for one in classed]))
+        blocks.append(Details("Each class by itself", [_classes(document, attack) for attack in classed]))
     return [Section("figures", "Every attack in figures", blocks)]
 
 
@@ -41,7 +47,7 @@ def figured(document: ReplayDocument) -> Table:
     for (seat, level), attacks in document.cells.items():
         where = f", {levels.at(level)}" if document.several else ""
         rows.append(Group(f"From the seat of {figures.seat(seat)}{where}", _bound(attacks[0])))
-        rows += [_row(one) for one in attacks]
+        rows += [_row(attack) for attack in attacks]
     rates = [f"TPR at {figures.at(rate)}" for rate in figures.RATES]
     head = ("Attack", "AUC", "Balanced accuracy", *rates, "Advantage")
     return Table(
@@ -58,31 +64,32 @@ def _with(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _row(one: Attack) -> Sequence[Value]:
+def _row(attack: Attack) -> Sequence[Value]:
     return (
-        Entry(one.name, figures.described(one)),
-        _measure(one.auc),
-        _measure(one.balanced_accuracy, rate=True),
-        *(_tpr(one, rate) for rate in figures.RATES),
-        _measure(one.advantage),
+        Entry(attack.name, figures.described(attack)),
+        _measure(attack.auc),
+        _measure(attack.balanced_accuracy, rate=True),
+        *(_tpr(attack, rate) for rate in figures.RATES),
+        _measure(attack.advantage),
     )
 
 
-def _tpr(one: Attack, rate: str) -> Value:
-    found = one.tpr_at_fpr.get(rate)
-    return Entry("—", figures.TOO_FEW) if found is None else _measure(found, rate=True)
+def _tpr(attack: Attack, rate: str) -> Value:
+    rate_figure = attack.tpr_at_fpr.get(rate)
+    return Entry("—", figures.TOO_FEW) if rate_figure is None else _measure(rate_figure, rate=True)
 
 
-def _measure(one: Measure | None, *, rate: bool = False) -> Value:
-    if one is None:
+def _measure(measure: Measure | None, *, rate: bool = False) -> Value:
+    if measure is None:
         return "—"
     return Entry(
-        figures.percent(one.value) if rate else figures.share(one.value), figures.ends(one, rate=rate)
+        figures.percent(measure.value) if rate else figures.share(measure.value),
+        figures.ends(measure, rate=rate),
     )
 
 
-def _bound(one: Attack) -> str:
-    bound = one.bound
+def _bound(attack: Attack) -> str:
+    bound = attack.bound
     if bound.auc is None:
         return "no guarantee, hence no bound"
     rates = [
@@ -101,17 +108,19 @@ def _setting(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
     """What each attack had to work with, and what it cost."""
     rows = [
         (
-            levels.label(document, one),
-            words.capital(figures.seat(one.seat).removeprefix("the ").removeprefix("a ").removeprefix("an ")),
-            "yes" if one.isolating else "no",
-            "—" if one.targets_per_round is None else f"{one.targets_per_round:,}",
-            "—" if one.rounds is None else Entry(f"{one.rounds:,}", _observed(one)),
-            f"{one.members or 0:,} and {one.nonmembers or 0:,}",
-            f"{one.targets_lost:,}",
-            words.accuracy(one.model_accuracy.before),
-            words.accuracy(one.model_accuracy.after),
+            levels.label(document, attack),
+            words.capital(
+                figures.seat(attack.seat).removeprefix("the ").removeprefix("a ").removeprefix("an ")
+            ),
+            "yes" if attack.isolating else "no",
+            "—" if attack.targets_per_round is None else f"{attack.targets_per_round:,}",
+            "—" if attack.rounds is None else Entry(f"{attack.rounds:,}", _observed(attack)),
+            f"{attack.members or 0:,} and {attack.nonmembers or 0:,}",
+            f"{attack.targets_lost:,}",
+            words.accuracy(attack.model_accuracy.before),
+            words.accuracy(attack.model_accuracy.after),
         )
-        for one in attacks
+        for attack in attacks
     ]
     head = (
         "Attack", "Seat", "Isolating", "Targets a round", "Rounds", "Members and non-members",
@@ -130,19 +139,19 @@ def _setting(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
     )
 
 
-def _observed(one: Attack) -> str:
-    return f"of training: {figures.observed(one.observed)}" if one.observed else ""
+def _observed(attack: Attack) -> str:
+    return f"of training: {figures.observed(attack.observed)}" if attack.observed else ""
 
 
 def _scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
-    names = list(dict.fromkeys(name for one in attacks for name in one.scores))
+    names = list(dict.fromkeys(name for attack in attacks for name in attack.scores))
     rows: list[Sequence[Value]] = [
-        (figures.score(name), *(_score(one, name) for one in attacks)) for name in names
+        (figures.score(name), *(_score(attack, name) for attack in attacks)) for name in names
     ]
     rows.append(
         (
             Entry("The record alone, no model", "baseline of the game: must be near 0.5"),
-            *(_measure(one.blind) for one in attacks),
+            *(_measure(attack.blind) for attack in attacks),
         )
     )
     level = attacks[0].level
@@ -154,55 +163,61 @@ def _scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
             "the one told above; a larger one here was not known to be larger before.",
             levels.terms(document) if isinstance(level, float) else "",
         ),
-        ("Score", *(one.name for one in attacks)),
+        ("Score", *(attack.name for attack in attacks)),
         rows,
         stacked=True,
     )
 
 
-def _score(one: Attack, name: str) -> Value:
-    found = one.scores.get(name)
-    if found is None:
+def _score(attack: Attack, name: str) -> Value:
+    figure = attack.scores.get(name)
+    if figure is None:
         return "—"
-    chosen = sum(name == taken for taken in one.score)
-    note = figures.ends(found)
+    chosen = sum(name == taken for taken in attack.score)
+    note = figures.ends(figure)
     if chosen:
-        note += "\nchosen" if chosen == len(one.score) else f"\nchosen in {chosen} of {len(one.score)} runs"
-    return Entry(figures.share(found.value), note)
+        note += (
+            "\nchosen" if chosen == len(attack.score) else f"\nchosen in {chosen} of {len(attack.score)} runs"
+        )
+    return Entry(figures.share(figure.value), note)
 
 
-def _empirical(one: Attack) -> str:
+def _empirical(attack: Attack) -> str:
     """What the guesses prove about epsilon, or why they cannot."""
-    found = one.empirical_epsilon
-    if found is None:
+    empirical = attack.empirical_epsilon
+    if empirical is None:
         return ""
-    if found.epsilon is None:
-        return f"None: {found.reason or 'the record does not say why'}."
-    sure = "" if found.confidence is None else f" with confidence {figures.percent(found.confidence)}"
+    if empirical.epsilon is None:
+        return f"None: {empirical.reason or 'the record does not say why'}."
+    sure = "" if empirical.confidence is None else f" with confidence {figures.percent(empirical.confidence)}"
     most = (
-        "" if found.ceiling is None else f"; so many guesses can prove at most {words.number(found.ceiling)}"
+        ""
+        if empirical.ceiling is None
+        else f"; so many guesses can prove at most {words.number(empirical.ceiling)}"
     )
-    by = f" ({found.method})" if found.method else ""
-    return f"At least {words.number(found.epsilon)}{sure}{most}{by}."
+    by = f" ({empirical.method})" if empirical.method else ""
+    return f"At least {words.number(empirical.epsilon)}{sure}{most}{by}."
 
 
-def _classes(document: ReplayDocument, one: Attack) -> Table | Text:
-    told = [(label, found) for label, found in one.per_class.items() if found.auc is not None]
-    missing = len(one.per_class) - len(told)
+def _classes(document: ReplayDocument, attack: Attack) -> Table | Text:
+    figured_classes = [
+        (label, figure) for label, figure in attack.per_class.items() if figure.auc is not None
+    ]
+    missing = len(attack.per_class) - len(figured_classes)
     rows = [
         (
             label,
-            figures.share(found.auc.value if found.auc else None),
-            figures.ends(found.auc) if found.auc else "—",
-            f"{found.members:,}",
-            f"{found.nonmembers:,}",
+            figures.share(figure.auc.value if figure.auc else None),
+            figures.ends(figure.auc) if figure.auc else "—",
+            f"{figure.members:,}",
+            f"{figure.nonmembers:,}",
         )
-        for label, found in told[:MOST_CLASSES]
+        for label, figure in figured_classes[:MOST_CLASSES]
     ]
-    terms = levels.terms(document) if one.epsilon is not None else ""
-    caption = _with(f"{levels.label(document, one)}: AUC within each class.", terms)
+    terms = levels.terms(document) if attack.epsilon is not None else ""
+    caption = _with(f"{levels.label(document, attack)}: AUC within each class.", terms)
     if missing:
-        caption += f" Of {len(one.per_class):,} classes {missing:,} have too few targets."
+        caption += f" Of {len(attack.per_class):,} classes {missing:,} have too few targets."
     if not rows:
         return Text(caption)
     head = ("Class", "AUC", "95 % interval", "Members", "Non-members")

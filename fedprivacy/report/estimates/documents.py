@@ -101,6 +101,6 @@ class EstimatesDocument(Document):
         return sorted({cell.epsilon for cell in self.cells})
 
     @property
-    def played(self) -> list[EstimatesCell]:
+    def fitted_cells(self) -> list[EstimatesCell]:
         """The cells whose conditions hold."""
         return [cell for cell in self.cells if cell.refused is None]

@@ -1,4 +1,4 @@
-"""The page of a study of private estimates: what each approach loses, its promise, and its coefficients."""
+"""Builds the page of a private ERM study: excess risk, guarantees and coefficients."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def _finding(document: EstimatesDocument) -> Finding:
 
 def _pictures(document: EstimatesDocument) -> list[Picture]:
     """The loss over epsilon for most records, and over the records at the largest epsilon."""
-    if not document.played:
+    if not document.fitted_cells:
         return []
     most, largest = document.sizes[-1], document.epsilons[-1]
-    found = [
+    pictures = [
         _picture(
             document,
             "epsilon",
@@ -93,7 +93,7 @@ def _pictures(document: EstimatesDocument) -> list[Picture]:
         )
     ]
     if len(document.sizes) > 1:
-        found.append(
+        pictures.append(
             _picture(
                 document,
                 "records",
@@ -101,7 +101,7 @@ def _pictures(document: EstimatesDocument) -> list[Picture]:
                 lambda cell: float(cell.records) if cell.epsilon == largest else None,
             )
         )
-    return [picture for picture in found if picture is not None]
+    return [picture for picture in pictures if picture is not None]
 
 
 def _picture(
@@ -111,7 +111,7 @@ def _picture(
     rows: list[tuple[str, ...]] = []
     for index, name in enumerate(document.approaches):
         points = []
-        for cell in document.played:
+        for cell in document.fitted_cells:
             x, mean = place(cell), cell.excess.mean
             if cell.approach != name or x is None or mean is None:
                 continue
@@ -128,8 +128,8 @@ def _picture(
     caption = f"{heading}, logarithmic, with the 95 % interval over noise. {SIMULATED} Epsilon stands at "
     caption += f"{stands_with}."
     panel = lines.Panel("Excess", tuple(drawn))
-    said = f"{heading}, a line for each of {words.listed(line.label for line in drawn)}."
-    draw = partial(lines.draw, [panel], x_label, f"excess-{x_label}", heading, said)
+    alt = f"{heading}, a line for each of {words.listed(line.label for line in drawn)}."
+    draw = partial(lines.draw, [panel], x_label, f"excess-{x_label}", heading, alt)
     head = ("Approach", words.capital(x_label), "Mean excess", "95 %", "Bound")
     table = Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4}))
     return Picture(draw, caption, [table])
@@ -139,7 +139,7 @@ def _protected(document: EstimatesDocument) -> list[protection.Protected]:
     return [
         protection.Protected(Arm(cell.trust, cell.approach, place), cell.epsilon, cell.guarantees)
         for place, name in enumerate(document.approaches)
-        for cell in document.played
+        for cell in document.fitted_cells
         if cell.approach == name and cell.records == document.sizes[-1]
     ]
 
@@ -149,11 +149,12 @@ def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Sectio
         return []
     rows = [
         (
-            one.approach,
-            f"{words.direction(one.slope)} as {'n' if one.over == 'records' else 'epsilon'}^{one.slope:.2f}",
-            f"{one.at:,.4g} records" if one.over == "epsilon" else f"epsilon {one.at:g}",
+            slope.approach,
+            f"{words.direction(slope.slope)} as "
+            f"{'n' if slope.over == 'records' else 'epsilon'}^{slope.slope:.2f}",
+            f"{slope.at:,.4g} records" if slope.over == "epsilon" else f"epsilon {slope.at:g}",
         )
-        for one in document.slopes
+        for slope in document.slopes
     ]
     caption = (
         "Fitted exponents of the mean excess: lines through the logarithms. At a fixed lambda theory says -2 "
@@ -170,14 +171,16 @@ def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Sectio
 
 
 def _coefficients(document: EstimatesDocument) -> list[Block | Details]:
-    if not document.played:
+    if not document.fitted_cells:
         return [Text("No estimate was made.")]
     most = document.sizes[-1]
-    exact = {value.name: value.value for one in document.exact if one.records == most for value in one.theta}
+    exact = {
+        value.name: value.value for entry in document.exact if entry.records == most for value in entry.theta
+    }
     rows: list[tuple[str, ...] | Group] = []
-    for name in dict.fromkeys(c.name for cell in document.played for c in cell.theta):
+    for name in dict.fromkeys(c.name for cell in document.fitted_cells for c in cell.theta):
         rows.append(Group(name, f"exact: {words.number(exact[name])}" if name in exact else ""))
-        for cell in document.played:
+        for cell in document.fitted_cells:
             if cell.records != most:
                 continue
             rows += [
@@ -205,7 +208,7 @@ def _losses(document: EstimatesDocument) -> list[Block | Details]:
             _bound(cell),
             words.capital(cell.noise or ""),
         )
-        for cell in document.played
+        for cell in document.fitted_cells
     ]
     caption = (
         "The mean excess of the objective, and what theory bounds it by without a look at the records (— "

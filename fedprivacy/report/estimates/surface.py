@@ -19,30 +19,34 @@ _STEPS = 300  # points of a path that are drawn
 
 def section(document: EstimatesDocument) -> list[Section]:
     """The section; none where there is no surface."""
-    found = document.surface
-    if found is None or len({len(row) for row in found.values} | {len(found.values), len(found.axis)}) != 1:
+    surface = document.surface
+    if (
+        surface is None
+        or len({len(row) for row in surface.values} | {len(surface.values), len(surface.axis)}) != 1
+    ):
         return []
-    g = found.guarantee
+    g = surface.guarantee
     caption = (
         f"The objective, as lines of equal height around its minimum (cross), and the iterates of "
-        f"{found.approach} at "
-        f"epsilon {words.epsilon(found.epsilon)} ({words.terms([g])}), from 0 to their average (dot), which "
+        f"{surface.approach} at "
+        f"epsilon {words.epsilon(surface.epsilon)} ({words.terms([g])}), from 0 to their average (dot), "
+        "which "
         f"is what is "
         "published. Coordinates are those of scaled features. The surface and the minimum are known to this "
         "simulation alone."
     )
     rows = [
         (name, words.number(exact), words.number(estimate))
-        for name, exact, estimate in zip(found.names, found.minimum, found.estimate, strict=True)
+        for name, exact, estimate in zip(surface.names, surface.minimum, surface.estimate, strict=True)
     ]
     table = Table(caption, ("Coordinate", "Minimum", "Private estimate"), rows, numeric=frozenset({1, 2}))
-    picture = Picture(partial(_draw, found), caption, [table])
+    picture = Picture(partial(_draw, surface), caption, [table])
     return [Section("surface", "The surface and the private path", [picture])]
 
 
-def _draw(found: Surface, *, narrow: bool) -> str:
-    axis, values = np.array(found.axis), np.array(found.values)
-    path = np.array(spaced(list(found.path), _STEPS)) if found.path else np.zeros((0, 2))
+def _draw(surface: Surface, *, narrow: bool) -> str:
+    axis, values = np.array(surface.axis), np.array(surface.values)
+    path = np.array(spaced(list(surface.path), _STEPS)) if surface.path else np.zeros((0, 2))
     with svg.style():
         drawn = svg.figure(360.0 if narrow else 920.0, 380.0 if narrow else 600.0)
         axes = svg.place(drawn, 60, 20, 16, 60)
@@ -52,9 +56,11 @@ def _draw(found: Surface, *, narrow: bool) -> str:
         levels = values.min() + np.geomspace(top * 1e-3, top, _LEVELS)
         axes.contour(axis, axis, values, levels=levels, colors=svg.MUTED, linewidths=0.8)
         axes.plot(path[:, 0], path[:, 1], color=svg.CENTRAL, linewidth=1.0)
-        axes.plot(*found.minimum, color=svg.INK, marker="x", markersize=11, markeredgewidth=2.5, linestyle="")
-        axes.plot(*found.estimate, color=svg.LOCAL, marker="o", markersize=9, linestyle="")
-        points = np.vstack([path, [found.minimum], [found.estimate], np.zeros((1, 2))])
+        axes.plot(
+            *surface.minimum, color=svg.INK, marker="x", markersize=11, markeredgewidth=2.5, linestyle=""
+        )
+        axes.plot(*surface.estimate, color=svg.LOCAL, marker="o", markersize=9, linestyle="")
+        points = np.vstack([path, [surface.minimum], [surface.estimate], np.zeros((1, 2))])
         for low, high, set_limits in (
             (points[:, 0].min(), points[:, 0].max(), axes.set_xlim),
             (points[:, 1].min(), points[:, 1].max(), axes.set_ylim),
@@ -62,13 +68,13 @@ def _draw(found: Surface, *, narrow: bool) -> str:
             pad = 0.25 * (high - low) or 0.5
             set_limits(max(low - pad, axis[0]), min(high + pad, axis[-1]))
         axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.set_xlabel(found.names[0])
-        axes.set_ylabel(found.names[1])
-        apart = math.dist(found.estimate, found.minimum)
-        said = (
+        axes.set_xlabel(surface.names[0])
+        axes.set_ylabel(surface.names[1])
+        apart = math.dist(surface.estimate, surface.minimum)
+        alt = (
             "Lines of equal height of the objective around its minimum, and the path of a private descent "
             f"from 0, whose average lies {apart:.3g} from the minimum."
         )
         return svg.write(
-            drawn, f"surface-{'narrow' if narrow else 'wide'}", "The objective with a private path", said
+            drawn, f"surface-{'narrow' if narrow else 'wide'}", "The objective with a private path", alt
         )

@@ -94,7 +94,7 @@ def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) 
 
 def _intervals(queries: Sequence[Query]) -> list[str]:
     """What the bars are, and what they cover."""
-    said = {
+    sentences = {
         f"Bars: {confident(query)}, which covers {query.covers}."
         if query.covers
         else f"Bars: {confident(query)}.": None
@@ -103,7 +103,7 @@ def _intervals(queries: Sequence[Query]) -> list[str]:
     }
     without = [q.name for q in queries if q.mechanism and not any(row.interval for row in q.rows)]
     none = f"No bars for {words.listed(without)}: there is no interval; what is promised stands below."
-    return [*said, *([none] if without else [])]
+    return [*sentences, *([none] if without else [])]
 
 
 def confident(query: Query) -> str:
@@ -120,7 +120,7 @@ def _panel(query: Query, trust: str) -> dots.Panel:
     if truths:
         marked.append(dots.Column(dots.EXACT, TRUE, truths))
     named = {place: rows[place].label for place in places}
-    return dots.Panel(f"{query.name}: {figures.asked(query.kind)}", query.kind, named, marked)
+    return dots.Panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, marked)
 
 
 def _table(queries: Sequence[Query]) -> Table:
@@ -131,7 +131,7 @@ def _table(queries: Sequence[Query]) -> Table:
         places = drawn_places(query.kind, every, LISTED)
         caption += only(query.kind, len(places), len(every), "listed; the stored record has all")
         if len(every) > 1:
-            rows.append(Group(query.name, figures.asked(query.kind)))
+            rows.append(Group(query.name, figures.query_label(query.kind)))
         rows += [_row(query, every[place]) for place in places]
     return Table(caption, ("", "Estimate", "Interval", TRUE), rows, numeric=frozenset({1, 2, 3}))
 
@@ -174,6 +174,7 @@ def _choices(queries: Sequence[Query]) -> Table:
 def _truth(query: Query) -> str:
     if isinstance(query.true, tuple):
         return words.listed(
-            figures.value(query.kind, one) if not isinstance(one, str) else one for one in query.true[:8]
+            figures.value(query.kind, value) if not isinstance(value, str) else value
+            for value in query.true[:8]
         )
     return figures.chosen(query.kind, query.true)

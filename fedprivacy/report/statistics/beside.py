@@ -38,10 +38,10 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
     others = common.spaced(document.epsilons[:-1], OTHERS)
     blocks += [
         Details(
-            f"The answers at epsilon {words.number(one)}",
-            [_table(document, group, one) for group in groups],
+            f"The answers at epsilon {words.number(cell)}",
+            [_table(document, group, cell) for group in groups],
         )
-        for one in others
+        for cell in others
     ]
     return [Section("answers", "The answers side by side", blocks)]
 
@@ -50,35 +50,35 @@ def _answers(
     document: StatisticsComparison, name: str, epsilon: float | None
 ) -> tuple[Answer | None, dict[Arm, Answer]]:
     """The exact answer, and that of each arm with noise."""
-    exact, said = None, {}
+    exact, reports_by_arm = None, {}
     for arm in document.arms:
         cells = document.of(arm, epsilon=epsilon, clients=document.sizes[-1] if document.sizes else None)
-        own = cells[-1].query(name) if cells else None
-        if own is None:
+        query = cells[-1].query(name) if cells else None
+        if query is None:
             continue
-        exact = exact or Answer(labels=own.answer.labels, estimate=own.answer.true)
+        exact = exact or Answer(labels=query.answer.labels, estimate=query.answer.true)
         if cells[-1].epsilon is None:
-            exact = own.answer
+            exact = query.answer
         else:
-            said[arm] = own.answer
-    return exact, said
+            reports_by_arm[arm] = query.answer
+    return exact, reports_by_arm
 
 
 def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> dots.Panel:
-    exact, said = _answers(document, query.name, epsilon)
+    exact, by_arm = _answers(document, query.name, epsilon)
     rows = exact.rows if exact else []
-    longest = max([rows, *(answer.rows for answer in said.values())], key=len)
+    longest = max([rows, *(answer.rows for answer in by_arm.values())], key=len)
     places = drawn_places(query.kind, rows if len(rows) == len(longest) else longest, DRAWN)
     columns = [
         dots.Column(plots.look(arm), names.arm(arm), dict(enumerate(answer.rows)))
-        for arm, answer in said.items()
+        for arm, answer in by_arm.items()
     ]
     if any(row.estimate is not None for row in rows):
         truths = {place: Row(row.label, row.estimate) for place, row in enumerate(rows)}
         columns.append(dots.Column(dots.EXACT, EXACT, truths))
     known = [c for c in columns if any(row.estimate is not None for row in c.rows.values())]
     named = {place: longest[place].label for place in places}
-    return dots.Panel(f"{query.name}: {figures.asked(query.kind)}", query.kind, named, known)
+    return dots.Panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, known)
 
 
 def _picture(
@@ -92,7 +92,7 @@ def _picture(
     spoken = dots.spoken(panels)
     shown = [panel for panel in panels if panel.names and panel.columns]
     caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
-    if any(row.estimate is None for panel in shown for one in panel.columns for row in one.rows.values()):
+    if any(row.estimate is None for panel in shown for part in panel.columns for row in part.rows.values()):
         caption.append(" No mark: there is too much noise to tell.")
     for panel, query in zip(panels, queries, strict=True):
         size = _size(document, query, epsilon)
@@ -106,8 +106,8 @@ def _picture(
 
 
 def _size(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> int:
-    exact, said = _answers(document, query.name, epsilon)
-    return max(len(answer.rows) for answer in (exact or Answer(), *said.values()))
+    exact, by_arm = _answers(document, query.name, epsilon)
+    return max(len(answer.rows) for answer in (exact or Answer(), *by_arm.values()))
 
 
 def _left_out(sizes: Sequence[int]) -> str:
@@ -127,29 +127,29 @@ def _where(document: StatisticsComparison, epsilon: float | None) -> str:
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: float | None) -> Table:
     """A row for each number, a column for each arm."""
-    found = {query.name: _answers(document, query.name, epsilon) for query in queries}
-    arms = [arm for arm in document.arms if any(arm in said for _, said in found.values())]
+    reports = {query.name: _answers(document, query.name, epsilon) for query in queries}
+    arms = [arm for arm in document.arms if any(arm in by_arm for _, by_arm in reports.values())]
     rows: list[Sequence[Value] | Group] = []
     caption = f"The first repeat{_where(document, epsilon)}: each answer with its 95 % interval."
     for query in queries:
-        exact, said = found[query.name]
-        columns = [dict(enumerate(said[arm].rows)) if arm in said else {} for arm in arms]
+        exact, by_arm = reports[query.name]
+        columns = [dict(enumerate(by_arm[arm].rows)) if arm in by_arm else {} for arm in arms]
         truths = exact.rows if exact else []
         every = max([truths, *(list(column.values()) for column in columns)], key=len)
         places = drawn_places(query.kind, truths if len(truths) == len(every) else every, LISTED)
         caption += only(query.kind, len(places), len(every), "listed", first=len(every) >= SHOWN)
         if len(every) > 1:
-            rows.append(Group(query.name, figures.asked(query.kind)))
+            rows.append(Group(query.name, figures.query_label(query.kind)))
         for place in places:
             exactly = truths[place].estimate if place < len(truths) else None
-            cells = (_said(query.kind, column.get(place)) for column in columns)
+            cells = (_value_text(query.kind, column.get(place)) for column in columns)
             rows.append((every[place].label or query.name, figures.value(query.kind, exactly), *cells))
     caption += _left_out([_size(document, query, epsilon) for query in queries])
     head = ("", EXACT, *map(names.arm, arms))
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
 
 
-def _said(kind: str, row: Row | None) -> str:
+def _value_text(kind: str, row: Row | None) -> str:
     if row is None:
         return "—"
     ends = f"\n{figures.interval(kind, row.interval)}" if row.interval else ""

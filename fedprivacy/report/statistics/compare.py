@@ -52,9 +52,9 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
 def _finding(document: StatisticsComparison) -> Finding:
     stands_with = words.terms(document.guarantees())
     reaches = [
-        f"{words.trust(trust)}: {words.reach(found)}."
-        for trust, found in ((name, document.guarantees_under(name)) for name in document.trusts)
-        if any(g.holds for g in found)
+        f"{words.trust(trust)}: {words.reach(guarantees)}."
+        for trust, guarantees in ((name, document.guarantees_under(name)) for name in document.trusts)
+        if any(g.holds for g in guarantees)
     ]
     return Finding(
         text=document.finding or "There is no finding: the comparison is not complete.",
@@ -72,11 +72,13 @@ def _protected(document: StatisticsComparison) -> list[protection.Protected]:
     cells: dict[tuple[Arm, float | None], dict[tuple[str, float], Guarantee]] = {}
     for arm in document.arms:
         for cell in document.of(arm):
-            found = cells.setdefault((arm, cell.epsilon), {})
+            observers = cells.setdefault((arm, cell.epsilon), {})
             for g in cell.guarantees:
                 spent = math.inf if g.epsilon is None else g.epsilon
-                found.setdefault((g.observer, spent), g)
+                observers.setdefault((g.observer, spent), g)
     return [
-        protection.Protected(arm, epsilon, [found[key] for key in sorted(found, key=lambda key: key[1])])
-        for (arm, epsilon), found in cells.items()
+        protection.Protected(
+            arm, epsilon, [observers[key] for key in sorted(observers, key=lambda key: key[1])]
+        )
+        for (arm, epsilon), observers in cells.items()
     ]

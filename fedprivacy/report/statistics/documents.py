@@ -36,18 +36,18 @@ class StatisticsComparison(Document):
     @property
     def arms(self) -> list[Arm]:
         """The trust models, from the one that protects from fewest observers on, each by its mechanisms."""
-        found = list(dict.fromkeys((cell.trust, cell.asked) for cell in self.cells))
+        pairs = list(dict.fromkeys((cell.trust, cell.asked) for cell in self.cells))
         arms: list[Arm] = []
         for trust in self.trusts:
-            own = (asked for name, asked in found if name == trust)
-            arms += [Arm(trust, asked, place) for place, asked in enumerate(own)]
+            mechanisms = (mechanism for name, mechanism in pairs if name == trust)
+            arms += [Arm(trust, mechanism, place) for place, mechanism in enumerate(mechanisms)]
         return arms
 
     @property
     def trusts(self) -> list[str]:
         """The trust models of the cells, in their order."""
-        found = dict.fromkeys(cell.trust for cell in self.cells)
-        return sorted(found, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
+        trusts = dict.fromkeys(cell.trust for cell in self.cells)
+        return sorted(trusts, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
 
     @property
     def epsilons(self) -> list[float]:
@@ -62,11 +62,11 @@ class StatisticsComparison(Document):
     @property
     def questions(self) -> list[Repeats]:
         """Each query once, as some cell has it."""
-        found: dict[str, Repeats] = {}
+        queries: dict[str, Repeats] = {}
         for cell in self.cells:
             for query in cell.queries:
-                found.setdefault(query.name, query)
-        return list(found.values())
+                queries.setdefault(query.name, query)
+        return list(queries.values())
 
     def of(
         self, arm: Arm, *, epsilon: float | None = None, clients: int | None = None
@@ -78,14 +78,14 @@ class StatisticsComparison(Document):
             epsilon: Only those of this budget; trust "none" has none and stays.
             clients: Only those of so many clients.
         """
-        found = [
+        cells = [
             cell
             for cell in self.cells
-            if (cell.trust, cell.asked) == (arm.trust, arm.asked)
+            if (cell.trust, cell.asked) == (arm.trust, arm.mechanism)
             and (epsilon is None or cell.epsilon in (None, epsilon))
             and (clients is None or cell.clients in (None, clients))
         ]
-        return sorted(found, key=lambda cell: (cell.epsilon or 0.0, cell.clients or 0))
+        return sorted(cells, key=lambda cell: (cell.epsilon or 0.0, cell.clients or 0))
 
     def guarantees(self, arm: Arm | None = None) -> list[Guarantee]:
         """The guarantees of one arm, or of all."""

@@ -59,20 +59,20 @@ class Panel:
         return (ROW if len(self.names) <= MANY else DENSE) + SEVERAL * max(0, dots - 1)
 
 
-def draw(panels: Sequence[Panel], name: str, title: str, said: str, *, narrow: bool) -> str:
+def draw(panels: Sequence[Panel], name: str, title: str, alt: str, *, narrow: bool) -> str:
     """The panels below each other.
 
     Args:
         panels: Each with at least one row.
         name: Unique on the page.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone.
 
     Returns:
         Inline SVG.
     """
-    entries = list(dict.fromkeys((column.look, column.label) for one in panels for column in one.columns))
+    entries = list(dict.fromkeys((column.look, column.label) for each in panels for column in each.columns))
     head = 12.0 + marks.HEAD * marks.lines([label for _, label in entries], narrow=narrow)
     width, height = 360.0 if narrow else 920.0, head + sum(panel.height(narrow=narrow) for panel in panels)
     with svg.style():
@@ -87,7 +87,7 @@ def draw(panels: Sequence[Panel], name: str, title: str, said: str, *, narrow: b
             marks.write_title(drawn, marks.title(panel.heading, narrow=narrow), top + 8)
             top = end
         marks.legend(drawn, entries, narrow=narrow)
-        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def _panel(axes: Axes, panel: Panel, *, narrow: bool) -> None:
@@ -114,18 +114,20 @@ def _column(axes: Axes, column: Column, places: Sequence[int], shift: float, tal
     color, marker = marks.mark(column.look)
     upright = marker == "|"
     for row, place in enumerate(places):
-        one = column.rows.get(place)
-        if one is None or one.estimate is None:
+        drawn_row = column.rows.get(place)
+        if drawn_row is None or drawn_row.estimate is None:
             continue
         y = row + shift
-        if one.interval:
-            axes.plot(one.interval, [y, y], color=color, linewidth=2.25, solid_capstyle="butt", zorder=2)
+        if drawn_row.interval:
             axes.plot(
-                one.interval, [y, y], linestyle="", marker="|", color=color, markersize=9,
+                drawn_row.interval, [y, y], color=color, linewidth=2.25, solid_capstyle="butt", zorder=2
+            )
+            axes.plot(
+                drawn_row.interval, [y, y], linestyle="", marker="|", color=color, markersize=9,
                 markeredgewidth=1.75, zorder=2,
             )  # fmt: skip
         axes.plot(
-            [one.estimate], [y], linestyle="", color=color, marker=marker, clip_on=False,
+            [drawn_row.estimate], [y], linestyle="", color=color, marker=marker, clip_on=False,
             markersize=tall if upright else 10, zorder=1.5 if upright else 3,
             markeredgewidth=marks.thickness(marker), markeredgecolor=color if upright else svg.PAPER,
         )  # fmt: skip
@@ -141,7 +143,7 @@ def _room(axes: Axes, panel: Panel) -> None:
     axes.set_xlim(low - pad, high + pad)
 
 
-def said(panel: Panel, most: int = 3) -> str:
+def alt_text(panel: Panel, most: int = 3) -> str:
     """A panel in words: the first rows of each column."""
     parts = []
     for column in panel.columns:
@@ -162,4 +164,4 @@ def said(panel: Panel, most: int = 3) -> str:
 
 def spoken(panels: Sequence[Panel]) -> str:
     """All panels in words."""
-    return words.capital(" ".join(map(said, panels)))
+    return words.capital(" ".join(map(alt_text, panels)))

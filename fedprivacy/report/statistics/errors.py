@@ -43,18 +43,18 @@ def falls(document: StatisticsComparison) -> list[Section]:
         return []
     rows = [
         (
-            one.query,
-            names.arm(_arm(document, one)),
-            words.target(one.epsilon),
-            _exponent(one.slope),
-            "—" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
+            slope.query,
+            names.arm(_arm(document, slope)),
+            words.target(slope.epsilon),
+            _exponent(slope.slope),
+            "—" if slope.low is None or slope.high is None else f"{slope.low:.2f} to {slope.high:.2f}",
         )
-        for one in document.slopes
+        for slope in document.slopes
     ]
     stands_with = words.terms(document.guarantees())
     caption = "The exponent of n in the root mean squared error: a line through the logarithms, with its "
     caption += "95 % interval, by the law of one error."
-    if any(one.low is None for one in document.slopes):
+    if any(slope.low is None for slope in document.slopes):
         caption += (
             " The largest error of several, and errors of some answers alone, have another: no interval."
         )
@@ -66,7 +66,7 @@ def falls(document: StatisticsComparison) -> list[Section]:
 
 
 def _arm(document: StatisticsComparison, slope: Slope) -> Arm:
-    alike = (arm for arm in document.arms if (arm.trust, arm.asked) == (slope.trust, slope.mechanism))
+    alike = (arm for arm in document.arms if (arm.trust, arm.mechanism) == (slope.trust, slope.mechanism))
     return next(alike, Arm(slope.trust, slope.mechanism))
 
 
@@ -118,15 +118,15 @@ def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None
         for place, epsilon in enumerate(epsilons):
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
-            own = (look[0], look[1], lines.DASHES[place])
+            style = (look[0], look[1], lines.DASHES[place])
             label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
-            drawn.append(lines.Line(own, label, tuple(p for p in points if p)))
-    kept = tuple(line for line in drawn if line.points)
-    if not kept:
+            drawn.append(lines.Line(style, label, tuple(p for p in points if p)))
+    lines_drawn = tuple(line for line in drawn if line.points)
+    if not lines_drawn:
         return None
     heading = _heading(query, over=over)
-    return lines.Panel(heading, kept, share=query.kind in CHOICES, aside=not over)
+    return lines.Panel(heading, lines_drawn, share=query.kind in CHOICES, aside=not over)
 
 
 def _heading(query: Repeats, *, over: bool) -> str:
@@ -137,10 +137,10 @@ def _heading(query: Repeats, *, over: bool) -> str:
 
 
 def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: float) -> str:
-    key = (arm.trust, arm.asked, query.name, epsilon)
-    for one in document.slopes:
-        if (one.trust, one.mechanism, one.query, one.epsilon) == key and one.slope is not None:
-            return f": n^{_exponent(one.slope)}"
+    key = (arm.trust, arm.mechanism, query.name, epsilon)
+    for slope in document.slopes:
+        if (slope.trust, slope.mechanism, slope.query, slope.epsilon) == key and slope.slope is not None:
+            return f": n^{_exponent(slope.slope)}"
     return ""
 
 
@@ -162,7 +162,7 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
     stands_with = words.terms(document.guarantees())
     x_label = "Number of clients n" if over else "epsilon (smaller is more private)"
     title = f"Line charts of errors against {'the number of clients' if over else 'epsilon'}"
-    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_said(panel) for panel in panels)
+    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_sentence_of(panel) for panel in panels)
     return Picture(
         draw=partial(lines.draw, panels, x_label, name, title, spoken),
         caption=_caption(document, panels, stands_with) + _never_off(document, queries),
@@ -171,23 +171,23 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
 
 
 def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stands_with: str) -> str:
-    said = ["Shares of the repeats."] if any(panel.share for panel in panels) else []
+    sentences = ["Shares of the repeats."] if any(panel.share for panel in panels) else []
     if not all(panel.share for panel in panels):
-        said.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
+        sentences.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
     if any(point.interval for panel in panels for line in panel.lines for point in line.points):
-        said.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
+        sentences.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
     if _over_clients(document):
         if document.slopes:
-            said.append("n^slope: the fitted law.")
+            sentences.append("n^slope: the fitted law.")
         if len(document.epsilons) > _epsilons_drawn(document):
-            said.append("The table has the other epsilons.")
+            sentences.append("The table has the other epsilons.")
     if stands_with:
         against = "; ".join(
             f"{words.trust(trust)}: {words.reach(document.guarantees_under(trust))}"
             for trust in document.trusts
         )
-        said.append(f"Epsilon stands at {stands_with}. {against}.")
-    return " ".join([*said, SIMULATED])
+        sentences.append(f"Epsilon stands at {stands_with}. {against}.")
+    return " ".join([*sentences, SIMULATED])
 
 
 def _never_off(document: StatisticsComparison, queries: Sequence[Repeats]) -> str:
@@ -210,7 +210,7 @@ def _epsilons_drawn(document: StatisticsComparison) -> int:
     return max(1, min(len(lines.DASHES), LINES // max(1, len(_noisy(document)))))
 
 
-def _said(panel: lines.Panel) -> str:
+def _sentence_of(panel: lines.Panel) -> str:
     """A panel in words: the ends of its lines."""
     parts = []
     for line in panel.lines:
@@ -227,12 +227,16 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
     for query in queries:
         for arm in document.arms:
             rows.append(Group(f"{query.name}, {names.arm(arm).lower()}", query.measure or ""))
-            rows += [_row(cell, own) for cell in document.of(arm) if (own := cell.query(query.name))]
+            rows += [_row(cell, results) for cell in document.of(arm) if (results := cell.query(query.name))]
     caption = f"Errors over the repeats. {SIMULATED}"
     if document.interval:
         caption += f" Interval of the mean: {document.interval}."
     caption += " Held: how many of the 95 % intervals hold the true value."
-    if any((own := cell.query(one.name)) and _some_untold(own) for one in queries for cell in document.cells):
+    if any(
+        (results := cell.query(each.name)) and _some_untold(results)
+        for each in queries
+        for cell in document.cells
+    ):
         caption += " Told: how many answers could be told; errors are of those alone."
     stands_with = words.terms(document.guarantees())
     if stands_with:

@@ -79,7 +79,7 @@ def percent(share: float | None) -> str:
     return "—" if share is None else f"{words.number(100 * share, 3)} %"
 
 
-def asked(kind: str) -> str:
+def query_label(kind: str) -> str:
     """What a query asks for."""
     return ASKED.get(kind, kind)
 
@@ -108,10 +108,10 @@ def noise(query: Query | Repeats) -> str:
     """The mechanism of a query with how much noise it has."""
     if query.mechanism is None:
         return "exact"
-    title, said = names.mechanism(query.mechanism), query.noise or ""
-    if said.lower().startswith(title.lower()):
-        return words.capital(said)
-    return f"{title}, {said}" if said else title
+    title, text = names.mechanism(query.mechanism), query.noise or ""
+    if text.lower().startswith(title.lower()):
+        return words.capital(text)
+    return f"{title}, {text}" if text else title
 
 
 def mechanism(query: Query | Repeats, trust: str) -> str:

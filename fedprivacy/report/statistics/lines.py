@@ -1,4 +1,4 @@
-"""Lines over the number of clients or over epsilon: a panel for each query, logarithmic but for shares."""
+"""Draws lines over clients or epsilon: a panel per query, logarithmic except for shares."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Panel:
 
 
 def draw(
-    panels: Sequence[Panel], x_label: str, name: str, title: str, said: str, *, narrow: bool = False
+    panels: Sequence[Panel], x_label: str, name: str, title: str, alt: str, *, narrow: bool = False
 ) -> str:
     """The panels below each other, on one horizontal axis each.
 
@@ -83,7 +83,7 @@ def draw(
         x_label: What the horizontal axes show.
         name: Unique on the page.
         title: What kind of picture it is.
-        said: The picture in words.
+        alt: The picture in words.
         narrow: Whether to draw it for a phone (labels above the lines instead of at their ends).
 
     Returns:
@@ -109,7 +109,7 @@ def draw(
             else:
                 _direct_labels(axes, panel)
             top = begin + height + BOTTOM
-        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, said)
+        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, alt)
 
 
 def _panel(axes: Axes, panel: Panel, x_label: str, *, narrow: bool) -> None:

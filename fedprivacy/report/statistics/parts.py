@@ -51,7 +51,7 @@ class Answer(Part):
     @model_validator(mode="after")
     def _one_each(self) -> Answer:
         sizes = {
-            len(one) for one in (self.estimate, self.low, self.high, self.true) if isinstance(one, tuple)
+            len(part) for part in (self.estimate, self.low, self.high, self.true) if isinstance(part, tuple)
         }
         sizes |= {len(self.labels or ())} if isinstance(self.estimate, tuple) else set()
         if len(sizes) > 1 or (sizes and not isinstance(self.estimate, tuple)):
@@ -70,7 +70,7 @@ class Answer(Part):
             return []
         size = len(self.estimate) if isinstance(self.estimate, tuple) else 1
         labels = self.labels if isinstance(self.estimate, tuple) and self.labels else ("",) * size
-        columns = (_column(one, size) for one in (self.estimate, self.low, self.high, self.true))
+        columns = (_column(part, size) for part in (self.estimate, self.low, self.high, self.true))
         return [Row(*row) for row in zip(labels, *columns, strict=True)]
 
 
@@ -139,7 +139,7 @@ class StatisticsCell(Part):
 
     def query(self, name: str) -> Repeats | None:
         """Its figures of the query of this name."""
-        return next((one for one in self.queries if one.name == name), None)
+        return next((query for query in self.queries if query.name == name), None)
 
 
 class Slope(Part):

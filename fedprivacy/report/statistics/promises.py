@@ -27,21 +27,21 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
         query
         for query in document.questions
         if query.kind not in CHOICES
-        and any(own.bound for cell in document.cells if (own := cell.query(query.name)))
+        and any(result.bound for cell in document.cells if (result := cell.query(query.name)))
     ]
     stands_with = words.terms(document.guarantees())
     epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
     odds = " A promise holds with the probability in brackets."
-    found = []
+    rows = []
     if choices:
         caption = f"What was chosen over the repeats, beside the best. Lost: as a share. {TRUTH}{epsilon}"
         table = _table(caption + odds, CHOSEN, _rows(document, choices, _choice))
-        found.append(Section("choices", "How good the choices are", [table]))
+        rows.append(Section("choices", "How good the choices are", [table]))
     if bounded:
         caption = f"Errors over the repeats beside what the mechanism promises. {TRUTH}{epsilon}"
         table = _table(caption + odds, ERRED, _rows(document, bounded, _bounded))
-        found.append(Section("promises", "What was promised, and what held", [table]))
-    return found
+        rows.append(Section("promises", "What was promised, and what held", [table]))
+    return rows
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Value] | Group]) -> Table:
@@ -54,17 +54,17 @@ def _rows(
     """A group for each query and arm, a row for each epsilon and number of clients."""
     for query in queries:
         for arm in document.arms:
-            cells = [(cell, own) for cell in document.of(arm) if (own := cell.query(query.name))]
-            cells = [(cell, own) for cell, own in cells if cell.epsilon is not None]
+            cells = [(cell, result) for cell in document.of(arm) if (result := cell.query(query.name))]
+            cells = [(cell, result) for cell, result in cells if cell.epsilon is not None]
             if not cells:
                 continue
-            promised = next((own.bound.what for _, own in cells if own.bound), "")
+            promised = next((result.bound.what for _, result in cells if result.bound), "")
             what = [f"worth: {query.scored}"] if query.scored else []
             what.append(f"promised: {promised}" if promised else "nothing is promised")
             yield Group(f"{query.name}: {names.arm(arm)}", "; ".join(what))
-            for cell, own in cells:
+            for cell, result in cells:
                 clients = "—" if cell.clients is None else f"{cell.clients:,}"
-                yield (words.target(cell.epsilon), clients, *row(own))
+                yield (words.target(cell.epsilon), clients, *row(result))
 
 
 def _choice(query: Repeats) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _choice(query: Repeats) -> tuple[str, ...]:
         words.number(score),
         words.number(query.best),
         figures.percent(query.error.mean if query.error else None),
-        *_kept(query),
+        *_observed_errors(query),
     )
 
 
@@ -83,11 +83,11 @@ def _bounded(query: Repeats) -> tuple[str, ...]:
     return (
         figures.error(query.error.mean if query.error else None),
         "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
-        *_kept(query),
+        *_observed_errors(query),
     )
 
 
-def _kept(query: Repeats) -> tuple[str, str]:
+def _observed_errors(query: Repeats) -> tuple[str, str]:
     """What was promised with which probability, and the share of the repeats that kept it."""
     if query.bound is None:
         return "—", "—"

@@ -23,9 +23,11 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        done, planned = len(document.queries), len(settings.asked(document))
-        said = common.status(document, done, planned or None, "queries", error=error, charge=stopped.PLANNED)
-        lead.append(said)
+        done, planned = len(document.queries), len(settings.queries_of(document))
+        status = common.status(
+            document, done, planned or None, "queries", error=error, charge=stopped.PLANNED
+        )
+        lead.append(status)
     pictures = answers.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
     lead += [_finding(document), Tiles(_tiles(document))]
@@ -56,12 +58,12 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
 
 def _shuffled(document: StatisticsDocument) -> list[Section]:
     """What answers would cost behind a shuffler; no section where that was not asked for."""
-    found = document.privacy.shuffled
-    if found is None or not found.holds:
+    shuffled = document.privacy.shuffled
+    if shuffled is None or not shuffled.holds:
         return []
     warning = Text("This run has no shuffler, and no guarantee above rests on one.", "status")
-    rows = [(words.epsilon(found.epsilon), found.accountant or "—", found.assumptions)]
-    caption = f"Epsilon stands at {words.terms([found])}, against {found.observer}."
+    rows = [(words.epsilon(shuffled.epsilon), shuffled.accountant or "—", shuffled.assumptions)]
+    caption = f"Epsilon stands at {words.terms([shuffled])}, against {shuffled.observer}."
     table = Table(caption, ("Epsilon", "Accountant", "Provided that"), rows, stacked=True)
     blocks: list[Block | Details] = [warning, table]
     return [Section("shuffled", "If answers were shuffled", blocks)]
@@ -69,9 +71,9 @@ def _shuffled(document: StatisticsDocument) -> list[Section]:
 
 def _finding(document: StatisticsDocument) -> Finding:
     """The first answers, and against whom at which epsilon, in one sentence."""
-    said = [_said(query) for query in document.queries[:SAID]]
+    sentences = [_sentence_of(query) for query in document.queries[:SAID]]
     more = len(document.queries) - SAID
-    text = "; ".join(said) or "No query was answered"
+    text = "; ".join(sentences) or "No query was answered"
     text += f"; and {words.counted(more, 'more answer')} below" if more > 0 else ""
     against: dict[str, list[str]] = {}
     for g in document.privacy.guarantees:
@@ -87,7 +89,7 @@ def _finding(document: StatisticsDocument) -> Finding:
     )
 
 
-def _said(query: Query) -> str:
+def _sentence_of(query: Query) -> str:
     """One answer in words."""
     if query.kind in answers.CHOICES:
         return f"{query.name}: {figures.chosen(query.kind, query.estimate)}"
@@ -111,7 +113,7 @@ def _said(query: Query) -> str:
 
 
 def _tiles(document: StatisticsDocument) -> list[tuple[str, str, str]]:
-    done, planned = len(document.queries), len(settings.asked(document))
+    done, planned = len(document.queries), len(settings.queries_of(document))
     tiles = [
         ("Queries", f"{done:,}", f"of {planned:,} planned" if planned not in (0, done) else "answered"),
         ("Trust model", words.trust(document.trust), STATISTICS.noise.get(document.trust, "")),

@@ -15,10 +15,10 @@ HEADING = "How each query was asked"
 AN_ANSWER = "An epsilon an answer is what this query costs a client alone."
 
 
-def asked(document: Document) -> Mapping[str, Any]:
+def queries_of(document: Document) -> Mapping[str, Any]:
     """The queries of the scenario by name."""
-    found = document.scenario.get("queries")
-    return found if isinstance(found, Mapping) else {}
+    queries = document.scenario.get("queries")
+    return queries if isinstance(queries, Mapping) else {}
 
 
 def queries(document: StatisticsDocument) -> list[Section]:
@@ -27,7 +27,7 @@ def queries(document: StatisticsDocument) -> list[Section]:
         return []
     rows = [
         (
-            *_asked(document, query.name, query.kind),
+            *_query_row(document, query.name, query.kind),
             figures.mechanism(query, document.trust),
             figures.promise(query.bound),
         )
@@ -50,7 +50,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
     shown = []
     rows: list[Sequence[Value] | Group] = []
     for query in document.questions:
-        _, what, how = _asked(document, query.name, query.kind)
+        _, what, how = _query_row(document, query.name, query.kind)
         rows.append(Group(query.name, f"{what}; {how}"))
         rows += [(names.arm(arm), *_mechanisms(document, arm, query.name)) for arm in document.arms]
     if rows:
@@ -67,8 +67,12 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
     return [*shown, *([Section("settings", "Settings", [Facts(known)])] if known else [])]
 
 
-def _asked(document: Document, name: str, kind: str) -> tuple[str, str, str]:
-    return name, words.capital(figures.asked(kind)), figures.settings(asked(document).get(name)) or "—"
+def _query_row(document: Document, name: str, kind: str) -> tuple[str, str, str]:
+    return (
+        name,
+        words.capital(figures.query_label(kind)),
+        figures.settings(queries_of(document).get(name)) or "—",
+    )
 
 
 def _caption(guarantees: Sequence[Any]) -> str:

@@ -326,6 +326,14 @@ def test_curves_are_taken_from_above() -> None:
     assert np.nanmax(np.abs(true - curve(grid))) < 1e-12
 
 
+def test_the_curve_of_a_distribution_is_that_of_dp_accounting_to_the_bit() -> None:
+    loss = encoded_loss(EncodedStudentDpEvent(1.0, 9.0, 8, 20), 1.0, "replace-one", 1e-3)._pmf_remove
+    losses = (np.arange(loss.size) + loss._lower_loss) * loss._discretization
+    between = (losses[1:] + losses[:-1]) / 2
+    asked = np.sort(np.concatenate([[-50.0, -0.0, 50.0, np.inf], losses, between]))
+    assert (encoded._curve_of(loss)(asked) == loss.get_delta_for_epsilon(asked)).all()
+
+
 def test_more_noise_more_people_and_more_rounds_cost_what_they_should() -> None:
     cost = partial(epsilon, delta=1e-4, adjacency="replace-one")
     base = cost(EncodedStudentDpEvent(2.0, 9.0, 10, 100)).epsilon

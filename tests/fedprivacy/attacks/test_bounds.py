@@ -11,7 +11,7 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import to_json
 from fedprivacy.attacks.bounds import bound_of_ledger, bound_of_pair
-from fedprivacy.attacks.roc import roc
+from fedprivacy.attacks.roc import Roc
 from fedprivacy.attacks.tradeoff import GaussianCurve
 from fedprivacy.errors import InputError
 
@@ -125,6 +125,6 @@ def test_the_best_attack_on_noisy_answers_lies_on_the_curve() -> None:
     stream, runs = np.random.default_rng(3), 200_000
     # four releases of +-C with noise 8C each, averaged: standard deviation 4C
     member, other = (sign + 4.0 * stream.normal(size=runs) for sign in (1.0, -1.0))
-    found = roc(member, other)
+    roc = Roc.of(member, other)
     # Dvoretzky, Kiefer and Wolfowitz: both curves within .006 but with probability 1e-6.
-    assert np.abs(found.tpr - curve.tpr(found.fpr)).max() < 0.012
+    assert np.abs(roc.tpr - curve.tpr(roc.fpr)).max() < 0.012

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.roc import auc, roc
+from fedprivacy.attacks.roc import Counts, Roc, auc
 
 FALSE_ALARM = 1e-6  # of each test of a coverage, with fixed seeds
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -32,7 +32,9 @@ def scores(kind: str, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_curve_and_area_are_those_of_scikit_learn(kind: str, m: int, n: int) -> None:
     members, others = scores(kind, m, n)
     labels, both = np.repeat([1, 0], [m, n]), np.concatenate([members, others])
-    found, curve = auc(members, others), roc(members, others)
+    roc = Roc.of(members, others)
+    found, curve = roc.auc, roc.curve
+    assert found == auc(members, others)
     assert found.value == pytest.approx(roc_auc_score(labels, both), abs=1e-12)
     fpr, tpr, _ = roc_curve(labels, both, drop_intermediate=False)
     assert np.trapezoid(curve.tpr, curve.fpr) == pytest.approx(found.value, abs=1e-12)
@@ -41,6 +43,17 @@ def test_curve_and_area_are_those_of_scikit_learn(kind: str, m: int, n: int) -> 
     assert set(zip(curve.fpr, curve.tpr, strict=True)) <= theirs
     assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
     assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("kind", ["distinct", "tied", "constant"])
+def test_each_threshold_counts_the_scores_above_it(kind: str) -> None:
+    members, others = scores(kind, 30, 50)
+    roc = Roc.of(members, others)
+    for threshold in (*roc.thresholds[:-1], *(roc.thresholds[:-1] + 0.01), -99.0, 99.0):
+        above = int((members > threshold).sum()), 30, int((others > threshold).sum()), 50
+        assert roc.at(threshold) == Counts(*above)
+    ranked = [roc.largest_nonmember(rank) for rank in range(1, 51)]
+    assert ranked == np.sort(others)[::-1].tolist()
 
 
 def test_the_area_counts_pairs() -> None:

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import beta, binom, norm
 
 from fedprivacy.attacks.intervals import difference
+from fedprivacy.attacks.metrics import RateAt, measure
+from fedprivacy.attacks.roc import Roc
 from fedprivacy.attacks.targets import Targets, draw_calibration
-from fedprivacy.attacks.thresholds import advantage, balanced_accuracy, balanced_threshold, tpr_at
 
 FALSE_ALARM = 1e-6  # of each test of a coverage, with fixed seeds
 
@@ -21,6 +22,14 @@ def game(stream: np.random.Generator, members: int, others: int, gap: float, dig
     if digits is not None:
         scores = np.round(scores, digits)
     return Targets(scores, truth, draw_calibration(len(truth), stream))
+
+
+def balanced_threshold(members: np.ndarray, others: np.ndarray) -> float:
+    return Roc.of(members, others).balanced_threshold
+
+
+def tpr_at(targets: Targets, rate: float, *, fitted: bool) -> RateAt | None:
+    return measure(targets, fitted=fitted).tpr_at_fpr[f"{rate:g}"]
 
 
 @pytest.mark.parametrize("digits", [None, 0])
@@ -52,23 +61,24 @@ def test_poisoning_the_evaluation_half_changes_no_threshold(poison: str) -> None
         if poison == "scores"
         else replace(honest, members=honest.members ^ rest)
     )
-    assert advantage(honest)[0] == advantage(poisoned)[0]
+    assert measure(honest).threshold == measure(poisoned).threshold
     for rate in (0.1, 0.01):
         one, other = tpr_at(honest, rate, fitted=False), tpr_at(poisoned, rate, fitted=False)
         assert one is not None
         assert other is not None
         assert one.threshold == other.threshold
     # but what it is worth does change
-    assert advantage(honest)[1].value > 0.2 > 0.1 > advantage(poisoned)[1].value
+    assert measure(honest).advantage.value > 0.2 > 0.1 > measure(poisoned).advantage.value
 
 
 def test_advantage_is_measured_on_the_other_half() -> None:
     targets = game(np.random.default_rng(3), 200, 300, 1.5)
-    threshold, found = advantage(targets)
+    measured = measure(targets)
+    threshold, gain, accuracy = measured.threshold, measured.advantage, measured.balanced_accuracy
     members, others = (targets.of(member=member, calibration=False) for member in (True, False))
-    assert found.value == pytest.approx((members > threshold).mean() - (others > threshold).mean())
-    assert balanced_accuracy(found).value == pytest.approx((1 + found.value) / 2)
-    assert balanced_accuracy(found).low < balanced_accuracy(found).value < balanced_accuracy(found).high
+    assert gain.value == pytest.approx((members > threshold).mean() - (others > threshold).mean())
+    assert accuracy.value == pytest.approx((1 + gain.value) / 2)
+    assert accuracy.low < accuracy.value < accuracy.high
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.5), (0.9, 0.1), (0.98, 0.02), (1.0, 0.0), (0.3, 0.0)])
@@ -91,7 +101,7 @@ def test_a_fitted_threshold_of_a_hopeless_score_gains_nothing() -> None:
     stream, runs = np.random.default_rng(5), 500
     missed = 0
     for _ in range(runs):
-        found = advantage(game(stream, 100, 200, 0.0))[1]
+        found = measure(game(stream, 100, 200, 0.0)).advantage
         missed += not found.low <= 0 <= found.high
     assert missed <= binom.isf(FALSE_ALARM, runs, 0.06)
 

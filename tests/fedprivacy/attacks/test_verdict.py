@@ -14,10 +14,10 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from fedprivacy.attacks.bounds import Bound, bound_of_pair
-from fedprivacy.attacks.counts import Counts, count
 from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.intervals import proportion_high, proportion_low
 from fedprivacy.attacks.metrics import measure, points_of
+from fedprivacy.attacks.roc import Counts
 from fedprivacy.attacks.targets import Targets, draw_calibration
 from fedprivacy.attacks.tradeoff import GaussianCurve
 from fedprivacy.attacks.verdict import ERROR, Case, Verdict, verdict
@@ -169,7 +169,7 @@ def test_counts_are_those_of_the_evaluation_half_at_thresholds_of_the_other() ->
     assert set(found.points) == set(thresholds) == {"balanced", "0.1", "0.01"}
     for name, threshold in thresholds.items():
         above, counts = half & (targets.scores > threshold), found.points[name]
-        assert counts == count(targets, threshold)
+        assert counts == found.roc.at(threshold)
         assert (counts.hits, counts.alarms) == (
             (above & targets.members).sum(),
             (above & ~targets.members).sum(),

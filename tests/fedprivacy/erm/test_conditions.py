@@ -22,7 +22,8 @@ from fedprivacy.erm import (
     SufficientStatistics,
     regular_grid,
 )
-from fedprivacy.erm.conditions import CLIPPED, DRAWN, checked_rows
+from fedprivacy.erm.assumptions import ErmAssumption
+from fedprivacy.erm.conditions import checked_rows
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
 
@@ -71,20 +72,22 @@ def test_rows_of_any_finite_length_are_scaled_and_none_is_longer_than_one() -> N
 def test_the_result_says_that_rows_were_scaled() -> None:
     plain = OutputPerturbation(LOGISTIC, 1.0).fit(X, Y, STREAM)
     clipped = OutputPerturbation(LOGISTIC, 1.0, clip=True).fit(9 * X, Y, STREAM)
-    assert CLIPPED not in plain.guarantee.assumptions
-    assert CLIPPED in clipped.guarantee.assumptions
+    assert ErmAssumption.CLIPPED not in plain.guarantee.assumptions
+    assert ErmAssumption.CLIPPED in clipped.guarantee.assumptions
     assert "scaled to norm 1" in clipped.guarantee.words
 
 
 def test_what_is_promised_of_an_estimate_names_the_randomness() -> None:
     approach = OutputPerturbation(LOGISTIC, 1.0)
-    assert DRAWN not in approach.guarantee.assumptions
-    assert DRAWN in approach.fit(X, Y, STREAM).guarantee.assumptions
+    assert ErmAssumption.DRAWN not in approach.guarantee.assumptions
+    assert ErmAssumption.DRAWN in approach.fit(X, Y, STREAM).guarantee.assumptions
     told = OneShotAverage(approach, (len(X),)).fit([(X, Y)], Streams(1)).guarantees
-    assert [one.assumptions.count(DRAWN) for one in told] == [1, 1, 1]
+    assert [one.assumptions.count(ErmAssumption.DRAWN) for one in told] == [1, 1, 1]
     gradients = SiloGradients(GradientPerturbation(LOGISTIC, 1.0, 1e-5, steps=2), trust="central")
     told = gradients.fit([(X, Y)], Streams(1)).guarantees
-    assert [one.assumptions.count(DRAWN) for one in told] == [one.epsilon is not None for one in told]
+    assert [one.assumptions.count(ErmAssumption.DRAWN) for one in told] == [
+        one.epsilon is not None for one in told
+    ]
     assert {one.epsilon is None for one in told} == {True, False}
 
 

@@ -54,7 +54,7 @@ def test_fewer_than_were_asked_may_answer() -> None:
     for silos in ([1, 5], [3, 5], []):
         rows = ROWS[: len(silos)]
         reply = SiloReply.of(
-            *SiloReply(rows, np.array(silos, dtype=np.int64)).parts(), asked=ASKED, shape=(4, 3)
+            *SiloReply(rows, np.array(silos, dtype=np.int64)).parts(), requested=ASKED, shape=(4, 3)
         )
         assert reply.silos.tolist() == silos
 
@@ -77,4 +77,4 @@ def test_a_server_takes_no_damaged_reply(changes: dict[str, Any], words: str) ->
     arrays, values = SiloReply(ROWS, np.array([1, 3])).parts()
     arrays = {name: one for name, one in (arrays | changes).items() if one is not None}
     with pytest.raises(FedPrivacyError, match=words):
-        SiloReply.of(arrays, values, asked=ASKED, shape=(4, 3))
+        SiloReply.of(arrays, values, requested=ASKED, shape=(4, 3))

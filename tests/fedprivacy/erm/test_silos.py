@@ -21,7 +21,7 @@ from fedprivacy.erm import (
     SiloGradients,
     minimise,
 )
-from fedprivacy.erm.conditions import CROWDED
+from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.federated import purpose_of
 from fedprivacy.erm.federated import together as side_by_side
 from fedprivacy.errors import InputError
@@ -213,8 +213,8 @@ def test_what_is_assumed_of_some_silos_is_said_of_those() -> None:
         ]
         assert len(set(one.assumptions)) == len(one.assumptions)
     guessed = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0, adjacency="add-remove"), (100, 200))
-    assert f"in each silo {CROWDED}" in guessed.guarantees(2)[0].assumptions
-    assert CROWDED not in guessed.guarantees(2)[0].assumptions
+    assert f"in each silo {ErmAssumption.CROWDED}" in guessed.guarantees(2)[0].assumptions
+    assert ErmAssumption.CROWDED not in guessed.guarantees(2)[0].assumptions
 
 
 def test_the_noise_of_silos_of_other_sizes_is_said_of_the_least_and_the_largest() -> None:

@@ -20,7 +20,7 @@ from fedprivacy.erm import (
     minimise,
     minimise_within,
 )
-from fedprivacy.erm.conditions import CROWDED
+from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.solver import _forward, _Tilted, check_reachable, rounding
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.randomness.streams import Streams
@@ -241,11 +241,14 @@ def test_more_records_than_that_are_refused_and_the_guarantee_says_so() -> None:
     x, y = people(Logistic(), n=41, d=2)
     for kind in (OutputPerturbation, ObjectivePerturbation):
         approach = kind(Objective(Logistic(), 1.0, 10, 2), 1.0, adjacency="add-remove")
-        assert CROWDED in approach.fit(x[:40], y[:40], Streams(1).stream("noise")).guarantee.assumptions
+        assert (
+            ErmAssumption.CROWDED
+            in approach.fit(x[:40], y[:40], Streams(1).stream("noise")).guarantee.assumptions
+        )
         with pytest.raises(InputError, match=r"41 records, and the objective is for 10.*up to 4 times"):
             approach.fit(x, y, Streams(1).stream("noise"))
         public = kind(Objective(Logistic(), 1.0, 40, 2), 1.0)
-        assert CROWDED not in public.guarantee.assumptions
+        assert ErmAssumption.CROWDED not in public.guarantee.assumptions
 
 
 def test_a_tolerance_that_rounding_forbids_is_refused_before_any_record_is_seen() -> None:

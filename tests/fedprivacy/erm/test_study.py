@@ -13,14 +13,16 @@ import pytest
 from pages import HOSTILE, Page, check_whole, poisoned, safe
 
 from fedprivacy import report
+from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.erm.study.cells import exact, play
-from fedprivacy.erm.study.claims import AS_PLANNED, PLAYED_ONCE
+from fedprivacy.erm.study.claims import AS_PLANNED
 from fedprivacy.erm.study.document import slopes_of
 from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError
-from fedprivacy.guarantees.deployment import SIMULATED, Stated
+from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.guarantees.deployment import Stated
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.verification.verify import checked_document
 from scenarios.experiments.erm_study import fit
@@ -154,8 +156,10 @@ def test_every_guarantee_says_what_its_randomness_is(document: dict[str, Any]) -
     found = [(c["approach"], g) for c in document["cells"] for g in c["guarantees"]]
     for approach, one in [*found, ("path", document["surface"]["guarantee"])]:
         promised = one["epsilon"] is not None
-        assert (SIMULATED in one["assumptions"]) == promised
-        assert (PLAYED_ONCE in one["assumptions"]) == (promised and approach in ("silos", "served"))
+        assert (TrainingAssumption.SIMULATED in one["assumptions"]) == promised
+        assert (ErmAssumption.PLAYED_ONCE in one["assumptions"]) == (
+            promised and approach in ("silos", "served")
+        )
         assert not any("whoever submits the run" in said for said in one["assumptions"])  # all are ours
     assert {approach for approach, _ in found} == {"out", "obj", "path", "grid", "average", "silos", "served"}
 
@@ -180,8 +184,8 @@ def test_what_silos_draw_is_said_of_nodes_that_are_not_our_own() -> None:
             for one, said in zip(played["guarantees"], expected[cell.name], strict=True):
                 assert (one["epsilon"] is None) == (said is None)
                 assert said is None or (at_server in one["words"], on_nodes in one["words"]) == said
-                assert SIMULATED not in one["assumptions"]
-                assert PLAYED_ONCE not in one["assumptions"]
+                assert TrainingAssumption.SIMULATED not in one["assumptions"]
+                assert ErmAssumption.PLAYED_ONCE not in one["assumptions"]
 
 
 def test_where_silos_were_absent_no_bound_is_claimed_and_noise_is_as_planned() -> None:

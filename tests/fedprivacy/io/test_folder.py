@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.io.atomic import replace_file
+from fedprivacy.io import atomic
+from fedprivacy.io.atomic import replace_file, replacing
 from fedprivacy.io.folder import check_tree, is_below, is_inner, make_inner, open_append
 
 
@@ -49,23 +51,57 @@ def test_folders_are_made_and_links_to_folders_are_none(tmp_path: Path) -> None:
             make_inner(tmp_path / name)
 
 
-def test_files_are_written_through_no_link(tmp_path: Path) -> None:
+def test_files_are_written_through_no_link(tmp_path: Path, monkeypatch) -> None:
     mine = tmp_path / "mine"
     mine.write_bytes(b"mine")
     (tmp_path / "run").mkdir()
     target = tmp_path / "run" / "run.json"
     target.symlink_to(mine)
-    part = target.with_name(f"run.json.{os.getpid()}.part")
-    part.symlink_to(mine)
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic.secrets, "token_hex", lambda size: "guessed")
+        part = target.with_name(f"run.json.{os.getpid()}-guessed.part")
+        part.symlink_to(mine)
+        with pytest.raises(FileExistsError):
+            replace_file(target, b"new")
+    assert (mine.read_bytes(), target.is_symlink()) == (b"mine", True)
     replace_file(target, b"new")
     assert (mine.read_bytes(), target.read_bytes(), target.is_symlink()) == (b"mine", b"new", False)
-    assert not os.path.lexists(part)
     (tmp_path / "events").symlink_to(mine)
     os.mkfifo(tmp_path / "pipe")
     for name in ("events", "pipe"):
         with pytest.raises(OSError, match=r"symbolic links|a pipe|No such device"):
             open_append(tmp_path / name)
     assert mine.read_bytes() == b"mine"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = replace_file(tmp_path / "run.json", b"old", 0o600)
+
+    def write() -> None:
+        with replacing(target) as stream:
+            stream.write(b"half of the new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert ([path.name for path in tmp_path.iterdir()], target.read_bytes()) == (["run.json"], b"old")
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_cannot_be_synchronised_is_an_error_only_where_that_matters(
+    tmp_path: Path, monkeypatch
+) -> None:
+    synchronise = os.fsync
+
+    def refuse_folders(handle: int) -> None:
+        if os.path.isdir(f"/dev/fd/{handle}"):
+            raise OSError(errno.EINVAL, "no folders")
+        synchronise(handle)
+
+    monkeypatch.setattr(atomic.os, "fsync", refuse_folders)
+    replace_file(tmp_path / "file", b"new")
+    with pytest.raises(OSError, match="no folders"):
+        replace_file(tmp_path / "file", b"new", strict=True)
 
 
 @pytest.mark.parametrize("name", ["/etc", "..", "a/../../b", "", ".", "a\0b"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.io import lock
-from fedprivacy.io.lock import FILE, alone
+from fedprivacy.io.lock import FILE, alone, locked
 
 HOLD = """
 import os, sys, time
@@ -102,10 +103,10 @@ def test_one_on_another_machine_is_named(tmp_path: Path) -> None:
 
 
 def test_where_there_are_no_locks_a_warning_says_so(tmp_path: Path, monkeypatch, capsys) -> None:
-    def none(*_: object) -> None:
+    def none(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(lock.fcntl, "flock", none)
+    monkeypatch.setattr(lock, "lock_descriptor", none)
     with alone(tmp_path):
         assert "has no locks: see to it yourself" in capsys.readouterr().err
 
@@ -132,3 +133,36 @@ def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / FILE)
     with pytest.raises(HeldError, match="a pipe, not a file"), alone(tmp_path):
         pass
+
+
+def test_a_second_name_of_a_file_is_no_lock(tmp_path: Path) -> None:
+    mine, folder = tmp_path / "mine.txt", tmp_path / "run"
+    folder.mkdir()
+    mine.write_text("years of work")
+    (folder / FILE).hardlink_to(mine)
+    with pytest.raises(HeldError, match="a file with a second name"), alone(folder):
+        pass
+    assert mine.read_text() == "years of work"
+
+
+def test_a_number_that_no_process_has_names_no_holder(tmp_path: Path, monkeypatch) -> None:
+    process = holder(tmp_path)
+    (tmp_path / FILE).write_text(f"{2**70} {socket.gethostname()}\n")
+    monkeypatch.setattr(lock, "PATIENCE", 0.1)
+    try:
+        with pytest.raises(HeldError, match="at work on it"), alone(tmp_path):
+            pass
+    finally:
+        end(process)
+
+
+def test_a_lock_is_waited_for_as_long_as_requested(tmp_path: Path) -> None:
+    handles = [os.open(tmp_path, os.O_RDONLY) for _ in range(2)]
+    try:
+        with locked(handles[0]), pytest.raises(TimeoutError), locked(handles[1], 0.1):
+            pass
+        with locked(handles[1], 0.1):
+            pass
+    finally:
+        for handle in handles:
+            os.close(handle)

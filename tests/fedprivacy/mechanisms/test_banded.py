@@ -11,11 +11,11 @@ import pytest
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms import strategy
 from fedprivacy.mechanisms.banded import BandedGaussian, CorrelatedNoise
+from fedprivacy.mechanisms.combinations import BANDS_CAN_BE_SEARCHED, MOST_WORK, Terms
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.strategy import MOST_WORK, Strategy, best_strategy, square_root
+from fedprivacy.mechanisms.strategy import Strategy, best_strategy, square_root
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.randomness.system import SystemStreams
-from fedprivacy.scenario import banded_checks
 
 SIZES = [(1, 1, 0.0), (5, 9, 0.0), (12, 3, 0.0), (12, 4, 0.9), (60, 8, 0.5)]
 
@@ -115,8 +115,13 @@ def test_a_search_out_of_range_is_refused(asked: tuple) -> None:
         _ = BandedGaussian(1.0, 1.0, asked[1], asked[0], asked[2]).strategy
 
 
-def test_a_scenario_is_refused_where_the_search_is() -> None:
-    assert banded_checks.MOST_WORK == MOST_WORK
+def test_a_plan_and_a_scenario_are_refused_where_the_search_is() -> None:
+    rounds = 10**6
+    most = MOST_WORK // rounds
+    with pytest.raises(InputError, match="bands"):
+        best_strategy(rounds, most + 1)
+    assert BANDS_CAN_BE_SEARCHED.is_broken(Terms(bands=most + 1, rounds=rounds))
+    assert not BANDS_CAN_BE_SEARCHED.is_broken(Terms(bands=most, rounds=rounds))
 
 
 def test_a_search_that_fails_costs_accuracy_and_not_privacy(monkeypatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,14 +10,14 @@ from claims import CLAIMS
 from scipy import stats
 
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LOCAL, LocalMechanism, local_class
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
 from fedprivacy.mechanisms.signs import SignBits
 from fedprivacy.mechanisms.sqkr import SQKR, hadamard
 from fedprivacy.randomness.streams import Streams
 
-MECHANISMS = [each for kind in get_args(Local) for each in CLAIMS[kind.name].instances]
+MECHANISMS = [each for kind in map(local_class, LOCAL) for each in CLAIMS[kind.name].instances]
 
 
 def clipped(clipping_norm: float, dimension: int) -> np.ndarray:
@@ -68,7 +67,7 @@ def test_what_a_message_costs() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-def test_messages_of_a_chunk_are_those_of_its_clients_alone(mechanism: Local) -> None:
+def test_messages_of_a_chunk_are_those_of_its_clients_alone(mechanism: LocalMechanism) -> None:
     dimension = CLAIMS[mechanism.name].dimension(mechanism)
     updates = clipped(mechanism.clipping_norm, dimension)
     together = mechanism.randomise_all(updates, Streams(1).streams("x", range(40)))
@@ -79,7 +78,7 @@ def test_messages_of_a_chunk_are_those_of_its_clients_alone(mechanism: Local) ->
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-def test_each_client_of_a_chunk_needs_a_stream(mechanism: Local) -> None:
+def test_each_client_of_a_chunk_needs_a_stream(mechanism: LocalMechanism) -> None:
     dimension = CLAIMS[mechanism.name].dimension(mechanism)
     with pytest.raises(ValueError, match="shorter"):
         mechanism.randomise_all(np.zeros((3, dimension)), Streams(1).streams("x", range(2)))

@@ -44,7 +44,7 @@ def changed(
 
 def best(document: dict[str, Any], seat: str, arm: str, epsilon: float | None) -> Any:
     found = strongest.reached(read(document))[seat]
-    return next(one for one in found if (one.played.arm, one.played.epsilon) == (arm, epsilon))
+    return next(one for one in found if (one.arm.arm, one.arm.epsilon) == (arm, epsilon))
 
 
 def test_the_strongest_is_chosen_by_the_calibration_half_and_told_by_the_other(armed) -> None:

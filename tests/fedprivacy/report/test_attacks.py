@@ -25,11 +25,11 @@ from pages import (
 )
 
 from fedprivacy import report
+from fedprivacy.attacks.roc import Curve
 from fedprivacy.errors import InputError
 from fedprivacy.io import tolerance
 from fedprivacy.report.attacks import figures, finding, panel
 from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Curve
 from fedprivacy.report.reading import read
 from fedprivacy.verification.verify import checked_document
 from scenarios.cli.display_attacks import show_replay

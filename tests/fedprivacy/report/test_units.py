@@ -265,7 +265,7 @@ def test_without_noise_nothing_is_said_of_groups() -> None:
 def test_batches_that_are_not_ours_are_printed_as_they_are(value: dict[str, Any]) -> None:
     shown = worded(ran(batches=value))
     assert not shown.text("batches")
-    assert batches.said(value) in shown.text("settings")
+    assert batches.describe(value) in shown.text("settings")
 
 
 @pytest.mark.parametrize("document", [compared(), ran(per_client=SPENT)], ids=["compare", "run"])

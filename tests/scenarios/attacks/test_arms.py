@@ -16,7 +16,7 @@ from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks import accuracy
 from scenarios.attacks.replay import replay
-from scenarios.cli.scenario_argument import attacked
+from scenarios.cli.scenario_argument import attack_scenario
 
 TEXT = """name = "armed"
 seed = 1
@@ -183,9 +183,9 @@ def test_an_unchanged_one_is_not(played) -> None:
 def test_a_stored_game_in_arms_is_attacked_again_by_some_of_its_attacks_with_the_same_scores(
     played, tmp_path
 ) -> None:
-    asked, stored = attacked(played["path"], None, ["inside", "look"], None)
+    requested, stored = attack_scenario(played["path"], None, ["inside", "look"], None)
     assert stored is not None
-    again = replay(asked, tmp_path, workers=1, stored=stored)
+    again = replay(requested, tmp_path, workers=1, stored=stored)
     kept = [one for one in played["attacks"] if one["name"] != "outside"]
     assert [{**one, "seconds": 0} for one in again["attacks"]] == [{**one, "seconds": 0} for one in kept]
     assert again["arms"] == played["arms"]

@@ -18,7 +18,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
 from fedprivacy.training.examples import clipped_sums
-from scenarios.attacks.attacker_seats import play
+from scenarios.attacks.attacker_seats import attack_from_seat
 from scenarios.attacks.game_setup import Arena
 
 TEXT = """name = "attacked"
@@ -77,7 +77,7 @@ def seen(*overrides: str) -> Mapping[str, list[Sight]]:
     for name, attack in one.scenario.attacks.items():
         [branch] = branches_of({name: attack}, len(one.game.targets))
         found[name] = []
-        play(one, branch, tensors, found[name].append)
+        attack_from_seat(one, branch, tensors, found[name].append)
     return found
 
 

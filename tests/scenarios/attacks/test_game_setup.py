@@ -28,8 +28,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.loading import loads
 from scenarios.attacks import game_setup as arena_module
-from scenarios.attacks.attacker_seats import Outcome, ascent_of
-from scenarios.attacks.attacker_seats import play as play_branch
+from scenarios.attacks.attacker_seats import Outcome, ascent_of, attack_from_seat
 from scenarios.attacks.game_setup import Arena
 from scenarios.attacks.participation_budget import NOTHING, Spent
 
@@ -109,7 +108,7 @@ def scenario(*overrides: str) -> AttackScenario:
 
 
 @dataclass(frozen=True)
-class Attacked:
+class BranchResult:
     """What one attack saw, played by itself."""
 
     branch: Branch
@@ -125,13 +124,13 @@ class Attacked:
         return self.outcome.after[max(self.outcome.after)]
 
 
-def play(arena: Arena, *names: str) -> dict[str, Attacked]:
+def run_branches(arena: Arena, *names: str) -> dict[str, BranchResult]:
     tensors, found = arena.warm_up(), {}
     for name in names or arena.scenario.attacks:
         [branch] = branches_of({name: arena.scenario.attacks[name]}, len(arena.game.targets))
         judgement = Judgement(arena.probe)
-        outcome = play_branch(arena, branch, tensors, judgement.see)
-        found[name] = Attacked(branch, judgement, outcome)
+        outcome = attack_from_seat(arena, branch, tensors, judgement.see)
+        found[name] = BranchResult(branch, judgement, outcome)
     return found
 
 
@@ -140,7 +139,7 @@ def at_chance(scores: np.ndarray, members: np.ndarray) -> float:
     return float(mannwhitneyu(scores[members], scores[~members]).pvalue)
 
 
-def all_scores(arena: Arena, outcome: Attacked) -> dict[str, np.ndarray]:
+def all_scores(arena: Arena, outcome: BranchResult) -> dict[str, np.ndarray]:
     """Every score of an attack, with those that are made of all; on the evaluation half these are blind."""
     found, game = outcome.judgement.features(), arena.game
     made = {
@@ -151,15 +150,19 @@ def all_scores(arena: Arena, outcome: Attacked) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def honest() -> tuple[Arena, dict[str, Attacked]]:
+def honest() -> tuple[Arena, dict[str, BranchResult]]:
     arena = Arena(scenario())
-    return arena, play(arena)
+    return arena, run_branches(arena)
 
 
 def test_every_attack_reaches_every_target_in_the_rounds_that_it_said(honest) -> None:
     arena, outcomes = honest
     for name, outcome in outcomes.items():
-        assert max(outcome.outcome.after) == outcome.branch.rounds == arena.scenario.attacks[name].played(120)
+        assert (
+            max(outcome.outcome.after)
+            == outcome.branch.rounds
+            == arena.scenario.attacks[name].rounds_taken(120)
+        )
         for values in outcome.judgement.features().values():
             assert values.shape == (120,)
             assert np.isfinite(values).all()
@@ -191,7 +194,7 @@ def test_an_isolated_victim_leaves_the_global_model_as_it_was(honest) -> None:
 
 def test_the_same_seed_gives_the_same_scores_and_the_order_of_attacks_does_not_matter(honest) -> None:
     _, outcomes = honest
-    again = play(Arena(scenario()), "isolating-ascent", "passive")
+    again = run_branches(Arena(scenario()), "isolating-ascent", "passive")
     for name, outcome in again.items():
         for feature, values in outcome.judgement.features().items():
             assert np.array_equal(values, outcomes[name].judgement.features()[feature])
@@ -245,7 +248,7 @@ def test_a_victim_that_does_not_train_on_its_members_gives_nothing_away() -> Non
     measured, members = ~arena.game.calibration, arena.game.members
     p_values = [
         at_chance(values[measured], members[measured])
-        for outcome in play(arena).values()
+        for outcome in run_branches(arena).values()
         for values in all_scores(arena, outcome).values()
     ]
     assert min(p_values) > 0.01 / len(p_values)
@@ -280,7 +283,7 @@ def test_a_planted_client_that_repeats_its_members_gradients_is_found(monkeypatc
     planted = Memoriser(arena)
     make_app = arena_module.make_app
     monkeypatch.setattr(arena_module, "make_app", lambda fleet, mods: make_app(fleet, (planted, *mods)))
-    for outcome in play(arena).values():
+    for outcome in run_branches(arena).values():
         cosine = outcome.judgement.features()["cosine"]
         assert auc(cosine[arena.game.members], cosine[~arena.game.members]).value > 0.99
 
@@ -292,7 +295,7 @@ def test_under_local_noise_at_epsilon_one_every_attack_is_within_its_bound() -> 
     """
     arena = Arena(scenario(*LOCAL))
     ledger = Ledger(arena.fleet.plan).in_advance().to_json()
-    outcomes, members = play(arena), arena.game.members
+    outcomes, members = run_branches(arena), arena.game.members
     for seat in ("server", "participant"):
         [told] = [one for one in guarantees(ledger) if one.observer == seat]
         assert 0.99 < told.epsilon <= 1.0
@@ -323,7 +326,7 @@ FEW = (*LOCAL, "server.rounds=24", "game.members=20", "game.nonmembers=20")
 def test_a_victim_refuses_when_its_answers_are_spent_and_the_targets_are_not_judged(attack, reached) -> None:
     """24 answers, two in the warm-up: one target a round reaches 22 of 40, from whichever seat it comes."""
     arena = Arena(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}{attack}}}}}"))
-    [played] = play(arena).values()
+    [played] = run_branches(arena).values()
     assert int(np.isfinite(played.judgement.features()["cosine"]).sum()) == reached
 
 
@@ -332,7 +335,7 @@ def test_what_one_attack_was_answered_is_spent_for_the_next() -> None:
     arena = Arena(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}}}}}"))
     [branch] = branches_of(arena.scenario.attacks, 40)
     tensors, judgement = arena.warm_up(), Judgement(arena.probe)
-    play_branch(arena, branch, tensors, judgement.see, Spent(everybody=5, victim=7))
+    attack_from_seat(arena, branch, tensors, judgement.see, Spent(everybody=5, victim=7))
     assert int(np.isfinite(judgement.features()["cosine"]).sum()) == 24 - 2 - 5 - 7
     assert judgement.attacked.keys() > {"fedmia"}  # the others were asked
 
@@ -341,7 +344,7 @@ def test_budgets_are_charged_too_where_nobody_has_answered_yet() -> None:
     arena = Arena(scenario(*FEW, "game.warm_up=0", f"attacks={{one={{{ONE_A_ROUND}}}}}"))
     [branch] = branches_of(arena.scenario.attacks, 40)
     tensors, judgement = arena.warm_up(), Judgement(arena.probe)
-    play_branch(arena, branch, tensors, judgement.see, Spent(everybody=20))
+    attack_from_seat(arena, branch, tensors, judgement.see, Spent(everybody=20))
     assert int(np.isfinite(judgement.features()["cosine"]).sum()) == 4
 
 
@@ -349,7 +352,7 @@ def test_budgets_are_charged_too_where_nobody_has_answered_yet() -> None:
 def test_branches_of_one_run_share_the_training_but_not_the_noise(noisy: bool) -> None:
     """Else who holds two branches could take the noise away: same round, same client, other weights."""
     rounds = ("attacks.passive.rounds=1", "attacks.isolating.rounds=1")
-    outcomes = play(Arena(scenario(*(LOCAL if noisy else ()), *rounds)), "passive", "isolating")
+    outcomes = run_branches(Arena(scenario(*(LOCAL if noisy else ()), *rounds)), "passive", "isolating")
     seen, alone = (outcome.judgement.features()["cosine"] for outcome in outcomes.values())
     # The victim gets the same weights in both; without noise it makes the same of them.
     apart = np.abs(seen - alone).max()
@@ -362,7 +365,7 @@ def test_nor_do_they_share_the_central_noise() -> None:
         "attacks={a={kind='passive', seat='participant', rounds=1}, "
         "b={kind='passive', seat='participant', rounds=2}}"
     )
-    outcomes = play(Arena(scenario(*CENTRAL, branches)))
+    outcomes = run_branches(Arena(scenario(*CENTRAL, branches)))
     first, second = (outcome.judgement.features([0])["cosine"] for outcome in outcomes.values())
     assert np.abs(first - second).max() > np.abs(first).max() / 2
 
@@ -375,7 +378,7 @@ class Taken:
         self.arena = Arena(scenario(*LOCAL, attacks, *overrides))
         [branch] = branches_of(self.arena.scenario.attacks, 120)
         self.updates: list[np.ndarray] = []
-        play_branch(
+        attack_from_seat(
             self.arena,
             branch,
             self.arena.warm_up(),
@@ -420,7 +423,7 @@ def test_a_game_that_the_coins_do_not_give_is_refused() -> None:
 def test_an_ascent_can_be_sent_to_everybody() -> None:
     """Then the others' updates begin where the victim's does, and it still gives the victim away."""
     arena = Arena(scenario("attacks.ascent.everybody=true"))
-    [played] = play(arena, "ascent").values()
+    [played] = run_branches(arena, "ascent").values()
     cosine = played.judgement.features()["cosine"]
     assert auc(cosine[arena.game.members], cosine[~arena.game.members]).low > 0.5
     assert played.after > played.before - 0.05

@@ -19,7 +19,7 @@ from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.game_setup import Arena
-from scenarios.attacks.released_model import look, training_of
+from scenarios.attacks.released_model import attack_released_model, training_of
 from scenarios.attacks.replay import replay
 
 TEXT = """name = "outside"
@@ -177,9 +177,9 @@ def test_no_membership_of_the_evaluation_half_is_read() -> None:
     arena = Arena(asked)
     tensors = arena.warm_up()
     [branch] = branches_of(asked.attacks, 220)
-    clean = look(asked, arena, branch, tensors)["one"]
+    clean = attack_released_model(asked, arena, branch, tensors)["one"]
     arena.game = replace(arena.game, members=arena.game.members ^ ~arena.game.calibration)
-    wrong = look(asked, arena, branch, tensors)["one"]
+    wrong = attack_released_model(asked, arena, branch, tensors)["one"]
     assert clean.score == wrong.score
     assert np.array_equal(clean.scores_of["members"], wrong.scores_of["nonmembers"])
     assert clean.measured.threshold == wrong.measured.threshold

@@ -18,7 +18,7 @@ from fedprivacy.verification.verify import checked_document
 from scenarios.attacks import attacker_seats
 from scenarios.attacks.replay import replay as replay_with_report
 
-PLAYED = (
+SETTINGS = (
     "server.rounds=3",
     "privacy={trust='none'}",
     "game={members=40, nonmembers=50, repeats=2}",
@@ -33,7 +33,7 @@ LOCAL = (
 
 
 def scenario(*overrides: str) -> AttackScenario:
-    found = loads(ATTACKED, overrides=[*PLAYED, *overrides])
+    found = loads(ATTACKED, overrides=[*SETTINGS, *overrides])
     assert isinstance(found, AttackScenario)
     return found
 
@@ -107,7 +107,7 @@ def test_what_a_passive_attacker_saw_is_scored_again_without_playing_a_round(
 
     stored, look = Path(played["path"]), scenario().attacks["look"]
     with monkeypatch.context() as patched:
-        patched.setattr(attacker_seats, "play", refuse)
+        patched.setattr(attacker_seats, "attack_from_seat", refuse)
         for asked in (look, look.model_copy(update={"rounds": 1, "skip": 1})):
             alone = scenario().model_copy(update={"attacks": {"look": asked}})
             again = replay(alone, tmp_path, workers=1, stored=stored)

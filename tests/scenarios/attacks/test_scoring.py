@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from fedprivacy.data.datasets import Dataset
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import Population
 from fedprivacy.population.partition import iid
-from scenarios.attacks.scoring import Judged, histogram, judge
+from scenarios.attacks.scoring import AttackResult, from_json, histogram, score_attack, to_json
 
 
 @pytest.fixture
@@ -39,23 +40,23 @@ def features_of(game: Game, seed: int = 0) -> dict[str, np.ndarray]:
     }
 
 
-def judged(features: dict[str, np.ndarray], game: Game, delta: float = 1e-5) -> Judged:
+def result_of(features: dict[str, np.ndarray], game: Game, delta: float = 1e-5) -> AttackResult:
     x = torch.from_numpy(game.people.dataset.x[game.targets])
     probe = Probe(nn.Linear(1, 2), x, torch.zeros(len(x), dtype=torch.int64))
-    return judge(
+    return score_attack(
         features, game, probe, delta=delta, ascended=None, observed=[], accuracy=(0.5, 0.5), seconds=0.0
     )
 
 
 def test_poisoning_the_evaluation_half_changes_no_choice_and_no_threshold(game) -> None:
     """Here it is poisoned twice: its memberships are exchanged, and another score is made to fit it."""
-    clean = judged(features_of(game), game)
+    clean = result_of(features_of(game), game)
     assert clean.score == "loss"
     evaluated = ~game.calibration
     wrong = replace(game, members=game.members ^ evaluated)
     poisoned = features_of(game)
     poisoned["cosine"] = np.where(evaluated, 9.0 * wrong.members, poisoned["cosine"])
-    found = judged(poisoned, wrong)
+    found = result_of(poisoned, wrong)
     assert found.score == clean.score
     assert found.measured.threshold == clean.measured.threshold
     for rate, one in clean.measured.tpr_at_fpr.items():
@@ -68,16 +69,16 @@ def test_poisoning_the_evaluation_half_changes_no_choice_and_no_threshold(game) 
 
 def test_supervised_has_a_calibration_auc_by_models_that_did_not_see_the_target(game) -> None:
     """It sees that `rise-loss` tells most, which no score is chosen for; of noise it makes nothing."""
-    found = judged(features_of(game), game)
+    found = result_of(features_of(game), game)
     assert found.supervised is not None
     assert found.supervised_calibration_auc > found.calibration_auc + 0.05
     assert found.supervised.auc.value > found.measured.auc.value + 0.05
-    assert found.supervised.auc.value == found.scores["supervised"]["value"]
+    assert found.supervised.auc.value == found.scores["supervised"].value
     wrong = replace(game, members=game.members ^ ~game.calibration)
-    assert judged(features_of(game), wrong).supervised_calibration_auc == found.supervised_calibration_auc
+    assert result_of(features_of(game), wrong).supervised_calibration_auc == found.supervised_calibration_auc
     stream = np.random.default_rng(5)
     noise = {f"noise-{n}": stream.normal(size=len(game.targets)) for n in range(40)}
-    nothing = judged({"cosine": stream.normal(size=len(game.targets)), **noise}, game)
+    nothing = result_of({"cosine": stream.normal(size=len(game.targets)), **noise}, game)
     assert nothing.supervised_calibration_auc < 0.62  # fitted on the same targets, above .8
     assert nothing.supervised_calibration_auc < nothing.calibration_auc
 
@@ -88,7 +89,7 @@ def test_coins_are_guessed_for_targets_that_were_drawn_blind_alone(game) -> None
     for delta in (0.0, 0.01):
         fair = game.fair
         expected = guesses_of(Targets(scores[fair], game.members[fair], game.calibration[fair]), delta)
-        assert judged(features_of(game), game, delta).guesses == expected
+        assert result_of(features_of(game), game, delta).guesses == expected
     assert expected.trials == (game.fair & ~game.calibration).sum()
     assert expected != guesses_of(Targets(scores[fair], game.members[fair], game.calibration[fair]), 0.0)
 
@@ -96,11 +97,11 @@ def test_coins_are_guessed_for_targets_that_were_drawn_blind_alone(game) -> None
 def test_what_was_not_reached_is_lost_and_nothing_reached_is_refused(game) -> None:
     features = features_of(game)
     features["loss"][:30] = np.nan
-    found = judged(features, game)
+    found = result_of(features, game)
     assert found.lost == 30
     assert found.measured.members + found.measured.nonmembers == 190
     with pytest.raises(InputError, match="the victim refused every round"):
-        judged({}, game)
+        result_of({}, game)
 
 
 def test_a_histogram_counts_everybody_once() -> None:
@@ -114,3 +115,57 @@ def test_a_histogram_counts_everybody_once() -> None:
     wide = histogram({"members": np.zeros(2), "nonmembers": np.ones(3)}, np.linspace(-9, 9, 50))
     assert wide["edges"][0] < -8
     assert (sum(wide["members"]), sum(wide["nonmembers"])) == (2, 3)
+
+
+def test_results_are_stored_and_read_bit_for_bit(game) -> None:
+    features = features_of(game)
+    features["loss"][:3] = np.nan
+    result = result_of(features, game)
+    strange = replace(result, scores_of={"members": np.array([0.1, np.nan, -np.inf, -0.0])}, seconds=np.inf)
+    again = from_json(json.loads(json.dumps(to_json({"one": result, "strange": strange}))))
+    assert list(again) == ["one", "strange"]
+    for name, before in (("one", result), ("strange", strange)):
+        after = again[name]
+        arrays = ("thresholds", "hits", "alarms")
+        for roc, same in (
+            (before.measured.roc, after.measured.roc),
+            (before.supervised.roc, after.supervised.roc),
+        ):
+            assert all(getattr(roc, key).tobytes() == getattr(same, key).tobytes() for key in arrays)
+            assert all(getattr(roc, key).dtype == getattr(same, key).dtype for key in arrays)
+            assert roc.auc == same.auc
+        assert {key: values.tobytes() for key, values in after.scores_of.items()} == {
+            key: values.tobytes() for key, values in before.scores_of.items()
+        }
+        assert after.measured.per_class == before.measured.per_class
+        assert after.measured.tpr_at_fpr == before.measured.tpr_at_fpr
+        for field in (
+            "score",
+            "scores",
+            "blind",
+            "guesses",
+            "lost",
+            "accuracy",
+            "seconds",
+            "observed",
+            "story",
+        ):
+            assert getattr(after, field) == getattr(before, field)
+
+
+@pytest.mark.parametrize("damage", ["kind", "field", "number", "lengths", "whole", "none"])
+def test_nothing_else_is_ever_made_of_what_is_read(game, damage: str) -> None:
+    stored = json.loads(json.dumps(to_json({"one": result_of(features_of(game), game)})))
+    roc = stored["one"]["measured"]["roc"]
+    if damage == "kind":
+        stored["one"]["measured"] = {"kind": "Path", "fields": {}}
+    elif damage == "field":
+        del stored["one"]["guesses"]
+    elif damage == "number":
+        roc["hits"][1] = "1"
+    elif damage == "lengths":
+        roc["hits"].pop()
+    else:
+        stored = {"whole": [stored], "none": None}[damage]
+    with pytest.raises(InputError, match="not a stored result"):
+        from_json(stored)

@@ -14,7 +14,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.tune import TuneScenario
-from scenarios.authoring.catalogue import complete, described, find, first_sentence, ready
+from scenarios.authoring.catalogue import complete, describe, find, first_sentence, ready
 
 
 def test_what_is_ready() -> None:
@@ -25,7 +25,7 @@ def test_what_is_ready() -> None:
 
 @pytest.mark.parametrize("name", sorted(ready()))
 def test_each_is_valid_described_and_named_as_its_file(name: str) -> None:
-    if not described(name, ready()[name])["data_is_here"]:
+    if not describe(name, ready()[name])["data_is_here"]:
         pytest.skip("its data are not here")
     scenario = load(ready()[name])
     assert scenario.name == name
@@ -138,7 +138,7 @@ def test_neither_a_name_nor_a_path(name: str, guess: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ready()))
 def test_what_it_is_for_is_one_sentence(name: str) -> None:
-    entry = described(name, ready()[name])
+    entry = describe(name, ready()[name])
     assert entry["purpose"].endswith(".")
     assert entry["description"].startswith(entry["purpose"])
     assert 40 < len(entry["purpose"]) < 250
@@ -160,7 +160,7 @@ def test_data_that_is_missing_here_is_named(tmp_path: Path) -> None:
     file = tmp_path / "far.toml"
     missing = tmp_path / "far.npz"
     file.write_text(f'description = "Far."\nduration = "1 s"\n[data]\nname = "npz"\npath = "{missing}"\n')
-    entry = described("far", file)
+    entry = describe("far", file)
     assert (entry["data"], entry["data_is_here"], entry["clients"]) == (str(missing), False, None)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.loading import loads, sections_of
-from scenarios.authoring.catalogue import described, ready
+from scenarios.authoring.catalogue import describe, ready
 from scenarios.authoring.new import draft, new
 
 OPTION = re.compile(r"# (\w+) = (?!\.\.\.)[^#]+# (?!Not set)")
@@ -24,7 +24,7 @@ def drafted(text: str, name: str = "mine") -> str:
 
 @pytest.fixture(params=sorted(ready()))
 def text(request: pytest.FixtureRequest) -> str:
-    if not described(request.param, ready()[request.param])["data_is_here"]:
+    if not describe(request.param, ready()[request.param])["data_is_here"]:
         pytest.skip("its data are not here")
     return ready()[request.param].read_text()
 
@@ -131,7 +131,7 @@ def test_any_layout_of_a_file_is_copied(layout: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "x" * 65, "é", "a\n"])
 def test_what_is_not_a_name(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not a name"):
+    with pytest.raises(InputError, match="not a valid name"):
         new(name, ready()["digits"], "digits", tmp_path / "out.toml")
     assert not list(tmp_path.iterdir())
 
@@ -144,7 +144,7 @@ def test_the_name_of_a_ready_scenario_is_taken(tmp_path: Path) -> None:
 def test_an_existing_file_is_left_as_it_is(tmp_path: Path) -> None:
     out = tmp_path / "mine.toml"
     out.write_text("precious")
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         new("mine", ready()["digits"], "digits", out)
     assert out.read_text() == "precious"
 

@@ -18,6 +18,7 @@ from scenarios.budgets.dp_sgd import DpSgdQuestion
 from scenarios.budgets.gaussian import GaussianQuestion
 from scenarios.budgets.group import GroupQuestion
 from scenarios.budgets.noise import GeometricQuestion, LaplaceQuestion, NormQuestion
+from scenarios.budgets.options import COMMANDS
 from scenarios.budgets.question import Question, Range
 from scenarios.budgets.selection import ExponentialQuestion, NoisyMaxQuestion
 from scenarios.budgets.shuffle import ShuffleQuestion
@@ -39,6 +40,11 @@ QUESTIONS: list[tuple[type[Question], dict[str, Any]]] = [
     (ExponentialQuestion, {}),
     (NoisyMaxQuestion, {}),
 ]
+
+
+def test_every_command_names_the_question_that_answers_it() -> None:
+    named = {options.mechanism: f"scenarios.budgets.{options.question}" for options in COMMANDS}
+    assert named == {kind.mechanism: f"{kind.__module__}.{kind.__qualname__}" for kind, _ in QUESTIONS}
 
 
 @pytest.mark.parametrize(("kind", "needed"), QUESTIONS)

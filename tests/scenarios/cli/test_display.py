@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios.cli.display import show_comparison, show_run, show_scenarios
-from scenarios.cli.display_statistics import show_sweep
+from scenarios.cli.display_statistics import show_statistics_comparison
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +25,10 @@ def comparison() -> dict[str, Any]:
     return {
         "cells": [
             {
-                "trust": trust, "asked": asked, "mechanism": mechanism, "noise": noise, "epsilon": 0.25,
+                "trust": trust, "asked": mechanism_key, "mechanism": mechanism, "noise": noise, "epsilon": 0.25,
                 "accuracy": {"mean": 0.8, "low": 0.7, "high": 0.9}, "rounds": 100,
             }
-            for trust, asked, mechanism, noise in ran
+            for trust, mechanism_key, mechanism, noise in ran
         ],
         "finding": "Found.", "path": "somewhere", "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
         "scenario": {"privacy": {"delta": 1e-5, "unit": "client", "adjacency": "replace-one"}},
@@ -56,7 +56,7 @@ def test_a_cell_of_a_comparison_takes_one_line_where_there_is_room(
     assert "│ local, sign-bits │ 0.25    │" in capsys.readouterr().out
 
 
-def test_cells_of_several_units_are_told_apart_and_the_caution_says_what_differs(
+def test_cells_of_several_units_are_distinguished_and_the_caution_says_what_differs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = comparison()
@@ -107,14 +107,14 @@ def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.Captu
     assert "…" not in shown
 
 
-def sweep(told: float = 1.0) -> dict[str, Any]:
+def comparison_of_statistics(reported: float = 1.0) -> dict[str, Any]:
     ran = [("none", None, None), ("local", 0.25, "k-ary-randomized-response"), ("central", 0.25, "noisy-max")]
     error = {"mean": 0.01234, "low": 0.01023, "high": 0.01445}
     return {
         "cells": [
             {
                 "trust": trust, "epsilon": epsilon, "clients": 1_000_000,
-                "queries": [{"name": "married-by-education", "mechanism": how, "error": error, "told": told}],
+                "queries": [{"name": "married-by-education", "mechanism": how, "error": error, "told": reported}],
             }
             for trust, epsilon, how in ran
         ],
@@ -133,17 +133,19 @@ def column(shown: str, at: int) -> str:
 def test_a_comparison_of_statistics_names_mechanisms_and_queries_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_sweep(sweep())
+    show_statistics_comparison(comparison_of_statistics())
     shown = capsys.readouterr().out
     assert "…" not in shown
     names = ("exact", "local, k-ary-randomized-response", "central, noisy-max")
-    said = column(shown, 0).replace(" ", "")
-    assert all(name.replace(" ", "") in said for name in names)
+    first_column = column(shown, 0).replace(" ", "")
+    assert all(name.replace(" ", "") in first_column for name in names)
     assert column(shown, 1).count("married-by-education") == 3
     assert "0.01023 to 0.01445" in shown
     assert "told" not in shown
 
 
-def test_a_comparison_of_statistics_says_where_not_all_was_told(capsys: pytest.CaptureFixture[str]) -> None:
-    show_sweep(sweep(0.625))
-    assert capsys.readouterr().out.count("(62.5 % told)") == 3
+def test_a_comparison_of_statistics_says_where_not_all_was_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_statistics_comparison(comparison_of_statistics(0.625))
+    assert capsys.readouterr().out.count("(62.5 % released)") == 3

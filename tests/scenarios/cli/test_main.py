@@ -115,7 +115,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run"], "give a SCENARIO"),
         (
             ["run", "digits", "--engine", "rey"],
-            "--engine rey: unknown engine. This version has: embedded, ray, superlink.",
+            "--engine rey: unknown engine. Choose one of: embedded, ray, superlink.",
         ),
         (
             ["compare", "digits", "--engine", "ray"],
@@ -141,17 +141,17 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run", "digits", "--set", "nonsense"], "--set nonsense"),
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["run", "--resume", "nowhere"], "not a run directory"),
-        (["run", "--resume", "nowhere", "--out", "x"], "leave out --set, --seed and --out"),
+        (["run", "--resume", "nowhere", "--out", "x"], "Leave out --set, --seed and --out"),
         (["run", "digits", "--resume", "x"], "give a SCENARIO"),
         (["compare"], "fedprivacy compare: give a SCENARIO to start"),
         (["compare", "--resume", "nowhere"], "nowhere: not a run directory"),
         (
             ["compare", "--resume", "x", "--seed", "1"],
-            "a comparison goes on with its own scenario, where it is",
+            "a comparison is resumed with its own scenario, in its own directory",
         ),
-        (["replay", "x", "--resume", "y"], "or else --resume DIR to go on with one"),
+        (["replay", "x", "--resume", "y"], "or --resume DIR to resume one"),
         (["replay", "--resume", "nowhere"], "nowhere: not a run directory"),
-        (["replay", "--resume", "x", "--attack", "y"], "leave out --set, --attack, --seed and --out"),
+        (["replay", "--resume", "x", "--attack", "y"], "Leave out --set, --attack, --seed and --out"),
         (["report", "nowhere"], "Is this a run directory?"),
         (["compare", "digits", "--workers", "0"], "workers"),
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
@@ -178,7 +178,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
             "--set training.learning_rate=0.1 or --set server.learning_rate=0.1.",
         ),
         (["run", "digits", "--out", "a" * 300], f"--out {'a' * 300}: File name too long. Choose a folder"),
-        (["run", "--resume", "a" * 300], "a/scenario.toml: File name too long. Name another."),
+        (["run", "--resume", "a" * 300], "a/scenario.toml: File name too long. Choose another name."),
         (
             ["run", "digits", "--set", "privacy.delta=1e-300"],
             "must be at least 1e-12. Below it no accountant",
@@ -204,7 +204,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["compare", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["compare", "digits", "--out", "/dev/null"], "--out /dev/null: not a folder"),
         (["new", "mine"], "fedprivacy new: missing option '--from'"),
-        (["new", "a b", "--from", "digits"], "'a b': not a name"),
+        (["new", "a b", "--from", "digits"], "'a b': not a valid name"),
         (["new", "mine", "--from", "digitz"], "Did you mean digits?"),
         (["new", "mine", "--from", "digits", "--out", "no/where.toml"], "no/where.toml: No such file"),
     ],
@@ -270,7 +270,7 @@ def test_new_writes_a_file_that_runs_and_never_writes_over_one(tmp_path: Path) -
     written = (tmp_path / "mine.toml").read_text()
     again = fedprivacy("new", "mine", "--from", "digits", cwd=tmp_path)
     assert again.returncode == 2
-    assert again.stderr.startswith("mine.toml: exists already")
+    assert again.stderr.startswith("mine.toml: already exists")
     assert (tmp_path / "mine.toml").read_text() == written
     run = fedprivacy("run", "mine.toml", "--set", "server.rounds=1", "--json", cwd=tmp_path)
     assert json.loads(run.stdout)["name"] == "mine"
@@ -397,28 +397,24 @@ def test_report_renders_again(small: Path, tmp_path: Path) -> None:
 def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     command: str, sent: signal.Signals, small: Path, tmp_path: Path
 ) -> None:
-    runs = tmp_path / "runs"
+    runs, group = tmp_path / "runs", tmp_path / "group"
     process = subprocess.Popen(
-        [*COLD, command, str(small), "--out", str(runs), "--set", "server.rounds=100000"],
-        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        # A test run in the background of a shell would hand down a SIGINT that is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        [*warm(), command, str(small), "--out", str(runs), "--set", "server.rounds=100000"],
+        env=ENVIRONMENT | {"GROUP_FILE": str(group)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     # `rglob` raises where a temporary folder goes while it looks.
     while not any("events.jsonl" in files for _, _, files in os.walk(runs)) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.5)
-    if sent == signal.SIGINT:
-        os.killpg(process.pid, sent)  # Ctrl-C reaches the whole group
-    else:
-        process.send_signal(sent)
+    # Ctrl-C reaches the whole group
+    (os.killpg if sent == signal.SIGINT else os.kill)(int(group.read_text()), sent)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors
     (path,) = runs.iterdir()
-    assert f"Interrupted. {'Go on with' if command == 'run' else 'What has finished'}" in errors
-    assert f"Go on with: fedprivacy {command} --resume {path}" in errors
+    assert f"Interrupted. {'Resume with' if command == 'run' else 'What has finished'}" in errors
+    assert f"Resume with: fedprivacy {command} --resume {path}" in errors
     assert str(path) in errors
     for record in runs.rglob("run.json"):
         assert json.loads(record.read_text())["status"] in ("interrupted", "finished")
@@ -427,7 +423,7 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     assert (path / "report.html").exists()
 
 
-def test_statistics_are_asked_anew_and_not_resumed(tmp_path: Path) -> None:
+def test_statistics_are_computed_again_and_not_resumed(tmp_path: Path) -> None:
     out = str(tmp_path / "runs")
     done = fedprivacy(
         "run", "digital-goods-auction", "--set", "data.clients=100", "--out", out, "--allow-code"
@@ -439,7 +435,7 @@ def test_statistics_are_asked_anew_and_not_resumed(tmp_path: Path) -> None:
     first = json.loads((path / "run.json").read_text())
     refused = fedprivacy("run", "--resume", str(path))
     assert refused.returncode == 2
-    assert "statistics are not resumed" in refused.stderr
+    assert "statistics cannot be resumed" in refused.stderr
     command = shlex.split(refused.stderr.strip().rpartition("same answers: ")[2])
     again = json.loads(fedprivacy(*command[1:], "--out", out, "--json", cold=True).stdout)
     assert again["queries"][0]["estimate"] == first["queries"][0]["estimate"]
@@ -483,7 +479,7 @@ def test_a_comparison_that_was_interrupted_goes_on(small: Path, tmp_path: Path) 
         file.unlink()
     wrong = fedprivacy("run", "--resume", str(path))
     assert wrong.returncode == 2
-    command = shlex.split(wrong.stderr.strip().rpartition("Go on with it by: ")[2])
+    command = shlex.split(wrong.stderr.strip().rpartition("Resume it with: ")[2])
     again = json.loads(fedprivacy(*command[1:], "--json").stdout)
     assert [cell["accuracies"] for cell in again["cells"]] == [cell["accuracies"] for cell in first["cells"]]
     assert (again["status"], again["command"]) == ("finished", first["command"])

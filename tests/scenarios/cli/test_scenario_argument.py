@@ -1,4 +1,4 @@
-"""What the words of a scenario are once options are laid over it, and the seeds that may be asked for."""
+"""The SCENARIO argument with options applied: its texts, its seed, and the command that takes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.bundled import scenario_of_app
-from scenarios.cli.scenario_argument import asked, attacked, seed_of
+from fedprivacy.scenario.loading import load
+from scenarios.authoring.catalogue import ready
+from scenarios.cli.kinds import KINDS, ComparisonKind, RunKind
+from scenarios.cli.scenario_argument import attack_scenario, scenario_for, seed_of
 
 
 @pytest.fixture
@@ -19,21 +22,26 @@ def source(tmp_path: Path, base_text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "beside", [["federation.hosts=2"], ["seed=3"], ["compare.seeds=[1, 2]"], ["compare={epsilons=[2.0]}"]]
+    "incidental", [["federation.hosts=2"], ["seed=3"], ["compare.seeds=[1, 2]"], ["compare={epsilons=[2.0]}"]]
 )
-def test_what_a_file_says_of_itself_holds_however_it_is_measured(source: str, beside: list[str]) -> None:
-    found = asked(source, beside, 5)
-    assert (found.tuning, found.description, found.seed) == ("Chosen with care.", "Mine.", 5)
+def test_texts_of_a_file_stay_as_they_are_if_only_the_measurement_changes(
+    source: str, incidental: list[str]
+) -> None:
+    scenario = scenario_for("run", source, incidental, 5)
+    assert (scenario.tuning, scenario.description, scenario.seed) == ("Chosen with care.", "Mine.", 5)
 
 
-def test_what_a_file_says_of_its_settings_is_not_said_of_others(source: str) -> None:
-    found = asked(source, ["server.rounds=2", "training={learning_rate=0.25}"], None)
+def test_texts_of_a_file_name_the_settings_that_changed(source: str) -> None:
+    changes = ["server.rounds=2", "training={learning_rate=0.25}"]
+    scenario = scenario_for("run", source, changes, None)
     changed = "server.rounds, training.learning_rate"
-    assert found.tuning == f"Chosen with care. Said before these were changed: {changed}."
-    assert found.description == f"Mine. (Changed here: {changed}.)"
-    assert asked(source, ["server.rounds=2", "tuning=New words."], None).tuning == "New words."
+    assert scenario.tuning == f"Chosen with care. Written before these were changed: {changed}."
+    assert scenario.description == f"Mine. (Changed here: {changed}.)"
+    assert scenario_for("run", source, ["server.rounds=2", "tuning=New words."], None).tuning == "New words."
     stopping = ["data.public_fraction=0.2", "evaluation.on=public", "server.patience=1", "evaluation.every=2"]
-    assert str(asked(source, stopping, None).tuning).endswith("server.patience, evaluation.every.")
+    assert str(scenario_for("run", source, stopping, None).tuning).endswith(
+        "server.patience, evaluation.every."
+    )
 
 
 def test_a_seed_is_a_number_or_one_that_none_can_guess() -> None:
@@ -44,16 +52,47 @@ def test_a_seed_is_a_number_or_one_that_none_can_guess() -> None:
             seed_of(wrong)
 
 
-def test_attacks_are_not_left_out_without_a_word() -> None:
-    for refuse in (
-        lambda: asked("active-participant", None, None),
-        lambda: scenario_of_app("scenarios/active-participant.toml"),
-    ):
-        with pytest.raises(InputError, match="has attacks, which `fedprivacy replay"):
-            refuse()
-    scenario, stored = attacked("active-participant", ["game.repeats=2"], ["ascent"], 7)
+def test_attacks_are_not_ignored() -> None:
+    with pytest.raises(InputError, match="has attacks, which `fedprivacy replay"):
+        scenario_of_app("scenarios/active-participant.toml")
+    scenario, stored = attack_scenario("active-participant", ["game.repeats=2"], ["ascent"], 7)
     assert (list(scenario.attacks), scenario.game.repeats, scenario.seed, stored) == (["ascent"], 2, 7, None)
-    with pytest.raises(InputError, match=r"--attack rise: there is none. There are: passive, ascent"):
-        attacked("active-participant", None, ["rise"], None)
+    with pytest.raises(InputError, match=r"--attack rise: no such attack. There are: passive, ascent"):
+        attack_scenario("active-participant", None, ["rise"], None)
     with pytest.raises(InputError, match=r"digits: has no \[attacks.NAME\]"):
-        attacked("digits", None, None, None)
+        attack_scenario("digits", None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "commands", "refusal"),
+    [
+        ("digits", {"run", "compare", "tune", "replay", "audit", "federation up"}, ""),
+        ("first-names", {"run", "compare", "tune", "replay", "audit", "federation up"}, ""),
+        (
+            "private-erm",
+            {"run"},
+            "fits private estimates, which `fedprivacy {}` does not support. Use ",
+        ),
+        ("active-participant", {"replay"}, "has attacks, which `fedprivacy {}` does not support. Use "),
+        ("tuned", {"tune"}, "has a [tune], which `fedprivacy {}` does not support. Use "),
+    ],
+)
+def test_a_kind_with_a_command_of_its_own_is_refused_by_the_others(
+    name: str, commands: set[str], refusal: str
+) -> None:
+    for command in ("run", "compare", "tune", "replay", "audit", "federation up"):
+        if command in commands:
+            assert type(scenario_for(command, name, None, None)) in KINDS
+            continue
+        with pytest.raises(InputError) as error:
+            scenario_for(command, name, None, None)
+        [only] = commands
+        assert str(error.value) == f"{name}: {refusal.format(command)}`fedprivacy {only} {name}`."
+
+
+def test_every_kind_of_scenario_is_registered_and_goes_with_its_command() -> None:
+    kinds = {type(load(file)) for file in ready().values()}
+    assert kinds == set(KINDS)
+    for kind in KINDS.values():
+        assert isinstance(kind, RunKind) == (kind.command in ("", "run"))
+        assert isinstance(kind, ComparisonKind) == (kind.command == "")

@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import ray
 from flwr.app import ArrayRecord, Context, Message, RecordDict
@@ -96,15 +96,13 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_with_the_same_bits(
 
 def worker_pids() -> list[int]:
     """The processes of workers, of this process's cluster and of nobody else's."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and (process / "cmdline").read_bytes().startswith(b"ray::Worker"):
-            raylet = (process / "stat").read_text().rpartition(")")[2].split()[1]
-            if (Path("/proc") / raylet / "stat").read_text().rpartition(")")[2].split()[1] == str(
-                os.getpid()
-            ):
-                found.append(int(process.name))
-    return sorted(found)
+    workers = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if (process.info["cmdline"] or [""])[0].startswith("ray::Worker")
+    ]
+    mine = psutil.Process()
+    return sorted(worker.pid for worker in workers if mine in worker.parents()[:2])
 
 
 def harmed_app() -> ClientApp:
@@ -267,7 +265,7 @@ def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(
             time.sleep(0.2)
         assert not left
     assert done.returncode == 130, done.stderr
-    assert "Go on with: fedprivacy run --resume" in done.stderr
+    assert "Resume with: fedprivacy run --resume" in done.stderr
     assert "Traceback" not in done.stderr
     [path] = (tmp_path / "runs").iterdir()
     assert json.loads((path / "run.json").read_text())["status"] == "interrupted"
@@ -277,13 +275,12 @@ def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(
 
 def processes_with(setting: str) -> list[str]:
     """Processes that were started with this in their environment."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            with suppress(OSError):  # it has ended
-                if setting.encode() in (process / "environ").read_bytes().split(b"\0"):
-                    found.append((process / "cmdline").read_text())
-    return found
+    name, _, value = setting.partition("=")
+    return [
+        " ".join(process.info["cmdline"] or [])
+        for process in psutil.process_iter(["cmdline", "environ"])
+        if (process.info["environ"] or {}).get(name) == value
+    ]
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
@@ -323,7 +320,9 @@ def test_options_that_do_not_fit_are_refused(make_scenario: Callable[..., Any], 
     with pytest.raises(InputError, match=r"--gpus-per-worker 1\.5: must be a share"):
         engine_of("ray", 2, 1.5)
     assert engine_of("ray", None, None, "auto").workers == 0
-    with pytest.raises(InputError, match=r'training.device = "cuda", and with it alone; here it is "cpu"'):
+    with pytest.raises(
+        InputError, match=r'set it exactly if training.device = "cuda"; here the device is "cpu"'
+    ):
         run(make_scenario(), tmp_path / "out", engine=engine_of("ray", 2, 0.5))
     assert not (tmp_path / "out").exists()
 

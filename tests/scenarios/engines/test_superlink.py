@@ -24,7 +24,7 @@ from fedprivacy.io.log_transfer import Result, new_token
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.following import Following
-from scenarios.engines.superlink import _Arriving
+from scenarios.engines.superlink import _RecordWriter
 from scenarios.federation import control
 from scenarios.federation.control import Control, Link, check_certificate
 from scenarios.federation.keys import make_certificates
@@ -91,7 +91,7 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
         (["--engine", "superlink", "--superlink", "127.0.0.1:1", "--root-certificates", "x"], "No such file"),
         (["--engine", "superlink", "--superlink", "x"], "not an address"),
         (["--engine", "superlink", "--federation", "nowhere"], "no federation is up in nowhere"),
-        (["--engine", "superlink", "--workers", "2"], "the nodes do the work"),
+        (["--engine", "superlink", "--workers", "2"], "whose nodes do the work"),
         (["--superlink", "127.0.0.1:1"], "--superlink: only with --engine superlink"),
         (["--federation", "f"], "--federation: only with --engine superlink"),
         (["--pinned"], "--pinned: only with --engine superlink"),
@@ -205,19 +205,19 @@ def test_a_run_that_may_have_begun_is_said_to(answers, monkeypatch, tmp_path: Pa
 
 
 @pytest.fixture
-def far(tmp_path: Path, make_scenario) -> tuple[_Arriving, Result, Path]:
+def far(tmp_path: Path, make_scenario) -> tuple[_RecordWriter, Result, Path]:
     """What would come home of a real run, and where it goes."""
     asked = make_scenario("server.rounds=2")
     path = Path(run(asked, tmp_path / "far", report=False)["path"])
     names = ["scenario.toml", "run.json", "events.jsonl", "checkpoint/round-000002.safetensors"]
     events = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
     result = Result("/far", {name: (path / name).read_bytes() for name in names}, events, "finished")
-    return _Arriving(asked, tmp_path / "runs", "fedprivacy run x", TARGET), result, tmp_path / "runs"
+    return _RecordWriter(asked, tmp_path / "runs", "fedprivacy run x", TARGET), result, tmp_path / "runs"
 
 
 def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path) -> None:
-    arriving, result, _ = far
-    document = arriving.whole(result)
+    writer, result, _ = far
+    document = writer.write_complete(result)
     path = Path(document["path"])
     assert sorted(item.name for item in path.iterdir()) == [
         "checkpoint", "events.jsonl", "report.html", "run.json", "scenario.toml",
@@ -230,26 +230,27 @@ def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path
 
 
 def test_a_run_that_failed_there_fails_here_with_its_words(far) -> None:
-    arriving, result, runs = far
+    writer, result, runs = far
     result.status, result.error = "failed", "round 1: all 12 clients failed\x1b]0;x"
     document = json.loads(result.files["run.json"]) | {"status": "failed", "error": result.error}
     result.files["run.json"] = json.dumps(document).encode()
     with pytest.raises(
-        RunError, match=r"(?s)SuperLink's side: round 1: all 12 clients failed\\x1b\]0;x.How far it came"
+        RunError,
+        match=r"(?s)SuperLink's side: round 1: all 12 clients failed\\x1b\]0;x.Its record until then",
     ):
-        arriving.whole(result)
+        writer.write_complete(result)
     assert len(list(runs.iterdir())) == 1
     result.files.clear()
     with pytest.raises(RunError, match="SuperLink's side: round 1"):
-        arriving.whole(result)
+        writer.write_complete(result)
 
 
 def test_a_record_that_does_not_say_finished_is_no_success(far) -> None:
-    arriving, result, _ = far
+    writer, result, _ = far
     document = json.loads(result.files["run.json"]) | {"status": "running"}
     result.files["run.json"] = json.dumps(document).encode()
     with pytest.raises(RunError, match="the run's record says running"):
-        arriving.whole(result)
+        writer.write_complete(result)
 
 
 @pytest.mark.parametrize(
@@ -269,10 +270,10 @@ def test_a_record_that_does_not_say_finished_is_no_success(far) -> None:
     ],
 )
 def test_what_is_no_record_of_this_run_is_refused(far, spoil: Callable, said: str) -> None:
-    arriving, result, runs = far
+    writer, result, runs = far
     spoil(result.files)
     with pytest.raises(RunError, match=said):
-        arriving.whole(result)
+        writer.write_complete(result)
     assert not runs.exists() or not list(runs.iterdir())
 
 
@@ -288,14 +289,14 @@ def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(
     server_app(grid, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config))
     whole = json.loads(next((tmp_path / "far").glob("*/run.json")).read_text())
     following = Following(Control(TARGET.link, tmp_path / "flower"), 7, token, None)
-    arriving = _Arriving(asked, tmp_path / "runs", "", TARGET)
+    writer = _RecordWriter(asked, tmp_path / "runs", "", TARGET)
     following.arrivals.feed(log[0])
-    arriving.broken_off(following, "interrupted", "by the user")
-    assert "Nothing of run 7's record came home" in capsys.readouterr().err
+    writer.write_partial(following, "interrupted", "by the user")
+    assert "Nothing of the record of run 7 arrived" in capsys.readouterr().err
     events = [at for at, line in enumerate(log) if " event " in line]
     for line in log[: events[rounds]]:
         following.arrivals.feed(line)
-    arriving.broken_off(following, "interrupted", "by the user")
+    writer.write_partial(following, "interrupted", "by the user")
     document = json.loads(next((tmp_path / "runs").glob("*/run.json")).read_text())
     assert (document["status"], document["error"], len(document["rounds"])) == (
         "interrupted",

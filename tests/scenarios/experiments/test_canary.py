@@ -29,7 +29,7 @@ from fedprivacy.population.partition import Partition
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
-from scenarios.attacks.attacker_seats import play as play_branch
+from scenarios.attacks.attacker_seats import attack_from_seat
 from scenarios.attacks.game_setup import Arena
 
 pytestmark = pytest.mark.slow
@@ -122,7 +122,7 @@ def play(canaries: int) -> Runs:
         arena = Arena(scenario, people=people)
         game, judgement, sights = arena.game, Judgement(arena.probe), []
         [branch] = branches_of(scenario.attacks, len(game.targets))
-        play_branch(arena, branch, arena.warm_up(), sights.append)
+        attack_from_seat(arena, branch, arena.warm_up(), sights.append)
         for sight in sights:
             judgement.see(sight)
             if len(sight.others):  # where the victim is isolated the others are not asked

@@ -23,7 +23,7 @@ from fedprivacy.population.partition import Partition
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
-from scenarios.attacks.attacker_seats import play
+from scenarios.attacks.attacker_seats import attack_from_seat
 from scenarios.attacks.game_setup import Arena
 
 TEXT = """name = "canary"
@@ -96,7 +96,7 @@ def projections(runs: int, *, canary: bool) -> np.ndarray:
     tensors, found = arena.warm_up(), []
     for run in range(runs):
         sights: list[Sight] = []
-        play(arena, replace(branch, key=f"{canary}/{run}"), tensors, sights.append)
+        attack_from_seat(arena, replace(branch, key=f"{canary}/{run}"), tensors, sights.append)
         assert len(sights) == 2
         found.append(sum(float(sight.update.double().numpy() @ DIRECTION) for sight in sights))
     return np.array(found)

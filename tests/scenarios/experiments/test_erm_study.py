@@ -101,19 +101,19 @@ def test_the_command_runs_shows_and_renders_it_again(tmp_path: Path) -> None:
     assert (path / "report.html").exists()
     again = fedprivacy("run", "--resume", str(path))
     assert again.returncode == 2
-    assert "private estimates are not resumed" in again.stderr
+    assert "private estimates cannot be resumed" in again.stderr
 
 
 @pytest.mark.parametrize("command", ["compare", "audit"])
 def test_other_commands_say_which_one_it_is_for(command: str) -> None:
     done = fedprivacy(command, "private-erm")
     assert done.returncode == 2
-    assert "which `fedprivacy run private-erm` does" in done.stderr
+    assert "does not support. Use `fedprivacy run private-erm`" in done.stderr
 
 
 def test_no_node_holds_a_study(tmp_path: Path) -> None:
     options = ("--engine", "superlink", "--superlink", "127.0.0.1:1", "--pinned")
     done = fedprivacy("run", "private-erm", *options, "--out", str(tmp_path / "runs"))
     assert done.returncode == 2
-    assert "--pinned: no node holds a study" in done.stderr
+    assert "--pinned: nodes cannot pin a study of private estimates" in done.stderr
     assert not (tmp_path / "runs").exists()

@@ -44,7 +44,7 @@ def written(out: Path) -> dict[str, Any]:
 
 def test_a_cell_for_each_trust_mechanism_epsilon_and_number_of_clients(make_statistics) -> None:
     cells = list(cells_of(make_statistics("compare.local=['auto','laplace']", text=SMALL)))
-    found = [(cell.trust, cell.asked, cell.epsilon, cell.clients) for cell in cells]
+    found = [(cell.trust, cell.mechanism, cell.epsilon, cell.clients) for cell in cells]
     noisy = [(e, n) for e in (0.5, 2.0) for n in (20, 200)]
     assert found == [
         ("none", None, None, 20),
@@ -53,7 +53,9 @@ def test_a_cell_for_each_trust_mechanism_epsilon_and_number_of_clients(make_stat
         *(("local", "auto", *point) for point in noisy),
         *(("local", "laplace", *point) for point in noisy),
     ]
-    assert {cell.scenario.queries["seen"].local for cell in cells if cell.asked == "laplace"} == {"laplace"}
+    assert {cell.scenario.queries["seen"].local for cell in cells if cell.mechanism == "laplace"} == {
+        "laplace"
+    }
     assert {cell.scenario.population for cell in cells} == {20, 200}
     assert cells[-1].label == "local, laplace, epsilon 2, 200 clients"
     assert cells[-1].seeded(9).seed == 9

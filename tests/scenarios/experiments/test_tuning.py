@@ -26,7 +26,8 @@ from fedprivacy.report.redaction import redact
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune
-from fedprivacy.tuning.ledgers import FAILS_LAST, law_of
+from fedprivacy.tuning.assumptions import TuningAssumption
+from fedprivacy.tuning.ledgers import law_of
 from fedprivacy.tuning.scores import NoisyScore
 from fedprivacy.verification.verify import checked_document
 from scenarios.authoring.catalogue import ready
@@ -180,7 +181,7 @@ def test_a_try_that_fails_is_the_worst_and_breaks_off_nothing(
     assert len(found["tries"]) == len(others) + 1
     assert "no room" in found["tries"][at]["failed"]
     assert found["choice"]["score"] == max(one["score"] for one in others)
-    assert FAILS_LAST in found["ledger"]["claims"][-1]["assumptions"]
+    assert TuningAssumption.FAILS_LAST in found["ledger"]["claims"][-1]["assumptions"]
     assert "no room" not in json.dumps(redact(found, found["operator_only"]))
     assert checked_document(Path(found["path"]))["choice"] == found["choice"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.attacks.released import thresholds
-from fedprivacy.attacks.thresholds import balanced_threshold
+from fedprivacy.attacks.roc import Roc
 from fedprivacy.errors import InputError
 
 
@@ -38,7 +38,7 @@ def test_each_class_has_the_threshold_of_its_calibration_half() -> None:
     found = thresholds.by_class(scores, y, members, calibration)
     for label in range(4):
         there = calibration & (y == label)
-        limit = balanced_threshold(scores[there & members], scores[there & ~members])
+        limit = Roc.of(scores[there & members], scores[there & ~members]).balanced_threshold
         assert np.allclose(found[y == label], scores[y == label] - limit)
     # what is in the evaluation half teaches nothing
     assert (thresholds.by_class(scores, y, members ^ ~calibration, calibration) == found).all()
@@ -48,7 +48,7 @@ def test_a_class_without_known_members_has_the_threshold_of_all() -> None:
     logs, _, y, stream = outputs()
     scores = thresholds.loss(logs, y)
     members, calibration = (stream.random(300) < 0.5) & (y != 2), stream.random(300) < 0.5
-    limit = balanced_threshold(scores[calibration & members], scores[calibration & ~members])
+    limit = Roc.of(scores[calibration & members], scores[calibration & ~members]).balanced_threshold
     found = thresholds.by_class(scores, y, members, calibration)
     assert np.allclose(found[y == 2], scores[y == 2] - limit)
     with pytest.raises(InputError, match="holds no members"):

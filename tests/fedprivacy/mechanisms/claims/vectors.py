@@ -17,8 +17,8 @@ from claims.claim import Claim
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.mechanisms.banded import BandedGaussian, CorrelatedNoise
-from fedprivacy.mechanisms.catalogue import Local
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
 from fedprivacy.mechanisms.signs import RANGE, SignBits
 from fedprivacy.mechanisms.sqkr import RANGE as SQKR_RANGE
@@ -35,7 +35,7 @@ def direction(seed: int = 0, norm: float = NORM, dimension: int = DIMENSION) -> 
     return norm * update / np.linalg.norm(update)
 
 
-def messages(mechanism: Local, update: np.ndarray, count: int, purpose: str = "test") -> np.ndarray:
+def messages(mechanism: LocalMechanism, update: np.ndarray, count: int, purpose: str = "test") -> np.ndarray:
     """One client's messages, each from a stream of its own, shape (count, dimension)."""
     return mechanism.randomise_all(np.tile(update, (count, 1)), Streams(9).streams(purpose, range(count)))
 
@@ -45,18 +45,18 @@ class VectorClaim(Claim):
 
     draws = 6000
 
-    def dimension(self, mechanism: Local) -> int:
+    def dimension(self, mechanism: LocalMechanism) -> int:
         """The numbers of an update."""
         return DIMENSION
 
-    def halved(self, mechanism: Local) -> Local:
+    def halved(self, mechanism: LocalMechanism) -> LocalMechanism:
         return replace(mechanism, epsilon=2 * mechanism.epsilon)
 
-    def told(self, mechanism: Local, update: np.ndarray) -> np.ndarray:
+    def told(self, mechanism: LocalMechanism, update: np.ndarray) -> np.ndarray:
         """What messages are unbiased for."""
         return update
 
-    def moments(self, claimed: Local, drawn: Local) -> None:
+    def moments(self, claimed: LocalMechanism, drawn: LocalMechanism) -> None:
         dimension = self.dimension(claimed)
         for norm in (NORM, NORM / 4, 0.0):
             update = direction(norm=norm, dimension=dimension)
@@ -72,7 +72,7 @@ class VectorClaim(Claim):
         mean, spread = np.mean(squared), np.std(squared) / 10
         assert abs(mean - NORM**2 * claimed.error(dimension)) < 5 * spread + 1e-2 * mean
 
-    def scores(self, drawn: Local, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def scores(self, drawn: LocalMechanism, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The part of a message along the update."""
         update = direction()
         present = messages(drawn, update, count, "present")
