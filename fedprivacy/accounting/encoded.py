@@ -337,8 +337,7 @@ def _distribution(curve: Curve, losses: tuple[float, float], step: float) -> pld
 
 
 def _curve_of(loss: pld_pmf.DensePLDPmf) -> Curve:
-    """The function of epsilon that `get_delta_for_epsilon` computes, to the bit, without a loop over points.
-
+    """The curve that `get_delta_for_epsilon` computes, to the bit, without a loop over points.
 
     Of P and Q it adds up P(loss) and Q(loss) from the largest loss down to those above an epsilon.
     """
