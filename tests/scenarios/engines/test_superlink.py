@@ -422,12 +422,13 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
         far = ("run", "--engine", "superlink", "--json")
         code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
         near = ("run", "--out", "here", "--json")
-        silos, central, local, failed, local_here, central_here, silos_here = at_once(
+        # Alone and first: Flower's processes read an app while another of them still installs it.
+        failed = fedprivacy(*far, "two.toml", *code, cwd=tmp_path)
+        silos, central, local, local_here, central_here, silos_here = at_once(
             tmp_path,
             (*far, "silos.toml"),
             (*far, "central.toml"),
             (*far, "two.toml"),
-            (*far, "two.toml", *code),
             (*near, "two.toml"),
             (*near, "central.toml"),
             (*near, "silos.toml"),
