@@ -1,8 +1,8 @@
 """fedprivacy: simulates federated learning with differential privacy, with a guarantee per observer.
 
-    import fedprivacy as fp
-    result = fp.run("digits", epsilon=2)
-    result.guarantees["participant"]
+import fedprivacy as fp
+result = fp.run("digits", epsilon=2)
+result.guarantees["participant"]
 """
 
 import importlib
@@ -43,7 +43,7 @@ _HOMES = {
     "scenario": "scenarios.api.actions",
     "tune": "scenarios.api.actions",
 }
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "FedPrivacyError",
     "InputError",
     "__version__",

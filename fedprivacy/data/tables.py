@@ -203,7 +203,7 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
             raise InputError(f"{name}: has no values. Leave it out with --drop {name}.")
         if not missing.any():
             return values.astype(np.float32)[:, None], [name]
-        # Zero, and a column that marks it: neither needs a statistic of the records, which would be a release.
+        # Zero, and a column that marks it: a mean of the records would be one more release.
         notes.append(
             f"{name}: {int(missing.sum()):,} missing values became 0, and a column {name}=missing marks them."
         )
@@ -249,7 +249,9 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
         words = f"{len(held):,} of {len(names):,} users were held out at random to test on."
     else:
         tested = np.zeros(len(table.y), dtype=bool)
-        owners = np.zeros(len(table.y), dtype=int) if users is None else np.unique(users, return_inverse=True)[1]
+        owners = (
+            np.zeros(len(table.y), dtype=int) if users is None else np.unique(users, return_inverse=True)[1]
+        )
         for owner in range(int(owners.max()) + 1):
             rows = random.permutation(np.flatnonzero(owners == owner))
             tested[rows[: round(fraction * len(rows))]] = True

@@ -1,4 +1,4 @@
-"""The calls of the Python API: each makes the scenario that a file would give, and runs it as the command does."""
+"""The calls of the Python API, which run what the commands of the same names run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scenarios.api.results import (
     Tuning,
     result_of,
 )
-from scenarios.api.settings import Request, Source, out_of, request
+from scenarios.api.settings import Source, out_of, request
 from scenarios.cli.kinds import ComparisonKind, RunKind, RunOptions, kind_of
 from scenarios.engines.launch import check_workers, engine_of
 
@@ -108,7 +108,9 @@ def ask(source: Source, **arguments: Any) -> StatisticsRun:
     """
     result = run(source, **arguments)
     if not isinstance(result, StatisticsRun):
-        raise InputError(f"{source}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run.")
+        raise InputError(
+            f"{source}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
+        )
     return result
 
 
@@ -141,9 +143,7 @@ def compare(
     kind = kind_of(asked.scenario)
     assert isinstance(kind, ComparisonKind)
     if seed is not None:
-        overrides = dict(
-            text.split("=", 1) for text in kind.seed_overrides(seed, kind.seeds(asked.scenario))
-        )
+        overrides = dict(text.split("=", 1) for text in kind.seed_overrides(seed, kind.seeds(asked.scenario)))
         seeds = {key: [int(each) for each in text.strip("[]").split(",")] for key, text in overrides.items()}
         changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
         asked = request("compare", source, changed, seed=seed, allow_code=allow_code)
@@ -400,5 +400,3 @@ def _shown(display: Callable[[], Any], progress: bool) -> Iterator[Any]:
         return
     with display() as on_event:
         yield on_event
-
-

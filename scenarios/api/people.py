@@ -151,7 +151,7 @@ def _pairs(dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         y = np.array([int(row[1]) for row in rows])
     except (TypeError, ValueError, IndexError, KeyError) as error:
         raise InputError(
-            f"people: a dataset needs (record, label) pairs of one shape, with whole numbers as labels: {error}."
+            f"people: a dataset needs (record, label) pairs, records of one shape and whole labels: {error}."
         ) from None
     if x.ndim == 4 and x.shape[1] in (1, 3):  # channels first, as torch has images
         x = np.moveaxis(x, 1, 3)
@@ -160,7 +160,7 @@ def _pairs(dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _test_of_file(test: Any) -> Any:
-    return tables.read_table(test) if isinstance(test, str | os.PathLike) else test
+    return tables.read_table(Path(test)) if isinstance(test, str | os.PathLike) else test
 
 
 def _of_table(
@@ -170,9 +170,9 @@ def _of_table(
     if not isinstance(y, str):
         if y is None or len(y) != len(frame):
             raise InputError(f"{source}: name the column of the labels as y, or give one label a record.")
-        frame, y = frame.assign(**{"label": np.asarray(y)}), "label"
+        frame, y = frame.assign(label=np.asarray(y)), "label"
     if users is not None and not isinstance(users, str):
-        frame, users = frame.assign(**{"user": np.asarray(users)}), "user"
+        frame, users = frame.assign(user=np.asarray(users)), "user"
     tested = _frame(test)
     records = len(frame)
     if tested is not None:
@@ -250,7 +250,7 @@ def _stored(
     """Writes the arrays to a temporary file that only this user can read; it goes with the object."""
     folder = _Folder()
     path = folder.path / "people.npz"
-    np.savez(path, **arrays)
+    np.savez(path, allow_pickle=False, **arrays)
     made = People(path, tuple(notes), True, bounds, read, folder)
     facts(str(path))  # explains what cannot be used
     return made

@@ -138,10 +138,9 @@ def _settings(name: str, value: Any, kind: type[AnyScenario]) -> Iterator[tuple[
         named = [text.partition("=")[0] for text in settings_named(name, "", kind)]
         exact = [key for key in named if key.rpartition(".")[2] == name]
         if len(exact) != 1:
-            several = f"Give one of {', '.join(exact or named)} in set = {{...}}." if exact or named else (
-                f"Arguments are {', '.join([*KEYS, 'model', 'rate', 'cohort'])}, or keys in set = {{...}}."
-            )
-            raise InputError(f"{name}: {'several keys have this name' if exact else 'no such setting'}. {several}")
+            problem = "several keys have this name" if exact else "no such setting"
+            names = exact or named or [*KEYS, "model", "rate", "cohort"]
+            raise InputError(f"{name}: {problem}. Choose from {', '.join(names)}; keys go in set = {{...}}.")
         yield exact[0], value
 
 
@@ -158,7 +157,9 @@ def _toml(value: Any) -> str:
     try:
         text = tomli_w.dumps({"value": {"value": value} if isinstance(value, dict) else value})
     except TypeError as error:
-        raise InputError(f"{value!r}: no value of a scenario: {error}. Give numbers, texts or lists.") from None
+        raise InputError(
+            f"{value!r}: no value of a scenario: {error}. Give numbers, texts or lists."
+        ) from None
     if isinstance(value, dict):
         pairs = (f"{_toml_key(key)} = {_toml(item)}" for key, item in value.items())
         return "{" + ", ".join(pairs) + "}"

@@ -65,8 +65,9 @@ class Brought:
         return [*rows, f"description = {_text(about.strip())}", "seed = 1", ""]
 
     def _data(self) -> list[str]:
-        partition = "one-per-example" if self.facts.users is None else "by-user"
-        about = "each record is a client" if self.facts.users is None else "the records of a user are a client"
+        partition, about = "one-per-example", "each record is a client"
+        if self.facts.users is not None:
+            partition, about = "by-user", "all records of one user are one client's"
         rows = [
             "[data]",
             'name = "npz"',
@@ -81,7 +82,8 @@ class Brought:
                     "columns mean instead."
                 )
             rows.append('scaling = "bounds"')
-            rows += [f"{key} = [{', '.join(f'{v:g}' for v in values)}]" for key, values in zip(("low", "high"), self.bounds, strict=True)]
+            for key, values in zip(("low", "high"), self.bounds, strict=True):
+                rows.append(f"{key} = [{', '.join(f'{value:g}' for value in values)}]")
         return [*rows, ""]
 
     def _training(self) -> list[str]:
