@@ -29,6 +29,12 @@ FEWEST_USERS = 20  # with fewer users each one's records are split, instead of t
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
+class TableError(InputError):
+    """The problems of a table, one on each line."""
+
+    several = True
+
+
 @dataclass(frozen=True)
 class Table:
     """Records of a table as arrays.
@@ -113,7 +119,7 @@ def table(
     if not len(frame):
         problems.append(f"{source}: has no records.")
     if problems:
-        raise InputError("\n".join(problems))
+        raise TableError("\n".join(problems))
     notes: list[str] = []
     y, classes, kept = _labels(frame[label], label, source, notes)
     frame = frame[kept]
@@ -138,7 +144,7 @@ def table(
     if not columns and not problems:
         problems.append(f"{source}: no column is left to learn from. Drop fewer columns.")
     if problems:
-        raise InputError("\n".join(problems))
+        raise TableError("\n".join(problems))
     x = np.concatenate(columns, axis=1)
     return Table(x, y, owners, tuple(names), classes, tuple(notes), ranges, np.flatnonzero(kept))
 
