@@ -84,14 +84,14 @@ def run(
     >>> result.guarantees["participant"].epsilon <= 2.0001
     True
     """
-    asked = request("run", source, settings, seed=seed, allow_code=allow_code)
-    kind = kind_of(asked.scenario)
+    requested = request("run", source, settings, seed=seed, allow_code=allow_code)
+    kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
     where = engine_of(engine, workers, None, None, None, None, None, False)
-    options = RunOptions(out_of(out), where, False, asked.allow_code, asked.command)
-    kind.check(asked.scenario, options)
-    with _shown(lambda: kind.progress(asked.scenario), progress) as on_event:
-        document = kind.run(asked.scenario, options, on_event)
+    options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
+    kind.check(requested.scenario, options)
+    with _shown(lambda: kind.progress(requested.scenario), progress) as on_event:
+        document = kind.run(requested.scenario, options, on_event)
     return cast("Run | StatisticsRun | Estimates", result_of(document))
 
 
@@ -139,22 +139,23 @@ def compare(
         InputError: with every mistake, before anything is written.
         RunError: if a cell fails.
     """
-    asked = request("compare", source, settings, seed=None, allow_code=allow_code)
-    kind = kind_of(asked.scenario)
+    requested = request("compare", source, settings, seed=None, allow_code=allow_code)
+    kind = kind_of(requested.scenario)
     assert isinstance(kind, ComparisonKind)
     if seed is not None:
-        overrides = dict(text.split("=", 1) for text in kind.seed_overrides(seed, kind.seeds(asked.scenario)))
+        texts = kind.seed_overrides(seed, kind.seeds(requested.scenario))
+        overrides = dict(text.split("=", 1) for text in texts)
         seeds = {key: [int(each) for each in text.strip("[]").split(",")] for key, text in overrides.items()}
         changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
-        asked = request("compare", source, changed, seed=seed, allow_code=allow_code)
+        requested = request("compare", source, changed, seed=seed, allow_code=allow_code)
     with _shown(_jobs, progress) as on_run:
         document = kind.compare(
-            asked.scenario,
+            requested.scenario,
             out_of(out),
             workers=check_workers(workers),
             resume=None,
-            allow_code=asked.allow_code,
-            command=asked.command,
+            allow_code=requested.allow_code,
+            command=requested.command,
             on_run=on_run,
         )
     return cast("Comparison | StatisticsComparison", result_of(document))
@@ -184,15 +185,15 @@ def replay(
     Raises:
         InputError: if it has no attacks, or with every mistake.
     """
-    asked = request("replay", source, settings, seed=seed)
-    chosen = asked.scenario
+    requested = request("replay", source, settings, seed=seed)
+    chosen = requested.scenario
     if not isinstance(chosen, AttackScenario):
         raise InputError(f"{_named(source)}: has no [attacks.NAME], so there is nothing to replay.")
     if unknown := [name for name in attacks or [] if name not in chosen.attacks]:
         raise InputError(f"attacks: no attack {unknown[0]!r}. Choose from: {', '.join(chosen.attacks)}.")
     if attacks:
-        kept = {name: attack for name, attack in chosen.attacks.items() if name in attacks}
-        chosen = chosen.model_copy(update={"attacks": kept})
+        selected = {name: attack for name, attack in chosen.attacks.items() if name in attacks}
+        chosen = chosen.model_copy(update={"attacks": selected})
     folder = out_of(out)
     from scenarios.attacks.replay import replay as run_attacks
 
@@ -203,7 +204,7 @@ def replay(
             workers=check_workers(workers),
             stored=None,
             resume=None,
-            command=asked.command,
+            command=requested.command,
             on_attack=on_attack,
         )
     return Replay(document)
@@ -241,24 +242,24 @@ def audit(
     """
     from scenarios.experiments.audit_options import check_options, check_unit
 
-    asked = request("audit", source, settings, seed=seed, allow_code=allow_code)
-    if not isinstance(asked.scenario, Scenario):
+    requested = request("audit", source, settings, seed=seed, allow_code=allow_code)
+    if not isinstance(requested.scenario, Scenario):
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
-    check_options(method, canaries, trials, asked.scenario.seed)
-    check_unit(asked.scenario.privacy.unit, _named(source))
+    check_options(method, canaries, trials, requested.scenario.seed)
+    check_unit(requested.scenario.privacy.unit, _named(source))
     folder = out_of(out)
     from scenarios.experiments.audit import audit as run_audit
 
     with _shown(_jobs, progress) as on_run:
         document = run_audit(
-            asked.scenario,
+            requested.scenario,
             folder,
             canaries=canaries,
             method=method,
             trials=trials,
             workers=check_workers(workers),
-            allow_code=asked.allow_code,
-            command=asked.command,
+            allow_code=requested.allow_code,
+            command=requested.command,
             on_run=on_run,
         )
     return Audit(document)
@@ -279,20 +280,20 @@ def tune(
     Raises:
         InputError: if the scenario has no [tune], or with every mistake.
     """
-    asked = request("tune", source, settings, seed=seed, allow_code=allow_code)
-    if not isinstance(asked.scenario, TuneScenario):
+    requested = request("tune", source, settings, seed=seed, allow_code=allow_code)
+    if not isinstance(requested.scenario, TuneScenario):
         raise InputError(f"{_named(source)}: has no [tune], so there is nothing to choose from.")
     folder = out_of(out)
     from scenarios.experiments.tuning import tune as choose_settings
 
     with _shown(_jobs, progress) as on_run:
         document = choose_settings(
-            asked.scenario,
+            requested.scenario,
             folder,
             workers=check_workers(workers),
             resume=None,
-            allow_code=asked.allow_code,
-            command=asked.command,
+            allow_code=requested.allow_code,
+            command=requested.command,
             on_run=on_run,
         )
     return Tuning(document)

@@ -55,7 +55,7 @@ class Brought:
         return "\n".join([*self._head(), *self._data(), *self._training(), *self._privacy()]) + "\n"
 
     def _head(self) -> list[str]:
-        rows = [f"# Made by `{self.command}`.", ""] if self.command else []
+        rows = [f"# Written by `{self.command}`.", ""] if self.command else []
         unit = "one record" if self.of_records else "all records of one client"
         rows += [f"name = {_text(self.name)}"]
         about = (
@@ -83,7 +83,7 @@ class Brought:
                 )
             rows.append('scaling = "bounds"')
             for key, values in zip(("low", "high"), self.bounds, strict=True):
-                rows.append(f"{key} = [{', '.join(f'{value:g}' for value in values)}]")
+                rows.append(f"{key} = [{', '.join(f'{value:.12g}' for value in values)}]")
         return [*rows, ""]
 
     def _training(self) -> list[str]:
