@@ -12,6 +12,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 from scenarios.api.results import (
     Audit,
@@ -25,11 +26,12 @@ from scenarios.api.results import (
     Tuning,
     result_of,
 )
-from scenarios.api.settings import Source, out_of, request
+from scenarios.api.settings import Request, Source, out_of, request
 from scenarios.cli.kinds import ComparisonKind, RunKind, RunOptions, kind_of
 from scenarios.engines.launch import check_workers, engine_of
 
 RUNS = "runs"
+ENGINES = ("embedded", "ray")  # a federation has nodes with data of their own: see the command
 
 
 def scenario(source: Source, *, seed: int | None = None, **settings: Any) -> AnyScenario:
@@ -85,33 +87,48 @@ def run(
     True
     """
     requested = request("run", source, settings, seed=seed, allow_code=allow_code)
+    return _run(requested, out, engine, workers, progress)
+
+
+def _run(requested: Request, out: str | Path, engine: str, workers: int | None, progress: bool) -> Any:
     kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
+    if engine not in ENGINES:
+        raise InputError(f"engine={engine!r}: no such engine. Choose from: {', '.join(ENGINES)}.")
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
     with _shown(lambda: kind.progress(requested.scenario), progress) as on_event:
         document = kind.run(requested.scenario, options, on_event)
-    return cast("Run | StatisticsRun | Estimates", result_of(document))
+    return result_of(document)
 
 
-def ask(source: Source, **arguments: Any) -> StatisticsRun:
+def ask(
+    source: Source,
+    *,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    engine: str = "embedded",
+    workers: int | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> StatisticsRun:
     """Releases statistics under differential privacy; arguments as of `run`.
 
     Raises:
-        InputError: if the scenario has no queries.
+        InputError: if the scenario has no queries, or with every mistake.
 
     >>> import tempfile
     >>> answers = ask("star-wars-survey", out=tempfile.mkdtemp(), progress=False)
     >>> answers.guarantees["server"].epsilon
     1.0
     """
-    result = run(source, **arguments)
-    if not isinstance(result, StatisticsRun):
+    requested = request("run", source, settings, seed=seed)
+    if not isinstance(requested.scenario, Statistics):
         raise InputError(
-            f"{source}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
+            f"{_named(source)}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
         )
-    return result
+    return cast("StatisticsRun", _run(requested, out, engine, workers, progress))
 
 
 def compare(

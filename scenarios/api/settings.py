@@ -19,6 +19,7 @@ from fedprivacy.scenario.option_names import settings_named
 from scenarios.api.models import is_object, settings_of
 from scenarios.api.people import People
 from scenarios.authoring.brought_data import Brought
+from scenarios.cli.kinds import KINDS
 from scenarios.cli.kinds import kind_of as handling_of
 from scenarios.cli.scenario_argument import scenario_for, with_changes_noted
 
@@ -85,6 +86,11 @@ def request(
     Raises:
         ScenarioError: with every mistake of the scenario and the arguments.
     """
+    if not isinstance(source, str | os.PathLike | People) and type(source) not in KINDS:
+        raise InputError(
+            f"{type(source).__name__}: no scenario. Give the name of a ready one, the path of a file, a "
+            "scenario, or the result of fedprivacy.people."
+        )
     model = settings.get("model")
     labels: dict[str, str] = {}
     overrides: list[str] = []

@@ -55,7 +55,7 @@ def list_runs(
 
         from scenarios.stored.export import cell
 
-        table = writer.DictWriter(sys.stdout, COLUMNS)
+        table = writer.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
         table.writeheader()
         table.writerows({key: cell(value) for key, value in row.items()} for row in listed)
         return
@@ -100,11 +100,15 @@ def rm(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove stored results with all of their files."""
+    from fedprivacy.errors import InputError
     from scenarios.stored.listing import check_removable, remove
 
     check_removable(runs)  # a wrong name removes nothing
-    if not yes and not typer.confirm(f"Remove {', '.join(on_one_line(str(run)) for run in runs)}?"):
-        return
+    try:
+        if not yes and not typer.confirm(f"Remove {', '.join(on_one_line(str(run)) for run in runs)}?"):
+            return
+    except typer.Abort:  # nobody is there to answer
+        raise InputError("rm: nothing was removed, since nobody answered. Give --yes to remove.") from None
     for run in runs:
         remove(run)
         print(f"Removed {on_one_line(str(run))}.")
