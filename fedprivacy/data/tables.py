@@ -168,7 +168,7 @@ def _labels(
 
     labelled = column.notna().to_numpy()
     if not labelled.any():
-        raise InputError(f"{source}: {name}: no record has a label. Choose another column with --label.")
+        raise InputError(f"{source}: {name}: no record has a label. Choose another column of labels.")
     if not labelled.all():
         notes.append(f"{int((~labelled).sum()):,} records without a label ({name}) were left out.")
     column = column[labelled]
@@ -210,9 +210,9 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = ~np.isfinite(values)
         if (np.abs(values[~missing]) > np.finfo(np.float32).max).any():
-            raise InputError(f"{name}: has numbers beyond 3.4e38. Leave it out with --drop {name}.")
+            raise InputError(f"{name}: has numbers beyond 3.4e38. Drop the column ({name}).")
         if missing.all():
-            raise InputError(f"{name}: has no values. Leave it out with --drop {name}.")
+            raise InputError(f"{name}: has no values. Drop the column ({name}).")
         if not missing.any():
             return values.astype(np.float32)[:, None], [name]
         # Zero, and a column that marks it: a mean of the records would be one more release.
@@ -222,13 +222,13 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
         values = np.where(missing, 0.0, values)
         return np.stack([values, missing], axis=1).astype(np.float32), [name, f"{name}=missing"]
     if pd.api.types.is_datetime64_any_dtype(column):
-        raise InputError(f"{name}: dates. Turn them into numbers, or leave them out with --drop {name}.")
+        raise InputError(f"{name}: dates. Turn them into numbers, or drop the column ({name}).")
     texts = column.astype(object).where(column.notna(), "missing").astype(str)
     categories = sorted(texts.unique())
     if len(categories) > MAX_CATEGORIES:
         raise InputError(
             f"{name}: {len(categories):,} different texts; at most {MAX_CATEGORIES} become columns. "
-            f"Group them, or leave it out with --drop {name}."
+            f"Group them, or drop the column ({name})."
         )
     notes.append(f"{name}: its {len(categories)} categories, read off the records, became a column each.")
     shown = texts.to_numpy(dtype=object)

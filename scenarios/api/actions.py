@@ -34,7 +34,7 @@ RUNS = "runs"
 ENGINES = ("embedded", "ray")  # a federation has nodes with data of their own: see the command
 
 
-def scenario(source: Source, *, seed: int | None = None, **settings: Any) -> AnyScenario:
+def scenario_for(source: Source, *, seed: int | None = None, **settings: Any) -> AnyScenario:
     """Returns the scenario that a call with the same arguments would run.
 
     Args:
@@ -45,7 +45,7 @@ def scenario(source: Source, *, seed: int | None = None, **settings: Any) -> Any
     Raises:
         ScenarioError: with every mistake.
 
-    >>> scenario("digits", epsilon=8).privacy.epsilon
+    >>> scenario_for("digits", epsilon=8).privacy.epsilon
     8.0
     """
     return request("run", source, settings, seed=seed).scenario
@@ -155,6 +155,12 @@ def compare(
     Raises:
         InputError: with every mistake, before anything is written.
         RunError: if a cell fails.
+
+    >>> import tempfile
+    >>> few = {"trusts": ["none", "central"], "epsilons": [2], "seeds": [1], "rounds": 1}
+    >>> both = compare("digits", **few, out=tempfile.mkdtemp(), progress=False, workers=1)
+    >>> both.table[["trust", "epsilon"]].values.tolist()
+    [['none', nan], ['central', 2.0]]
     """
     requested = request("compare", source, settings, seed=None, allow_code=allow_code)
     kind = kind_of(requested.scenario)
@@ -201,6 +207,13 @@ def replay(
 
     Raises:
         InputError: if it has no attacks, or with every mistake.
+
+    >>> import tempfile
+    >>> small = {"game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2}
+    >>> options = {"out": tempfile.mkdtemp(), "progress": False, "workers": 1}
+    >>> result = replay("active-gradient-ascent", attacks=["passive"], rounds=2, set=small, **options)
+    >>> result.table[["attack", "seat"]].values.tolist()
+    [['passive', 'server']]
     """
     requested = request("replay", source, settings, seed=seed)
     chosen = requested.scenario
@@ -256,6 +269,11 @@ def audit(
 
     Raises:
         InputError: with every mistake, before anything is written.
+
+    >>> import tempfile
+    >>> options = {"out": tempfile.mkdtemp(), "progress": False, "workers": 1}
+    >>> audit("digits", rounds=1, canaries=50, method="one-run", **options).refuted
+    False
     """
     from scenarios.experiments.audit_options import check_options, check_unit
 
@@ -296,6 +314,11 @@ def tune(
 
     Raises:
         InputError: if the scenario has no [tune], or with every mistake.
+
+    >>> import tempfile
+    >>> choice = tune("tuned", rounds=1, out=tempfile.mkdtemp(), progress=False, workers=1)
+    >>> sorted(choice.choice)
+    ['privacy.clipping_norm', 'server.learning_rate']
     """
     requested = request("tune", source, settings, seed=seed, allow_code=allow_code)
     if not isinstance(requested.scenario, TuneScenario):
@@ -393,6 +416,11 @@ def read(path: str | Path) -> Result:
 
     Raises:
         InputError: if it is no run directory, or its record is damaged or contradicts itself.
+
+    >>> import tempfile
+    >>> stored = run("digits", rounds=1, out=tempfile.mkdtemp(), progress=False).path
+    >>> read(stored).status
+    'finished'
     """
     from fedprivacy.verification.verify import checked_document
 

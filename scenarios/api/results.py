@@ -128,7 +128,7 @@ class Result:
         """The figures as a table."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows())
+        return with_numbers(pd.DataFrame(self._rows()))
 
     def _rows(self) -> list[dict[str, Any]]:
         return tables.main_table(self.document)
@@ -341,6 +341,11 @@ KINDS: Mapping[str, type[Result]] = {
 def result_of(document: dict[str, Any]) -> Result:
     """Returns a result document as an object of its kind."""
     return KINDS[document["kind"]](document)
+
+
+def with_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns a table whose epsilons are numbers, NaN where there is no guarantee."""
+    return table.astype({name: float for name in table.columns if str(name).startswith("epsilon")})
 
 
 def _marks() -> Iterator[str]:
