@@ -18,6 +18,7 @@ from fedprivacy.data import tables
 from fedprivacy.data.npz import Facts, NpzError, facts
 from fedprivacy.data.tables import HELD_OUT, Table, TableError
 from fedprivacy.errors import InputError
+from scenarios.authoring.brought_data import owners_named
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -37,6 +38,7 @@ class People:
     temporary: bool = False
     bounds: tuple[Sequence[float], Sequence[float]] | None = None
     read: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     _folder: Any = field(default=None, compare=False)
 
     @property
@@ -66,7 +68,7 @@ class People:
             raise InputError(f"{target}: already exists. Choose another file.") from None
         except OSError as error:
             raise InputError(f"{target}: {error.strerror}. Choose another file.") from error
-        return People(target, self.notes, False, self.bounds, self.read)
+        return People(target, self.notes, False, self.bounds, self.read, self.owners)
 
     def __repr__(self) -> str:
         """Returns the sizes and the notes."""
@@ -200,7 +202,10 @@ def _of_table(
             f"The bounds of {', '.join(read)} were read off the records: a release that no epsilon covers. "
             "Give public ones as bounds = {column: (lower, upper)}."
         )
-    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read))
+    owners = owners_named(train)
+    if owners:
+        notes.append(f"The names of the {len(owners)} clients are in the scenario and in its reports.")
+    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read), owners)
 
 
 def _with_column(frame: Any, values: Any, name: str, where: str) -> tuple[Any, str]:
@@ -273,6 +278,7 @@ def _stored(
     notes: Sequence[str],
     bounds: tuple[Sequence[float], Sequence[float]] | None = None,
     read: tuple[str, ...] = (),
+    owners: tuple[str, ...] = (),
 ) -> People:
     """Writes the arrays to a temporary file that only this user can read; it goes with the object."""
     folder = _Folder()
@@ -284,7 +290,7 @@ def _stored(
         raise NpzError("people", error.wrongs) from None
     except ValueError as error:  # objects, which would be pickled
         raise InputError(f"people: {error}. Give arrays of numbers.") from None
-    return People(path, tuple(notes), True, bounds, read, folder)
+    return People(path, tuple(notes), True, bounds, read, owners, folder)
 
 
 class _Folder:

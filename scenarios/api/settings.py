@@ -220,6 +220,7 @@ def _people_text(people: People) -> str:
         facts=people.facts,
         bounds=people.bounds,
         read=people.read,
+        owners=people.owners,
     ).text()
 
 

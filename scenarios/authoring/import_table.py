@@ -16,7 +16,7 @@ from fedprivacy.data import tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
-from scenarios.authoring.brought_data import Brought
+from scenarios.authoring.brought_data import Brought, owners_named
 from scenarios.authoring.new import check_name
 
 _BOUND = re.compile(r"(.+)=([^:=]+):([^:=]+)")
@@ -93,6 +93,8 @@ def import_table(
             f"{', '.join(read)}, which were read off the records. Give public limits with "
             f"--bounds {shlex.quote(f'{read[0]}=LOW:HIGH')}."
         )
+    if owners := owners_named(train):
+        notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **tables.arrays_of(train, held))
     try:
@@ -104,6 +106,7 @@ def import_table(
             facts=facts(str(data)),
             bounds=(low, high),
             read=read,
+            owners=owners,
             description=f"The table {path.name}.",
             command=_command(path, label, client, test, drop, bounds),
         ).text()

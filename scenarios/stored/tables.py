@@ -1,4 +1,4 @@
-"""The tables of stored results: rounds, cells, queries, attacks and ROC points, as rows of plain values."""
+"""The tables of stored results: rounds, cells, queries, attacks and ROC points, as plain rows."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ def epsilons_so_far(document: Document) -> dict[str, list[float | None]]:
         counts = {answers: plan.population} if plan.trust == "local" else None
         ledger = Ledger(plan, held=held, counts=counts)
         ledger.rounds = step
+        # The least of the whole run: no round before had fewer.
+        ledger.least_shares = document["ledger"].get("least_shares")
         at[step] = {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
     following = [next(step for step in steps if step >= number) for number in range(1, rounds + 1)]
     return {
