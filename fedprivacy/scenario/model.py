@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -113,12 +114,24 @@ class Code(Section):
 Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]
 
 
+OBJECTS = "fedprivacy_objects"  # in sys.modules: models that are Python objects of this process
+
+
 def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
-    """Lets a scenario run code only if whoever runs it said so: a file alone never does.
+    """Lets a scenario run code only if its user allowed it: a file alone never does.
+
+    An object that the user's own program registered as a model needs no leave: its code is the program's.
 
     Raises:
-        InputError: if the model is code and that was not allowed.
+        InputError: if the model is code and that was not allowed, or an object of another process.
     """
+    if isinstance(model, Code) and model.factory.startswith(f"{OBJECTS}:"):
+        if hasattr(sys.modules.get(OBJECTS), model.factory.partition(":")[2]):
+            return
+        raise InputError(
+            f'model.factory = "{model.factory}": an object of another Python process. Run it from Python, '
+            "with model = the same object."
+        )
     if isinstance(model, Code) and not allow_code:
         raise InputError(
             f'model.factory = "{model.factory}": a scenario file alone never runs code. Read it; if you '

@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.model import OBJECTS
 from scenarios.api.fingerprint import fingerprint
 
-MODULE = "fedprivacy_objects"  # in sys.modules: forked workers find the same objects there
 PLAIN = ("logistic", "mlp", "cnn")
 
 
@@ -35,7 +35,7 @@ def settings_of(model: Any) -> dict[str, Any]:
         raise InputError(
             f"model = {model!r}: give one of {', '.join(PLAIN)}, a table, an nn.Module or a function."
         )
-    return {"model.name": "code", "model.factory": f"{MODULE}:{_registered(model)}"}
+    return {"model.name": "code", "model.factory": f"{OBJECTS}:{_registered(model)}"}
 
 
 def is_object(model: Any) -> bool:
@@ -49,7 +49,7 @@ def _registered(model: Any) -> str:
 
     make = _copies(model) if isinstance(model, nn.Module) else _with_arguments(model)
     name = f"model_{fingerprint(model)}"
-    module = sys.modules.setdefault(MODULE, ModuleType(MODULE))
+    module = sys.modules.setdefault(OBJECTS, ModuleType(OBJECTS))
     setattr(module, name, make)
     return name
 

@@ -355,9 +355,9 @@ def _marks() -> Iterator[str]:
 
 
 def _axes(x: str, y: str) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
+    from scenarios.api.figures import NotebookFigure
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = NotebookFigure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     axes.set_xlabel(x)
     axes.set_ylabel(y)

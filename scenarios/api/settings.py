@@ -60,7 +60,7 @@ class Request:
     Args:
         scenario: The scenario, complete.
         command: The command that reproduces it; empty where Python objects are in it.
-        allow_code: Whether it may run code: the caller's own objects, or as the caller allowed.
+        allow_code: Whether a scenario file may run its code.
         people: The records, so that their temporary file stays as long as the request.
     """
 
@@ -136,7 +136,7 @@ def request(
     return Request(
         scenario,
         "" if objects or line is None else line,
-        allow_code or is_object(model) or _has_own_model(source),
+        allow_code,
         source if isinstance(source, People) else None,
     )
 
@@ -222,11 +222,6 @@ def _people_text(people: People) -> str:
         read=people.read,
         owners=people.owners,
     ).text()
-
-
-def _has_own_model(source: Source) -> bool:
-    model = getattr(source, "model", None)
-    return str(getattr(model, "factory", "")).startswith("fedprivacy_objects:")
 
 
 def _of_objects(scenario: AnyScenario, source: Source, model: Any) -> str:

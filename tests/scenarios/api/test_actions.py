@@ -131,6 +131,27 @@ def checkpoint(run: object) -> dict[str, np.ndarray]:
     return stored.tensors
 
 
+def test_a_model_of_another_process_is_refused(tmp_path: Path) -> None:
+    named = {"model": {"name": "code", "factory": "fedprivacy_objects:model_0"}}
+    with pytest.raises(fp.InputError, match="an object of another Python process"):
+        fp.run("digits", set=named, out=tmp_path, allow_code=True, **QUIET)
+    assert not list(tmp_path.iterdir())
+
+
+def test_attacks_take_a_model_that_is_an_object(tmp_path: Path) -> None:
+    small = {"game.members": 20, "game.nonmembers": 40, "attacks.passive.rounds": 2}
+    settings = {"attacks": ["passive"], "rounds": 2, "set": small}
+    result = fp.replay(
+        "active-gradient-ascent",
+        model=lambda features, classes: nn.Linear(*features, classes),
+        out=tmp_path,
+        **settings,
+        **QUIET,
+    )
+    assert len(result.roc_points)
+    assert result.roc()._repr_png_().startswith(b"\x89PNG")
+
+
 def test_a_model_by_code_in_a_file_still_needs_leave(tmp_path: Path) -> None:
     with pytest.raises(fp.InputError, match="allow"):
         fp.run("digits", set={"model": {"name": "code", "factory": "nowhere:make"}}, out=tmp_path, **QUIET)
