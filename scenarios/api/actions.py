@@ -14,6 +14,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
+from scenarios.api.progress import in_notebook, notebook_progress
 from scenarios.api.results import (
     Audit,
     Comparison,
@@ -98,7 +99,8 @@ def _run(requested: Request, out: str | Path, engine: str, workers: int | None, 
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
-    with _shown(lambda: kind.progress(requested.scenario), progress) as on_event:
+    rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
+    with _shown(lambda: kind.progress(requested.scenario), progress, rounds) as on_event:
         document = kind.run(requested.scenario, options, on_event)
     return result_of(document)
 
@@ -439,10 +441,10 @@ def _jobs() -> Any:
 
 
 @contextmanager
-def _shown(display: Callable[[], Any], progress: bool) -> Iterator[Any]:
+def _shown(display: Callable[[], Any], progress: bool, total: int | None = None) -> Iterator[Any]:
     """Shows progress, or gives a function that ignores its arguments."""
     if not progress:
         yield lambda *_: None
         return
-    with display() as on_event:
+    with notebook_progress(total) if in_notebook() else display() as on_event:
         yield on_event

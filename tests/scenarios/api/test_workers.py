@@ -66,6 +66,15 @@ def test_in_a_notebook(cells: Kernel) -> None:
     cells.run("both.figure()")
 
 
+def test_a_notebook_shows_progress(cells: Kernel) -> None:
+    cells.run('fp.run("digits", rounds=2, workers=2)')
+    assert "2 of 2 rounds, accuracy 0." in cells.shown()
+    cells.run('fp.compare("digits", trusts=["central"], epsilons=[2], seeds=[1, 2], rounds=1, workers=2)')
+    assert "2 of 2 " in cells.shown()
+    cells.run('fp.ask("star-wars-survey")')
+    assert "seen-it" in cells.shown()
+
+
 def test_a_notebook_gives_the_bits_of_a_script(cells: Kernel, tmp_path: Path) -> None:
     printed = cells.run('print(fp.run("digits", rounds=2, workers=2, progress=False).path.absolute())')
     script = fp.run("digits", rounds=2, workers=1, progress=False, out=tmp_path)
