@@ -25,7 +25,6 @@ MODULES = {
     "shelve",
     "yaml",
     "jsonpickle",
-    "pandas",
     "xml",
     "code",
 }
@@ -42,21 +41,39 @@ CALLS = {
     "np.fromfile",
     "os.system",
 }
+TABLES = {
+    "pd.read_csv",
+    "pd.read_parquet",
+}  # of pandas, whose other readers and queries may run what they read
+QUERIES = {"eval", "query", "read_pickle", "to_pickle"}
 KEYWORDS = {"allow_pickle", "shell", "weights_only"}
 
 
 def found(source: str) -> Iterator[str]:
     """What in a piece of Python could run what it reads."""
+    tables = "pandas" in source
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] in MODULES)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in MODULES:
+            # By one name, so that each of its readers is called as pd.read_...
+            yield from (
+                alias.name for alias in node.names if alias.name.startswith("pandas") and alias.asname != "pd"
+            )
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in {*MODULES, "pandas"}:
             yield str(node.module)
+        elif isinstance(node, ast.Attribute) and ((node.attr in QUERIES and tables) or _reads(node)):
+            yield ast.unparse(node)
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if name in CALLS:
                 yield name
             yield from (f"{name}({word.arg}=)" for word in node.keywords if word.arg in KEYWORDS)
+
+
+def _reads(node: ast.Attribute) -> bool:
+    """Whether it is a reader of pandas other than those of tables."""
+    name = ast.unparse(node)
+    return name.startswith("pd.read_") and name not in TABLES
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
@@ -75,6 +92,11 @@ def test_a_module_reads_nothing_that_runs(file: Path) -> None:
         "np.load(path)",
         "f(a, allow_pickle=True)",
         "import yaml",
+        "import pandas",
+        "from pandas import read_pickle",
+        "reader = pd.read_pickle",
+        "pd.read_hdf(path)",
+        "import pandas as pd\nframe.query(text)",
     ],
 )
 def test_it_would_be_found(source: str) -> None:

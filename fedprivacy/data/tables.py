@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -356,6 +356,18 @@ def public_bounds(
         low.append(float(f"{least:.12g}"))
         high.append(float(f"{most if most > least else least + 1:.12g}"))
     return low, high, read
+
+
+def save(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes arrays as .npz.
+
+    Raises:
+        InputError: if one holds objects, which would be pickled.
+    """
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise InputError(f"people: {name} holds objects. Give arrays of numbers.")
+    np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def arrays_of(train: Table, test: Table) -> dict[str, NDArray[Any]]:

@@ -284,12 +284,11 @@ def _stored(
     folder = _Folder()
     path = folder.path / "people.npz"
     try:
-        np.savez(path, allow_pickle=False, **arrays)
+        with path.open("xb") as stream:
+            tables.save(stream, arrays)
         facts(str(path))  # explains what cannot be used
     except NpzError as error:
         raise NpzError("people", error.wrongs) from None
-    except ValueError as error:  # objects, which would be pickled
-        raise InputError(f"people: {error}. Give arrays of numbers.") from None
     return People(path, tuple(notes), True, bounds, read, owners, folder)
 
 

@@ -96,7 +96,7 @@ def import_table(
     if owners := owners_named(train):
         notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **tables.arrays_of(train, held))
+    tables.save(content, tables.arrays_of(train, held))
     try:
         out.mkdir(parents=True, exist_ok=True)
         replace_file(data, content.getvalue())
