@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from scenarios.stored.differences import difference
+from scenarios.stored.differences import _verdict, difference
 
 
 def verdict(stored: dict[str, Path], first: str, second: str, observer: str = "outsider") -> str:
@@ -35,6 +35,14 @@ def test_an_equal_epsilon_on_other_terms_is_not_compared(
     text = verdict(stored, "plain", other)
     assert "not comparable" in text
     assert term in text
+
+
+@pytest.mark.parametrize("changes", [{"unit": "example"}, {"unit": "example", "delta": 1e-6}])
+def test_an_equal_epsilon_of_another_unit_is_not_compared(stored: dict[str, Path], changes: dict) -> None:
+    stated = json.loads((stored["plain"] / "run.json").read_text())["privacy"]["guarantees"][2]
+    text = _verdict(stated, {**stated, **changes})
+    assert text.startswith(f"not comparable: another {' and '.join(changes)}")
+    assert _verdict(stated, {**stated, "assumptions": []}) == "the same epsilon, under other assumptions"
 
 
 def test_results_without_a_guarantee(stored: dict[str, Path]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -195,3 +197,9 @@ def test_five_hundred_runs_have_a_row_each(copied: Path) -> None:
         for name in ("run.json", "scenario.toml"):
             os.link(copied / name, copied.parent / f"run-{at}" / name)
     assert len(rows_of(copied.parent)) == 500
+
+
+def test_rows_need_neither_torch_nor_flower(stored: dict[str, Path], folder: Path) -> None:
+    code = f"import sys, fedprivacy; print(len(fedprivacy.runs({str(folder)!r})), {{'torch', 'flwr'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{len(stored)} set()\n"
