@@ -22,6 +22,7 @@ from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.model import is_object
 from fedprivacy.verification.resume import check_plan, plan_to_resume
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
 from scenarios.jobs.outcome import print_charge
@@ -168,10 +169,10 @@ def _train(
     except KeyboardInterrupt:
         path = record.directory.path
         allow = " --allow-code" if fleet.model.code else ""
-        print(
-            f"Interrupted. Resume with: fedprivacy run --resume {shlex.quote(str(path))}{allow}",
-            file=sys.stderr,
-        )
+        remedy = f"Resume with: fedprivacy run --resume {shlex.quote(str(path))}{allow}"
+        if is_object(record.scenario.model):
+            remedy = f"Its record is in {path}. It cannot be resumed: its model is a Python object."
+        print(f"Interrupted. {remedy}", file=sys.stderr)
         raise
     finally:
         with (

@@ -117,6 +117,11 @@ Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]
 OBJECTS = "fedprivacy_objects"  # in sys.modules: models that are Python objects of this process
 
 
+def is_object(model: Logistic | Mlp | Cnn | Code) -> bool:
+    """Whether a model is an object that a program registered, and not code in a file."""
+    return isinstance(model, Code) and model.factory.startswith(f"{OBJECTS}:")
+
+
 def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
     """Lets a scenario run code only if its user allowed it: a file alone never does.
 
@@ -125,7 +130,7 @@ def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
     Raises:
         InputError: if the model is code and that was not allowed, or an object of another process.
     """
-    if isinstance(model, Code) and model.factory.startswith(f"{OBJECTS}:"):
+    if isinstance(model, Code) and is_object(model):
         if hasattr(sys.modules.get(OBJECTS), model.factory.partition(":")[2]):
             return
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -198,7 +199,7 @@ def test_an_interrupted_run_leaves_its_record(tmp_path: Path, monkeypatch: pytes
     def interrupt(event: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(actions, "_shown", lambda *_: __import__("contextlib").nullcontext(interrupt))
+    monkeypatch.setattr(actions, "_shown", lambda *_: nullcontext(interrupt))
     with pytest.raises(KeyboardInterrupt):
         fp.run("digits", rounds=3, out=tmp_path, workers=1)
     (path,) = tmp_path.iterdir()
@@ -206,6 +207,20 @@ def test_an_interrupted_run_leaves_its_record(tmp_path: Path, monkeypatch: pytes
     stored = fp.read(path)
     assert stored.status == "interrupted"
     assert list(stored.rounds["round"]) == [1]
+
+
+def test_an_interrupted_run_of_an_object_promises_no_resumption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from scenarios.api import actions
+
+    def interrupt(event: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(actions, "_shown", lambda *_: nullcontext(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        fp.run("digits", model=nn.Linear(64, 10), rounds=3, out=tmp_path, workers=1)
+    assert "cannot be resumed: its model is a Python object" in capsys.readouterr().err
 
 
 def test_a_scenario_object_names_what_was_changed() -> None:

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 # The caller has trained with torch before, so that its pool of threads and its autograd are awake.
 BEFORE = """
-import threading, numpy as np, torch, fedprivacy as fp
+import threading, time, numpy as np, torch, fedprivacy as fp
 torch.set_num_threads(2)
 layer = torch.nn.Linear(500, 500)
 layer(torch.randn(500, 500)).square().sum().backward()
@@ -31,6 +31,7 @@ stop = threading.Event()
 def work():
     while not stop.is_set():
         np.random.default_rng(1).standard_normal((100, 100)) @ np.ones((100, 100))
+        time.sleep(0.002)
 threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
 for thread in threads: thread.start()
 x = np.random.default_rng(1).standard_normal((400, 3))
