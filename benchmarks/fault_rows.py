@@ -82,7 +82,7 @@ def _counted(seen: Seen) -> str:
         total.update(event["faults"])
     rounds = len(seen.document["rounds"])
     if not rounds:
-        return "no round was finished"
+        return "no completed round"
     counted = ", ".join(f"`{kind}` {round(count / rounds, 1):g}" for kind, count in total.items())
     return f"{counted} a round" if counted else "nothing"
 
@@ -94,11 +94,9 @@ def _estimate(seen: Seen) -> str:
     if estimate["unbiased"]:
         return "unbiased"
     if estimate["unbiased"] is None:
-        return "not known, and says so"
+        return "not known"
     coin = "by a coin" in estimate["words"]
-    return (
-        f"{estimate['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
-    )
+    return f"{estimate['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}"
 
 
 def epsilons(document: Mapping[str, Any]) -> dict[str, float | None]:

@@ -231,10 +231,12 @@ def run_with(fault: Fault, engine: str, trust: str) -> Seen:
         (path,) = out.iterdir()
         ended = "yes"
         if code is None:
-            ended = "no: held until somebody ends it"
+            ended = "no: blocked until it is stopped"
         elif code < 0:
             again = _in_a_process(lambda: resume(path, allow_code=True), PATIENCE)
-            ended = "no: the run died with it, `--resume` " + ("went on" if again == 0 else "dies again")
+            ended = "no: the run died with it, `--resume` " + (
+                "completed it" if again == 0 else "fails again"
+            )
         elif code:
             ended = "no: " + json.loads((path / "run.json").read_text())["error"]
         return Seen(json.loads((path / "run.json").read_text()), ended)
