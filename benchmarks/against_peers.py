@@ -1,15 +1,15 @@
-"""Clients trained per second beside pfl-research and Flower on Ray, on the same works.
+"""Clients trained per second beside pfl-research and Flower on Ray, on the same work.
 
     python -m benchmarks.against_peers --peers PYTHON --bench FOLDER
 
-PYTHON is the interpreter of an environment that has both peers, and FOLDER has the scripts that measure
-them (`../shared/bench`, whose README says how to make the environment). Every figure is of a process of its
-own, and all take turns: in each turn, and for each work and cohort, ours (`benchmarks.cohort`), pfl-research
-with a process a core, and Flower on Ray, the other way round in every second turn. A ratio is one of medians
-over the turns; beside it stand the smallest and the largest ratio of a turn.
+PYTHON is the interpreter of an environment with both peers, and FOLDER has the scripts that measure them.
+Every figure is of a process of its own, and the simulators alternate: each turn measures, for each work and
+cohort, ours (`benchmarks.cohort`), pfl-research with one process a core, and Flower on Ray; every second
+turn reverses the order. A ratio is one of medians over the turns, printed with the smallest and the largest
+ratio of a turn.
 
-Flower on Ray takes very long with 1000 nodes. Its cohort is at most `--flower-cohort`, its rounds are fewer,
-and ours, with the whole cohort, is compared with that.
+Flower on Ray takes very long with 1000 nodes. Its cohort is at most `--flower-cohort`, its rounds are
+fewer, and ours, with the whole cohort, is compared with that.
 """
 
 from __future__ import annotations
