@@ -25,13 +25,13 @@ class FedPrivacyError(Exception):
 
 
 class InputError(FedPrivacyError):
-    """What the user gave is wrong: a file, a key, an option. Says what to do."""
+    """Invalid input of the user: a file, a key or an option. The message names the fix."""
 
     exit_code = 2
 
 
 class HeldError(InputError):
-    """A directory that this process cannot hold alone. It says nothing of what is in it."""
+    """A directory that this process cannot lock; the message reveals nothing of its contents."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class UnsupportedEvent(InputError):
 
 
 class RunError(FedPrivacyError):
-    """A run that could not go on; its directory says how far it came."""
+    """A run that had to stop; its directory records the completed rounds."""
 
 
 class Refusal(FedPrivacyError):
-    """A client will not do what a server asks, since its own plan forbids it.
+    """A client's refusal of a request that its own plan forbids.
 
     Args:
         text: What is refused and why, for the owner of the data.

@@ -40,7 +40,7 @@ from fedprivacy.errors import InputError, UnsupportedEvent
 
 @dataclass(frozen=True)
 class Spent:
-    """An epsilon, and who computed it: a name of `ACCOUNTANT`, or "none" where there is no privacy."""
+    """An epsilon and its accountant: a name of `ACCOUNTANT`, or "none" without privacy."""
 
     epsilon: float
     accountant: str
@@ -203,7 +203,7 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
 
 
 def _encoded_advice(parts: Composition, delta: float, adjacency: str) -> str:
-    """What is wrong with Student t noise on encoded updates here."""
+    """The error message for Student t noise on encoded updates that has no account."""
     rounding, most = 0.0, 0
     for leaf, count in parts:
         if not _holds(leaf, EncodedStudentDpEvent):

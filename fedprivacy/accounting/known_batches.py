@@ -93,7 +93,7 @@ def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
 
 
 def _sum(parts: list[_Information]) -> _Information:
-    """The law of the sum of independent parts, on one grid where there are several."""
+    """The distribution of a sum of independent parts, on one common grid."""
     if len(parts) == 1:
         return parts[0]
     step = sum(float(part.values[-1] - part.values[0]) for part in parts) / _POINTS

@@ -57,7 +57,7 @@ class Canaries:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of canaries."""
         return len(self.present)
 
     @property

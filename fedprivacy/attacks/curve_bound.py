@@ -64,7 +64,7 @@ def curve_p_value(guesses: Guesses, curve: TradeOff | Inverse) -> float:
 
 
 def _too_large(guesses: Guesses, inverse: Inverse, p: float) -> bool:
-    """Whether P[W >= v] = p would need more probability than there is.
+    """Whether P[W >= v] = p would require more than probability 1.
 
     `right` is the sum of j/m P[W = j] so far, `wrong` that of (r - j)/m P[W = j], each as small as it can be.
     """

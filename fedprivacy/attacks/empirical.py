@@ -29,7 +29,7 @@ _LARGEST = 100.0  # no number of trials here proves such an epsilon
 
 @dataclass(frozen=True)
 class Guesses:
-    """How an auditor fared. Those of independent runs, each with its own coins, add up.
+    """The counts of an auditor's guesses; those of independent runs with own coins add up.
 
     Args:
         trials: m, the records with a coin.

@@ -91,7 +91,7 @@ def supervised(features: Mapping[str, Scores], members: Flags, calibration: Flag
 
 
 def clustered(features: Mapping[str, Scores], named: str) -> Scores:
-    """How much nearer a target is to the members' cluster than to the other of two, shape (targets,).
+    """The score that grows as a target nears the members' cluster, shape (targets,).
 
     No membership is read. Two clusters of the standardised features (k-means, the same for the same
     features); the one with the larger mean of the feature `named` is called members. All targets are

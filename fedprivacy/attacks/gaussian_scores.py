@@ -83,7 +83,7 @@ class ScoreMoments:
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> ScoreMoments:
-        """What `to_json` wrote."""
+        """Reads an object that `to_json` wrote."""
         sides = (data[side] for side in ("present", "absent"))
         return cls(*(Moments(side["count"], side["mean"], side["variance"]) for side in sides))
 
@@ -93,7 +93,7 @@ class ScoreMoments:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many canaries there are of each coin."""
+        """The number of canaries of each coin."""
         return self.present.count, self.absent.count
 
     @property

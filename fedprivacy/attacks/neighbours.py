@@ -87,7 +87,7 @@ class Neighbours:
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Neighbours:
-        """What `to_json` wrote."""
+        """Reads an object that `to_json` wrote."""
         return cls(**{**data, "records": tuple(data["records"])})
 
     def worst(self, other: Neighbours) -> Neighbours:
@@ -166,7 +166,7 @@ def mean_and_most(sizes: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def counts_of(sizes: NDArray[np.int64]) -> tuple[int, ...]:
-    """How many records a client is given in turn: one, as many as the mean client, and far more.
+    """The record counts that a client gets in turn: one, those of the mean client, and far more.
 
     Args:
         sizes: Of all clients, shape (clients,).

@@ -126,12 +126,12 @@ class Roc:
 
     @property
     def members(self) -> int:
-        """How many members were scored."""
+        """The number of scored members."""
         return int(self.hits[-1])
 
     @property
     def nonmembers(self) -> int:
-        """How many non-members were scored."""
+        """The number of scored non-members."""
         return int(self.alarms[-1])
 
     @property

@@ -25,7 +25,7 @@ COLUMN_SHARE = 2 / 3  # of the mean of a column of pixels; chosen on a developme
 
 @dataclass(frozen=True)
 class Scaling:
-    """How a block of records becomes what a model is trained on.
+    """Scales a block of records to a model's inputs.
 
     Args:
         how: "none", "per-record", "per-image", "bounds" or "public".

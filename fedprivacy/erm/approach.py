@@ -98,7 +98,7 @@ class Approach(ABC):
     @property
     @abstractmethod
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
 
     @abstractmethod
     def event(self) -> dp_accounting.DpEvent | None:
@@ -127,7 +127,7 @@ class Approach(ABC):
 
     @property
     def rounds(self) -> int:
-        """How many noisy releases there are."""
+        """The number of noisy releases."""
         return 1
 
     @cached_property

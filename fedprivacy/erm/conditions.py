@@ -94,7 +94,7 @@ def check_records(count: int, records: int, adjacency: str) -> None:
 
 
 def check_crowd(count: int, records: int) -> None:
-    """Whether there are so few records that a minimum is found whatever they are.
+    """Checks that records are few enough for the solver to find the minimum for any data.
 
     Args:
         count: How many there are.

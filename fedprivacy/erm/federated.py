@@ -62,7 +62,7 @@ class Federated(ABC):
     @property
     @abstractmethod
     def trust(self) -> Trust:
-        """Who adds the noise: each silo, or the server that is trusted."""
+        """The trust model: each silo adds the noise (local), or the trusted server (central)."""
 
     @property
     @abstractmethod
@@ -138,7 +138,7 @@ class Federated(ABC):
 
     @abstractmethod
     def words(self, silos: int) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
 
     def fit(
         self, silos: Sequence[Records], streams: Streams, transcript: MutableSequence[Vector] | None = None

@@ -80,12 +80,12 @@ class Objective:
         return np.asarray(self.loss.slope(x @ theta, y) @ x)
 
     def gradient_sensitivity(self, adjacency: str) -> float:
-        """How far one record moves the sum of gradients, in L2: L, or 2 L under replace-one."""
+        """The L2 sensitivity of the sum of gradients: L, or 2 L under replace-one."""
         check_adjacency(adjacency)
         return (2.0 if adjacency == "replace-one" else 1.0) * self.loss.lipschitz
 
     def solution_sensitivity(self, adjacency: str) -> float:
-        """How far one record moves the exact minimiser, in L2: 2 L/(m lambda), or half of it.
+        """The L2 sensitivity of the exact minimiser: 2 L/(m lambda), or half of it.
 
         Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8, is the replace-one case. Under add-remove and
         zero-out one gradient of norm at most L comes or goes, and m stays: L/(m lambda). The Huberised SVM

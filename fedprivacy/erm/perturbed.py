@@ -111,7 +111,7 @@ class ObjectivePerturbation(Approach):
 
     @property
     def distance(self) -> float:
-        """How far from the exact minimum the solver may stop, in L2."""
+        """The largest L2 distance from the exact minimum at which the solver may stop."""
         return self.tolerance * self.solved.solution_sensitivity("zero-out")
 
     @cached_property

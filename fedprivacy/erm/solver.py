@@ -105,7 +105,7 @@ class _Tilted:
         return np.where(np.isfinite(mean), np.clip(mean, 0.0, loss.smoothness), self.curvature(theta))
 
     def step(self, gradient: Vector, curvature: Vector) -> Vector:
-        """Newton's from a gradient, with the Hessian that curvatures make; downhill where there is none."""
+        """The Newton step from a gradient and curvatures; the negative gradient where none exists."""
         strong = self.objective.regularisation * np.eye(self.objective.dimension)
         hessian = (self.columns * curvature) @ self.x / self.objective.records + strong
         try:
@@ -129,7 +129,7 @@ class _Tilted:
         return self.objective.value(theta, self.x, self.y) + float(self.tilt @ theta)
 
     def blur(self, theta: Vector) -> float:
-        """How far a value can be off by rounding, roughly: that of the predictions and of the sums."""
+        """An estimate of a value's rounding error: that of the predictions and of the sums."""
         share, norm = len(self.y) / self.objective.records, float(np.linalg.norm(theta))
         return 1e3 * _UNIT * (1 + abs(self.value(theta)) + share * self.objective.loss.lipschitz * norm)
 
@@ -204,7 +204,7 @@ def _descended(risk: _Tilted, theta: Vector, enough: float, tolerance: float) ->
 
 
 def rounding(objective: Objective, norm: float, tilt: float, records: int | None = None) -> float:
-    """How far the gradient of a certificate can be from the exact one, in L2.
+    """Bounds the L2 distance of a certificate's gradient from the exact one.
 
     Its sum over records is exact, up to what is in each term: the product and the loss's slope (a few
     units of L), and the prediction and its distance from a kink, d units of ||theta|| + 1 times the

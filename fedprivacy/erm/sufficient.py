@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 
 
 def l2_sensitivity(adjacency: str, dimension: int) -> float:
-    """How far one record moves (X'X, X'y) in the Frobenius norm, with ||x|| <= 1 and |y| <= 1.
+    """The Frobenius sensitivity of (X'X, X'y), with ||x|| <= 1 and |y| <= 1.
 
     sqrt(||x||^4 + ||x||^2 y^2) <= sqrt(2) where one comes or goes. Replaced, at cosine c of x and x' and y y'
     = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2). In one
@@ -34,7 +34,7 @@ def l2_sensitivity(adjacency: str, dimension: int) -> float:
 
 
 def l1_sensitivity(adjacency: str, dimension: int) -> float:
-    """How far one record moves the upper triangle of X'X and X'y in L1, at most.
+    """The L1 sensitivity of the upper triangle of X'X and of X'y.
 
     sum_(i<=j) |x_i x_j| = (||x||_1^2 + ||x||_2^2)/2 <= (d + 1)/2, and |y| ||x||_1 <= sqrt(d).
 

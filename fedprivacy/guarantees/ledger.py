@@ -119,7 +119,7 @@ class Ledger:
 
     @property
     def _answered(self) -> dict[str, int] | None:
-        """How many clients have answered how often; None where that is not counted."""
+        """The number of clients by participations; None where these are not counted."""
         if self.plan.trust != "local":
             return None
         if self.participations is None:
@@ -277,7 +277,7 @@ class Ledger:
         return claims
 
     def _by_whom(self, held: str, pinned: str, handed: str) -> str:
-        """Who enforces the plan: the clients, as is known or stated, or the run's submitter."""
+        """The assumption about enforcement of the plan: by the clients, or by the run's submitter."""
         return held if self.held else pinned if self.stated.pinned else handed
 
     @property

@@ -1,4 +1,4 @@
-"""How the record of a run comes home through a log: marked, numbered lines of base64, with digests.
+"""Transfers a run's record through a log: marked, numbered lines of base64 with digests.
 
 The server of a deployment runs far from who submitted the run, and what comes back is the text of a log,
 into which others write too: Flower, libraries, and errors whose words a node chose. So each line carries a
@@ -168,7 +168,7 @@ class Arrivals:
 
     @property
     def events(self) -> int:
-        """How many events came."""
+        """The number of received events."""
         return len(self._result.events)
 
     @property

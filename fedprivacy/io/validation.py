@@ -28,7 +28,7 @@ class Fields(BaseModel):
 def check(
     data: object, kind: type[Fields], where: str, remedy: str = "Restore the file, or run it again."
 ) -> None:
-    """That a document has the fields of a format.
+    """Checks that a document has the fields of a format.
 
     Args:
         data: The parsed JSON.

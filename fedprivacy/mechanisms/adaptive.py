@@ -80,7 +80,7 @@ class AdaptiveGaussian(Gaussian):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"noise multiplier {self.noise_multiplier:.4g}, {self.update_noise:.4g} of it on updates"
 
     def draw(self, dimension: int, stream: np.random.Generator, *, shares: int = 1) -> NDArray[np.float64]:

@@ -62,7 +62,7 @@ class BandedGaussian(Gaussian):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         bands = f"{self.bands} band{'' if self.bands == 1 else 's'}"
         return f"{super().words}, correlated over rounds (banded matrix factorisation, {bands})"
 

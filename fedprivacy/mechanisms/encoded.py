@@ -51,7 +51,7 @@ class EncodedGaussian(Gaussian):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"noise multiplier {self.noise_multiplier:.4g} on {_words(self.encoder)}"
 
 
@@ -126,14 +126,14 @@ class EncodedStudent:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return (
             f"Student t noise of {self.degrees:g} degrees, multiplier {self.noise_multiplier:.4g}, "
             f"on {_words(self.encoder)}"
         )
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one release costs, as the accountant reads it."""
+        """The event of one release, as the accountant reads it."""
         return EncodedStudentDpEvent(self.noise_multiplier, self.degrees, self.coordinates, self.dimension)
 
     def with_noise(self, noise_multiplier: float) -> EncodedStudent:

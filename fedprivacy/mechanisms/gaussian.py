@@ -107,7 +107,7 @@ class Gaussian:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"noise multiplier {self.noise_multiplier:.4g}"
 
     def draw(self, dimension: int, stream: np.random.Generator, *, shares: int = 1) -> NDArray[np.float64]:
@@ -126,7 +126,7 @@ class Gaussian:
         return noise
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one release costs, as the accountant reads it."""
+        """The event of one release, as the accountant reads it."""
         # Relative to C under every adjacency: the accountants double the sensitivity under replace-one.
         return dp_accounting.GaussianDpEvent(self.noise_multiplier)
 

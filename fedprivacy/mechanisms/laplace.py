@@ -73,7 +73,7 @@ class Laplace(AdditiveNoise):
         return -self.scale * math.log(chance)
 
     def event(self, adjacency: str) -> dp.DpEvent:
-        """What one release costs, as the accountant reads it, which doubles it under replace-one.
+        """The event of one release; under replace-one the accountant doubles its sensitivity.
 
         The event is that of one number. A vector of the same L1 sensitivity costs no more: moving coordinate
         after coordinate is group privacy, where the trade-off functions f and g of two steps give g(1 - f)
@@ -162,7 +162,7 @@ class DiscreteLaplace(AdditiveNoise):
         return float(max(0, math.ceil(exact)))
 
     def event(self, adjacency: str) -> dp.DpEvent:
-        """What one release costs, as the accountant reads it; of a vector no more, as for `Laplace.event`.
+        """The event of one release; a vector costs no more, as for `Laplace.event`.
 
         The accountant doubles the event's sensitivity under replace-one. An odd sensitivity has no half: then
         the event states the epsilon alone, which for sensitivity 1 is all there is to say (the privacy loss

@@ -44,7 +44,7 @@ class SignBits(PureMechanism):
         return cls(clipping_norm, 1.0, dimension)
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one message costs: `dimension` answers, composed."""
+        """The event of one message: `dimension` answers, composed."""
         return dp_accounting.SelfComposedDpEvent(PureDpEvent(self.epsilon), self.dimension)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
@@ -79,5 +79,5 @@ class SignBits(PureMechanism):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"epsilon {self.epsilon:.4g} a bit"

@@ -64,7 +64,7 @@ class Strategy:
 
     @property
     def bands(self) -> int:
-        """How many diagonals of C are not zero."""
+        """The number of non-zero diagonals of C."""
         return len(self.coefficients)
 
     def scale(self, round: int) -> float:

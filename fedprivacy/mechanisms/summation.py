@@ -1,4 +1,4 @@
-"""Sums of many vectors whose rounding does not grow with how many there are.
+"""Sums of many vectors with a rounding error that does not grow with their number.
 
 Vectors are added up plainly in blocks of `BLOCK`, and blocks with compensation: what each addition of two
 blocks rounds off is itself added up, and added at the end (Neumaier 1974; Ogita, Rump and Oishi 2005,

@@ -69,7 +69,7 @@ class Faults:
     first: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError: there is no such kind."""
+        """Raises ValueError for an unknown kind."""
         unknown = self.counts.keys() - KINDS.keys()
         if unknown:
             raise ValueError(f"no kinds of faults: {sorted(unknown)}")
@@ -89,17 +89,17 @@ class Faults:
 
     @property
     def by_kind(self) -> dict[str, int]:
-        """The counts of which there are any, for a record."""
+        """The counts above 0, for a record."""
         return dict(self.counts)
 
     @property
     def zeroed(self) -> int:
-        """How many clients had an update that was not finite and answered with zero instead."""
+        """The number of clients whose update was not finite and was replaced by zero."""
         return self["not_finite"]
 
     @property
     def failed(self) -> int:
-        """How many clients failed."""
+        """The number of clients that failed."""
         return sum(self[kind] for kind in FAILED)
 
     def values(self) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well a model does on held-out records.
+    """Accuracy and loss of a model on held-out records.
 
     Args:
         loss: The mean cross-entropy.

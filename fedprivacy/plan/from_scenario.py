@@ -1,4 +1,4 @@
-"""From a scenario to the privacy plan that it asks for."""
+"""Builds the privacy plan of a scenario."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from fedprivacy.training.model_spec import Blueprint, blueprint
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan needs to know of the data and the model beside the settings of its scenario.
+    """The facts of data and model that a plan needs beside its scenario's settings.
 
     Args:
         population: The number of clients.
@@ -125,7 +125,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
 
 
 def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
-    """What the data and the model say."""
+    """Reads the facts of data and model."""
     return Facts(
         scenario.population,
         lambda: dimension_of(scenario, model),
@@ -184,7 +184,7 @@ def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
 
 
 def batches_of(scenario: Scenario) -> Batches:
-    """What draws the batches of a client."""
+    """The sampler of a client's batches."""
     training = scenario.training
     if isinstance(training, PoissonTraining):
         return PoissonBatches(training.steps, training.rate, training.batch_size)
@@ -258,7 +258,7 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
 
 
 def _momentum(server: Server) -> float:
-    """How much of its last step the server's optimizer keeps; Adam as if its denominator stood still."""
+    """The server optimizer's momentum; for Adam beta1, as if its denominator were constant."""
     if isinstance(server, MomentumServer):
         return server.momentum
     return server.beta1 if isinstance(server, AdamServer) else 0.0

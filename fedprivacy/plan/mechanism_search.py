@@ -1,4 +1,4 @@
-"""Which local mechanism tells most for a budget: every candidate, calibrated, predicted and measured."""
+"""Search for the local mechanism with the least error: candidates calibrated and measured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Candidate:
 
 @lru_cache(maxsize=64)  # a run asks for its plan, and for the candidates that it was chosen from
 def calibrated(plan: Plan, epsilon: float, dimension: int, direction: str) -> Mapping[str, Plan | str]:
-    """For each candidate the plan with it at (epsilon, the plan's delta), or why there is none.
+    """The plan of each candidate at (epsilon, the plan's delta), or the reason for none.
 
     Args:
         plan: A local plan; its mechanism gives the clipping norm.

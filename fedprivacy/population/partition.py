@@ -139,7 +139,7 @@ def dirichlet(
 def _counts(
     shares: NDArray[np.float64], left: Index, size: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:
-    """`size` records by label, drawn by `shares`, no more of a label than there are left."""
+    """Draws `size` records by label with the probabilities `shares`, limited to those remaining."""
     counts = np.zeros_like(left)
     while (missing := size - int(counts.sum())) > 0:
         room = left - counts

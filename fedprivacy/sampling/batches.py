@@ -1,4 +1,4 @@
-"""How a client draws the batches of its own records, and the DpEvent of that draw for one of them.
+"""Samplers of a client's batches, each with the DpEvent of its draw for one record.
 
 The accountant knows three ways. A Poisson batch holds each record by a coin of its own, and amplifies. A
 shuffled pass cuts all records into batches, so that each record is in one of them: it costs what one step on
@@ -92,7 +92,7 @@ class ShuffledBatches:
 
     @property
     def random(self) -> bool:
-        """Whether anything is drawn at all."""
+        """Whether the batches are random."""
         return self.batch_size is not None
 
     def steps_in(self, records: int) -> int:

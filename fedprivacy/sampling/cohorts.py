@@ -1,4 +1,4 @@
-"""How the server draws a cohort, and the DpEvent of that draw."""
+"""Samplers of the server's cohorts, each with the DpEvent of its draw."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoissonSampling:
-    """Each client takes part by its own coin, independently of all others.
+    """Each client participates by its own coin, independently of all others.
 
     Args:
-        rate: The probability q of taking part in a round, in (0, 1].
+        rate: The probability q that a client participates in a round, in (0, 1].
     """
 
     rate: float
@@ -124,7 +124,7 @@ class SeparatedSampling:
         return FixedSampling(self.cohort).draw(population, stream)
 
     def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
-        """The release itself: no secret is made of who takes part."""
+        """The release itself, without amplification: the cohort is public."""
         return release
 
     def expected_cohort(self, population: int) -> float:

@@ -57,7 +57,7 @@ def summary(results: Results) -> dict[str, Any]:
 
 
 def _part(results: Results, key: str) -> float | None:
-    """How often, over all repeats and all answers in question."""
+    """The share over all repeats and all selected answers."""
     times, of = (sum(result[key][place] for result in results) for place in (0, 1))
     return times / of if of else None
 
@@ -97,7 +97,7 @@ def _within(results: Results) -> float | None:
 
 
 def _right(results: Results) -> float | None:
-    """How often a best choice was made."""
+    """The share of repeats in which a best choice was made."""
     if results[0]["kind"] not in ("most-common", "best-price"):
         return None
     return sum(result["error"] == 0 for result in results) / len(results)
@@ -108,7 +108,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How the root mean squared error of each query falls with the number of clients n: as n^slope.
+    """The exponent with which each query's root mean squared error falls in the number of clients n.
 
     Args:
         cells: With `trust`, `asked`, `epsilon`, `clients`, `repeats` and `queries` (`summary`).

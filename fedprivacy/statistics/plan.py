@@ -50,7 +50,7 @@ class Ask:
         return event if self.times == 1 else dp_accounting.SelfComposedDpEvent(event, self.times)
 
     def to_json(self) -> dict[str, Any]:
-        """The ask as a JSON object; two are equal where a client need not distinguish them."""
+        """The request as a JSON object; equal if a client need not distinguish two requests."""
         mechanism = (
             None if self.mechanism is None else {"name": self.mechanism.name, **asdict(self.mechanism)}
         )
@@ -60,7 +60,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class StatisticsPlan:
-    """Who is protected how: everything that determines the privacy of a statistics run, and nothing else.
+    """The privacy plan of a statistics run: everything that determines its privacy, nothing else.
 
     Args:
         trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
@@ -83,7 +83,7 @@ class StatisticsPlan:
         return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
 
     def totals_of(self, ask: Ask) -> int:
-        """How many totals the answers to a query amount to (`telling.totals`)."""
+        """The number of totals that a query's answers are summed to."""
         if isinstance(ask.mechanism, FrequencyOracle):
             return ask.mechanism.categories
         return ask.question.cells or (2 if self.trust != "local" and self.adjacency != "replace-one" else 1)

@@ -212,7 +212,7 @@ def of_support(ask: Ask, mechanism: FrequencyOracle, support: NDArray[np.int64],
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
-    """How good each candidate is, given the totals: a function for each thing that is to be chosen."""
+    """The score of each candidate, given the totals: one function for each choice."""
     if question.kind == "most-common":
         return [lambda totals: totals]
     if question.kind == "best-price":
@@ -231,5 +231,5 @@ def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
 
 
 def buyers(totals: Vector) -> Vector:
-    """How many clients bid each price or more, from how many reach each price and no higher one."""
+    """The number of clients that bid each price or more, from the number whose highest price it is."""
     return np.cumsum(totals[::-1])[::-1][1:]

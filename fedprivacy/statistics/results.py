@@ -140,7 +140,7 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
 
 
 def _scale(question: Question) -> tuple[float, float]:
-    """What a share of 0 stands for, and by how much a share of 1 is more."""
+    """The value of a share of 0, and the difference to that of a share of 1."""
     if question.kind != "mean":
         return 0.0, 1.0
     return question.query.low, question.query.high - question.query.low

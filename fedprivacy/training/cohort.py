@@ -34,7 +34,7 @@ Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
 
 
 def train_cohort(task: Task) -> Updates:
-    """The updates of a chunk of clients, each of which is protected as a whole, or not at all.
+    """Trains a chunk of clients that are each protected as a whole, or not protected.
 
     Args:
         task: Their training.
@@ -48,7 +48,7 @@ def train_cohort(task: Task) -> Updates:
 
 
 def way_of(module: nn.Module, batches: Batches, records: int) -> str:
-    """How clients that are protected as a whole are trained, in words.
+    """The training method of clients that are protected as a whole, in words.
 
     Args:
         module: The model.

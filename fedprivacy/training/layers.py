@@ -43,7 +43,7 @@ class Step:
 
     @property
     def pull(self) -> float:
-        """How strongly a way that was made draws back to where it began."""
+        """The strength with which a path is pulled back to its start."""
         return self.weight_decay + self.proximal
 
     def of_active(self, way: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class Layer(Protocol):
         """The squared norm of each client's update, or a little more than it; float64, shape (clients,)."""
 
     def errors(self) -> Tensor:
-        """How far rounding may move each client's update in `total`, as a norm; float64, shape (clients,)."""
+        """Bounds the norm of each client's rounding error in `total`; float64, shape (clients,)."""
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """The sum of all updates times shares, float64, by parameter.
@@ -345,7 +345,7 @@ class FormedLayer:
         return torch.stack(parts).square().sum(dim=0) * (1.0 + 2.0 * (terms + 8) * ROUNDING)
 
     def errors(self) -> Tensor:
-        """As `Layer` has it: a sum of as many terms as there are clients."""
+        """As for `Layer`: a sum of one term for each client."""
         return 2.0 * (len(self._ways[0]) + 8) * ROUNDING * self.squares().sqrt()
 
     def total(self, shares: Tensor) -> list[Tensor]:

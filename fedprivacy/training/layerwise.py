@@ -94,7 +94,7 @@ def is_layerwise(module: nn.Module) -> TypeGuard[nn.Sequential]:
 
 
 def kinds_of(module: nn.Sequential, batches: Batches, records: int) -> dict[str, str]:
-    """How the weights of each layer are kept, "factored" or "formed", by its name.
+    """The storage of each layer's weights, "factored" or "formed", by the layer's name.
 
     Args:
         module: A model that can be trained so.
@@ -133,7 +133,7 @@ def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> t
 
 @torch.no_grad()
 def train_layerwise(task: Task) -> LayerwiseUpdates:
-    """The updates of a chunk of clients, each of which is protected as a whole, or not at all."""
+    """Trains a chunk of clients that are each protected as a whole, or not protected."""
     chunk = _Chunk.of(task)
     for number in range(len(chunk.places)):
         chunk.step(number)

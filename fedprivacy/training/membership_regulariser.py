@@ -47,7 +47,7 @@ class InferenceNetworks:
         self._optimizer = torch.optim.Adam([*self._weights, *self._biases], lr=LEARNING_RATE, fused=True)
 
     def __call__(self, logits: Tensor, y: Tensor) -> Tensor:
-        """How surely records are members, as logits, shape (clients, records).
+        """The membership logits of records, shape (clients, records).
 
         Args:
             logits: The classifier's, shape (clients, records, classes).

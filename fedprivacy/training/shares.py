@@ -1,4 +1,4 @@
-"""How much of each record's gradient counts, so that none of it is longer than C (Abadi et al. 2016)."""
+"""Clipping factors of records' gradients, which bound each norm by C (Abadi et al. 2016)."""
 
 from __future__ import annotations
 

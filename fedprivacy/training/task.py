@@ -20,7 +20,7 @@ Drawn = tuple[Index, NDArray[np.bool_], Index]
 
 @dataclass(frozen=True)
 class Adversarial:
-    """How an inference network is trained beside each client's model (`fedprivacy.training.adversarial`).
+    """Settings of each client's inference network (`fedprivacy.training.adversarial`).
 
     Args:
         gain: lambda, which weighs the network's gain against the loss of the model.
@@ -35,7 +35,7 @@ class Adversarial:
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """How a client trains.
+    """The settings of a client's local training.
 
     Args:
         batches: Draws the batches of a client.
@@ -148,17 +148,17 @@ class Task:
 
     @cached_property
     def counts(self) -> Index:
-        """How many records each client has, shape (clients,)."""
+        """The number of records of each client, shape (clients,)."""
         return np.array([len(rows) for rows in self.records])
 
     @property
     def agreed(self) -> Index:
-        """How many records each client is agreed to have, shape (clients,)."""
+        """The agreed number of records of each client, shape (clients,)."""
         return self.counts if self.sizes is None else self.sizes
 
     @property
     def most(self) -> int:
-        """How many records each client is taken to have, by which ways of training are chosen."""
+        """The assumed number of records of each client, which selects its method of training."""
         return int(self.agreed.max()) if self.shape is None else self.shape.records
 
     @property

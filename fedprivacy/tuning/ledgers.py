@@ -88,7 +88,7 @@ def _scored(plan: Plan, tune: StoppingTune) -> dp.DpEvent:
 def _changed(
     base: Mapping[str, Any], event_of: Callable[[dp.DpEvent], dp.DpEvent], assumptions: Sequence[str]
 ) -> dict[str, Any]:
-    """A ledger of one training with another event, and more assumptions, where there is a claim."""
+    """A copy of a training's ledger with another event and more assumptions in each claim."""
     ledger = copy.deepcopy(dict(base))
     for claim in ledger["claims"]:
         if claim["event"] is not None:

@@ -90,7 +90,7 @@ class Repetitions:
         return _probabilities(self).copy()
 
     def draw(self, stream: np.random.Generator, size: int | None = None) -> NDArray[np.int64]:
-        """How many repetitions, shape () or (size,).
+        """Draws the number of repetitions, shape () or (size,).
 
         Who learns the number learns more than is accounted for: it is the operator's alone.
 
@@ -101,7 +101,7 @@ class Repetitions:
         return np.asarray(np.searchsorted(_ends(self), stream.random(size), side="right"))
 
     def chance_of_the_best(self, candidates: int) -> float:
-        """That a given one of `candidates` is among those run, each repetition taking one at random."""
+        """The probability that a given one of `candidates` runs, if each repetition draws one at random."""
         if candidates < 1:
             raise InputError(f"candidates = {candidates}: must be at least 1.")
         missed = (1 - 1 / candidates) ** np.arange(len(_probabilities(self)))

@@ -49,7 +49,7 @@ class NoisyScore:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return self.gaussian.words
 
     def event(self) -> dp.DpEvent:

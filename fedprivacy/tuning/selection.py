@@ -72,7 +72,7 @@ class PrivateSelection:
 
     @property
     def words(self) -> str:
-        """How it is chosen, in words."""
+        """The selection rule, in words."""
         return f"the best of {self.repetitions.words}, each of one of {self.candidates} candidates"
 
 

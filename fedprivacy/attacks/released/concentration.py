@@ -74,7 +74,7 @@ def carried(signals: Signals, called: Flags, members: Flags) -> tuple[Carried, .
 
 
 def spread(hits: Counts, models: Counts, alarms: Counts, others: Counts, proved: Counts) -> dict[str, Any]:
-    """How many records have which advantage, and how many of these are exposed for certain.
+    """A histogram of records by advantage, with the number exposed for certain.
 
     Bins have the width of an odd number of steps that an advantage can take, and 0 in the middle of one: else
     some would hold more of the possible values than others, and the picture would look like a comb.
@@ -104,10 +104,10 @@ def spread(hits: Counts, models: Counts, alarms: Counts, others: Counts, proved:
 
 
 def _apart(signals: Signals, members: Flags) -> Signals:
-    """How far models with a record lie above those without it, in deviations, shape (records,).
+    """The distance of models with a record from those without it, in deviations, shape (records,).
 
-    Of few models the deviation is uncertain: it is taken halfway to that of all records. A record without
-    models of either kind is told nothing of and comes last.
+    With few models the deviation is uncertain, so its variance is averaged with that of all records. A record
+    without models of either kind has no score and ranks last.
     """
     sides = [inside.sum(axis=0) for inside in (members, ~members)]
     means = [

@@ -33,7 +33,7 @@ MODELS = "models"  # what a record's intervals cover: the chance of training, an
 
 @dataclass(frozen=True)
 class Record:
-    """One record's exposure. Its intervals hold for this record by itself.
+    """One record's exposure, with intervals that cover this record alone.
 
     Args:
         place: Its position in the pool.
@@ -91,7 +91,7 @@ class Class:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Who is exposed.
+    """The exposure of records and classes.
 
     Args:
         fpr: The share of a model's non-members that pass its threshold.
@@ -180,7 +180,7 @@ def exposure(
     fpr: float = 0.01,
     signals: Signals | None = None,
 ) -> Exposure:
-    """Who is exposed by an attack on several models.
+    """Computes the exposure of records and classes to an attack on several models.
 
     Args:
         scores: Of each record on each model, larger for rather a member, shape (models, records).

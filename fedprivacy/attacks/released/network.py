@@ -40,7 +40,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How the network learns: by Adam.
+    """Settings of the attack network's training by Adam.
 
     Args:
         epochs: Passes over the known half.

@@ -26,7 +26,7 @@ MODELS = 64  # reference models unless asked otherwise
 
 @dataclass(frozen=True)
 class Recipe:
-    """How target and reference models are trained, all alike.
+    """The training settings shared by target and reference models.
 
     Args:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
