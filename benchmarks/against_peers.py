@@ -46,7 +46,7 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """How all is measured.
+    """The settings of all measurements.
 
     Args:
         python: The interpreter that has the peers.
@@ -71,7 +71,7 @@ class Setting:
     workers: int
 
     def request(self, peer: str, work: str, cohort: int) -> Asked:
-        """What a peer has to do."""
+        """The request to a peer."""
         if peer == "flower":
             cohort = min(cohort, self.flower_cohort)
             return Asked(work, cohort, self.flower_rounds, min(self.warmup, 2), self.workers)
@@ -118,12 +118,12 @@ class Row:
 
     @property
     def target(self) -> float | None:
-        """What to reach; None where nothing is said."""
+        """The target ratio; None without a target."""
         return TARGETS.get((self.work, self.peer)) if self.cohort == COHORTS[-1] else None
 
     @property
     def reached(self) -> bool:
-        """Whether the ratio is what it should be, where something is said."""
+        """Whether the ratio reaches its target; None without a target."""
         return self.target is None or (self.ratio is not None and self.ratio >= self.target)
 
     def to_json(self) -> dict[str, Any]:

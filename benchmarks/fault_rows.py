@@ -1,4 +1,4 @@
-"""What is seen of a fault on an engine, as a row of the table of docs/faults.md."""
+"""The observed effect of a fault on an engine, as a row of the table of docs/faults.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass
 class Seen:
-    """What became of a run.
+    """The outcome of a run.
 
     Args:
         document: Its record.
@@ -23,7 +23,7 @@ class Seen:
 
 @dataclass
 class Row:
-    """What is seen of one fault on one engine.
+    """The observed effect of one fault on one engine.
 
     Args:
         fault: Its name.

@@ -155,7 +155,7 @@ class Fleet:
         return f"{way_of(self.module, self.training.batches, self._records)}, {calls}, on {self.device}"
 
     def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
-        """How many clients are computed at once, so that what they hold stays in a processor's cache.
+        """The number of clients trained at once, such that their data fit a processor's cache.
 
         Args:
             records: Of the largest of them, to whose size all are padded; None: of the mean client.
@@ -201,7 +201,7 @@ class Fleet:
         return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
-        """How many clients of a size class share a call, by the plan and the class alone.
+        """The number of clients of a size class in one call; depends on the plan and the class alone.
 
         The number of clients is public, and the same in neighbouring data sets. It counts to the next power
         of four, so that few clients do not train in calls that are almost empty.
@@ -257,7 +257,7 @@ def _dense(scenario: Scenario, plan: Plan) -> bool:
 
 
 def _adversarial(options: Training) -> Adversarial | None:
-    """How clients regularise against inference networks; None if they do not."""
+    """The settings of clients' inference networks; None without them."""
     if options.adversarial is None:
         return None
     return Adversarial(options.adversarial, options.adversarial_steps, options.adversarial_first)
@@ -283,7 +283,7 @@ def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:
 
 
 class Budgets:
-    """How often each client has answered, and in which round last.
+    """The participations of each client, with its last round.
 
     A client answers a round once, and later rounds only: a second answer to one round would reuse
     that round's noise. Refusing is the client's own act, whoever sends the request.

@@ -30,7 +30,7 @@ NOBODY = Owner()  # has said nothing
 
 @dataclass(frozen=True)
 class Residence:
-    """Who lives on a node.
+    """The clients of a node.
 
     Args:
         residents: The clients of the scenario, of whom those on `hosts` live here.
@@ -62,7 +62,7 @@ class Residence:
 
 
 def residence(context: Context) -> Residence:
-    """Who lives on the node of a Flower run: by its own scenario, or else by that of the run.
+    """The clients of a Flower node: by its own scenario, or else by that of the run.
 
     Raises:
         Refusal: if the owner's configuration, scenario, data or account cannot be used.

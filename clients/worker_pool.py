@@ -96,7 +96,7 @@ class Crew:
         self._idle.append(worker)
 
     def _share(self, fleet: Fleet, parameters: int, rows: int) -> _Shared:
-        """The memory that all see; who was forked before it was there is sent away."""
+        """The shared memory; workers that were forked before it existed are ended."""
         shared = self._shared
         if shared is None or shared.rows < rows or len(shared.weights) != parameters:
             self.__exit__(None, None, None)

@@ -91,7 +91,7 @@ class SilosOnGrid:
     dealing: Dealing | None = None
 
     def deal(self) -> Dealing | None:
-        """Finds the node of each host, where silos take part at all.
+        """Finds the node of each host, if silos participate.
 
         Raises:
             RunError: a host has none.

@@ -206,7 +206,7 @@ def _claimants(claims: Mapping[int, frozenset[int]]) -> dict[int, list[int]]:
 
 
 def _culprit(claimants: Mapping[int, list[int]]) -> int | None:
-    """The only node without which no host is contested; None where there is none, or more than one."""
+    """The only node without which no host is contested; None for no such node, or several."""
     contested = [set(nodes) for nodes in claimants.values() if len(nodes) > 1]
     if not contested or any(len(nodes) > 2 for nodes in contested):
         return None

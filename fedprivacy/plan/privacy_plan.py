@@ -35,7 +35,7 @@ MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
 @dataclass(frozen=True)
 class Plan:
-    """Who is protected how: everything that determines the privacy of a run, and nothing else.
+    """The privacy plan of a run: everything that determines its privacy, and nothing else.
 
     Args:
         trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
@@ -119,11 +119,11 @@ class Plan:
 
     @property
     def separation(self) -> int:
-        """In how many rounds in a row a client is asked at most once; 1 where it may be in each."""
+        """The number of consecutive rounds with at most one participation of a client; else 1."""
         return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
 
     def charged(self, rounds: int) -> int:
-        """How many releases so many rounds cost each client: those that it may be in."""
+        """The number of releases that a client is charged for: the rounds that it may participate in."""
         return math.ceil(rounds / self.separation)
 
     @property
@@ -133,7 +133,7 @@ class Plan:
 
     @property
     def encoder(self) -> Encoder | None:
-        """What clients encode their clipped updates by, or None where they do not."""
+        """The encoder of clients' clipped updates, or None."""
         mechanism = self.mechanism
         return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
 
@@ -162,7 +162,7 @@ class Plan:
         return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
 
     def answer_length(self, parameters: int) -> int:
-        """How many numbers a client's answer has: those of an update, and a bit where the norm changes."""
+        """The length of a client's answer: the update's, and one bit under adaptive clipping."""
         return parameters + (self.adaptive is not None)
 
     @property
@@ -172,12 +172,12 @@ class Plan:
 
     @property
     def noise_multiplier(self) -> float | None:
-        """z = noise standard deviation / C, or None where there is no noise."""
+        """z = noise standard deviation / C, or None without noise."""
         return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
 
     @property
     def noise_words(self) -> str | None:
-        """How much noise there is, in words, or None where there is none."""
+        """The amount of noise in words, or None without noise."""
         mechanism = self.randomiser or self.step_noise or self.central_noise
         return None if mechanism is None else mechanism.words
 
@@ -188,7 +188,7 @@ class Plan:
 
     @property
     def randomiser(self) -> LocalMechanism | None:
-        """What each client does to its message, or None if it does nothing."""
+        """The local mechanism of each client, or None."""
         mechanism = self.mechanism
         if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
             return None
@@ -246,7 +246,7 @@ class Plan:
 
     @property
     def answers(self) -> int:
-        """How often a client may answer at most, which is what it is charged for."""
+        """The most participations of a client, for which it is charged."""
         rounds = self.charged(self.rounds)
         return rounds if self.max_participations is None else min(self.max_participations, rounds)
 
@@ -274,7 +274,7 @@ class Plan:
         return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(noise))
 
     def refusal(self, requested: Plan) -> str | None:
-        """Why a client that holds this plan refuses to serve a server that asks for another one."""
+        """The reason for which a client with this plan refuses a request for another one."""
         differences = [
             f"{field.name}: asked {getattr(requested, field.name)!r}, agreed {getattr(self, field.name)!r}"
             for field in dataclasses.fields(self)
@@ -323,7 +323,7 @@ _hints = cache(get_type_hints)  # a comparison is checked plan by plan
 
 
 def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
-    """That numbers are numbers, and of a size that scenarios have: dataclasses take anything."""
+    """Checks types and sizes of numbers, which dataclasses do not check."""
     for name, hint in _hints(kind).items():
         if name not in values or get_origin(hint) is ClassVar:
             continue

@@ -1,4 +1,4 @@
-"""Plays one branch of an attacked run: who sits in which seat, and what is asked in which round."""
+"""Runs one branch of an attacked run: the attackers' seats, and the requests of each round."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ See = Callable[[Sight], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a branch went.
+    """The outcome of a branch.
 
     Args:
         before: The accuracy of the attacked model on held-out records before the branch.
@@ -38,7 +38,7 @@ class Outcome:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], watched: Iterable[int]) -> Outcome:
-        """What `to_json` gave.
+        """Reads an object that `to_json` wrote.
 
         Raises:
             ValueError: it lacks one of the rounds that were watched.
@@ -78,7 +78,7 @@ def attack_from_seat(
 
 
 def ascent_of(attack: Attack) -> Ascent | None:
-    """How an attack of a scenario raises the loss; None if it does not."""
+    """The gradient ascent of a scenario's attack; None for a passive one."""
     if not isinstance(attack, AscentSettings):
         return None
     return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)

@@ -33,7 +33,7 @@ ROUNDS_TRAINED = "warm-up/played"  # the name of how many rounds a warm-up took,
 
 @dataclass(frozen=True)
 class Stage:
-    """A run where its warm-up ended, to be played on.
+    """A run at the end of its warm-up, from which branches continue.
 
     Args:
         grid: The way to the nodes.
@@ -47,7 +47,7 @@ class Stage:
 
 
 def rounds_trained(tensors: Tensors, scenario: AttackScenario) -> int:
-    """How many rounds a trained run was trained for (`Arena.warm_up`)."""
+    """The number of rounds that a run was trained for (`Arena.warm_up`)."""
     return int(tensors[ROUNDS_TRAINED][0]) if ROUNDS_TRAINED in tensors else scenario.warm_up
 
 
@@ -103,14 +103,14 @@ class Arena:
 
     @property
     def scale(self) -> float:
-        """What makes steps of weights of the victim's answers: not 1 where these are sums of gradients."""
+        """The factor from the victim's answers to steps of weights; not 1 for sums of gradients."""
         plan, sizes = self.fleet.plan, self.fleet.sizes
         if plan.trust != "central" or plan.batches is None:
             return 1.0
         return self.fleet.training.learning_rate / plan.batches.mean_size(int(sizes[self.game.victim]))
 
     def accuracies(self, weights: NDArray[np.float32]) -> tuple[float, float]:
-        """How often a model is right: on all records that clients trained on, and on held-out ones."""
+        """The accuracy of a model on all records that clients trained on, and on held-out ones."""
         people, module = self.game.people, self.fleet.module
         order = people.partition.order
         train = evaluate(module, weights, people.dataset.x[order], people.dataset.y[order])
@@ -133,7 +133,7 @@ class Arena:
         wrap: Callable[[Grid], Grid] = lambda grid: grid,
         mods: tuple[Mod, ...] = (),
     ) -> Stage:
-        """The run where the warm-up ended, for one branch to be played.
+        """Restores the run at the end of its warm-up, for one branch.
 
         Args:
             key: What tells the branch from others. Two branches ask different things in the same rounds:

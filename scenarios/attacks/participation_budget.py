@@ -22,7 +22,7 @@ Row = tuple[str, bool, int]  # the key of a branch, whether the victim alone was
 
 @dataclass(frozen=True)
 class Spent:
-    """Rounds that were played on a trained run.
+    """Rounds of attacks that were charged to a trained run.
 
     Args:
         everybody: Those in which all clients were asked.
@@ -43,7 +43,7 @@ def open_account(folder: Path) -> None:
 
 
 def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) -> list[Spent]:
-    """Charges a trained run for branches before they are played.
+    """Charges a trained run for branches before they start.
 
     A branch that was played before asks the same questions in the same rounds and gets the same answers: it
     costs nothing more.

@@ -192,7 +192,7 @@ def _started_runs(targets: list[TargetRun], results_so_far: Played) -> dict[tupl
 def _attack_all(
     task: Undertaking, targets: list[TargetRun], workers: int, results_so_far: Played, steps: Steps
 ) -> None:
-    """Plays every branch that has not been played, and puts what each amounts to into `played`."""
+    """Runs every branch that has not run yet, and puts its results into `played`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
     wanted.sort(key=lambda job: -job[0].work(job[1]))

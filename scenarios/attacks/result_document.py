@@ -31,7 +31,7 @@ def results(
     trained: Trained | None = None,
     started: Begun | None = None,
 ) -> dict[str, Any]:
-    """What the document says of the attacks that all seeds have finished.
+    """The document's entries for the attacks that all seeds have finished.
 
     Args:
         scenario: What was asked for.
@@ -129,13 +129,13 @@ def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
 
 
 def _exposures(scenario: AttackScenario, results_by_run: Played) -> list[dict[str, Any]]:
-    """Whose records each attack by LiRA tells: of the first run, whose references know of no privacy."""
+    """The exposure by each LiRA attack: of the first run, with references without privacy."""
     runs_of_attack = ((name, results_by_run.get((0, scenario.seed, name))) for name in scenario.attacks)
     return [{"attack": name, **run.exposure} for name, run in runs_of_attack if run and run.exposure]
 
 
 def _histograms(runs: Sequence[AttackResult]) -> list[dict[str, Any]]:
-    """How the scores of each run lie; with the same edges where it is the same score in all."""
+    """Histograms of the scores of each run, with the same edges if all have the same score."""
     together = np.concatenate([run.scores_of[kind] for run in runs for kind in run.scores_of])
     same = len({run.score for run in runs}) == 1
     return [histogram(run.scores_of, together if same else None) for run in runs]

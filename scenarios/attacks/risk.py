@@ -1,4 +1,4 @@
-"""Whose records a stored replay found to be exposed: what `fedprivacy risk` answers and shows."""
+"""The most exposed records of a stored replay: the command `fedprivacy risk`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ HOST = "127.0.0.1"
 
 
 def cores() -> Iterator[Check]:
-    """How many processors there are, and how many of them this process may use."""
+    """Checks the number of processors, and how many of them this process may use."""
     there = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else there
     quota = _quota()
@@ -79,7 +79,7 @@ def _quota() -> float | None:
 
 
 def memory() -> Iterator[Check]:
-    """How much memory is free, within the limit of the control group."""
+    """Checks the free memory, within the limit of the control group."""
     free = _free()
     if free < LITTLE:
         status = FAILURE if free < TOO_LITTLE else WARNING

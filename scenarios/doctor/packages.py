@@ -162,7 +162,7 @@ def packages() -> Iterator[Check]:
 
 
 def version_check(requirement: Needed) -> Check | None:
-    """The problem with the version of a required package; None where there is none."""
+    """The problem with the version of a required package; None for a valid version."""
     version = requirement.installed
     if version is None:
         return Check(

@@ -128,7 +128,7 @@ def _check_address(address: str | None) -> None:
 
 
 def _slots(resources: dict[str, float], workers: int, gpus_per_worker: float) -> Cluster:
-    """How many workers there is room for."""
+    """The number of workers that fit."""
     room = int(resources.get("CPU", 0))
     if gpus_per_worker:
         gpus = resources.get("GPU", 0.0)

@@ -102,7 +102,7 @@ class Workers:
 
     @property
     def ahead(self) -> int:
-        """How many calls are under way at most, so that all workers have some."""
+        """The most calls in progress, enough to keep all workers busy."""
         return _AT_ONCE * self.count
 
     def submit(self, call: Call) -> Ticket:

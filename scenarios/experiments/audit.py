@@ -148,7 +148,7 @@ def audit(
 def _observer(
     name: str, heard: Sequence[Heard], scenario: Scenario, method: str, streams: Sequence[Streams]
 ) -> dict[str, Any]:
-    """What the canaries tell of one observer, with what it follows from."""
+    """The audit of one observer by the canaries, with the evidence behind it."""
     guesses = None
     if method != "canary-clients":
         guesses = added(

@@ -78,7 +78,7 @@ class Audited:
 
 @dataclass(frozen=True)
 class Heard:
-    """What an audited run gave.
+    """The observations of an audited run.
 
     Args:
         scores: For each observer one score for each canary: larger means rather present.
@@ -95,7 +95,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a run shows: of each round the released sum, that of all others, and which canaries came.
+    """Observed rounds: the released sum, the sum of all others, and the participating canaries.
 
     `models` are those before the first round and after the last.
     """
@@ -150,7 +150,7 @@ def listen(job: Audited) -> Heard:
 
 
 def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canaries) -> Scores:
-    """How much likelier one round makes a canary's presence, as a logarithm, shape (canaries,).
+    """The log likelihood ratio of each canary's presence in one round, shape (canaries,).
 
     Whoever does not know the cohort weighs with `rate` that a canary was in it: the most telling score where
     the noise is what was planned, and a score like any other where not.

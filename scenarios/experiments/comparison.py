@@ -228,7 +228,7 @@ def _run(
 
 
 def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
-    """Where a run of this cell is that had begun before, played to its end; None if there is none.
+    """Completes an earlier run of this cell and returns its path; None if none exists.
 
     One that has finished is taken as it is, if its process was killed before the cell was written down. If
     the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
@@ -254,7 +254,7 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
 
 
 def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, written: bool) -> bool:
-    """Plays a run to its end, if it can be gone on with; says whether it has all that a cell is made of."""
+    """Completes a resumable run; returns whether it has everything that a cell needs."""
     try:
         finished = RunDirectory(folder).document().get("status") == "finished"
         if finished and written:

@@ -125,7 +125,7 @@ def _play_all(
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
 ) -> None:
-    """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
+    """Runs every repeat of every cell, and puts the results of each complete batch into `played`."""
     repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
     wanted = [
         (number, batch)

@@ -1,4 +1,4 @@
-"""`fedprivacy tune`: chooses settings of a scenario, and says what the choice cost."""
+"""`fedprivacy tune`: chooses settings of a scenario, and reports the cost of the choice."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _results_of(
     workers: int,
     on_run: OnRun | None,
 ) -> list[dict[str, Any]]:
-    """What each job gave, in their order."""
+    """The results of the jobs, in their order."""
     results_by_try: dict[int, dict[str, Any]] = {}
     for at, result in task.cells.play(work, _read, jobs, workers):
         results_by_try[at] = result
@@ -174,7 +174,7 @@ def _results_of(
 
 
 def _read(result: Any) -> dict[str, Any]:
-    """What a cell gave.
+    """Reads the result of a cell.
 
     Raises:
         InputError: it is something else.

@@ -35,7 +35,7 @@ LEAST_PUBLIC = 10  # stand-ins for clients; fewer say nothing of many
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model: its flat weights, and whoever evaluates it.
+    """A trained model: its flat weights and its evaluator.
 
     Args:
         weights: Shape (parameters,).
@@ -90,7 +90,7 @@ def train(scenario: Scenario, plan: Plan, people: Population, *, allow_code: boo
 
 @dataclass(frozen=True)
 class PublicSplit:
-    """The public records as stand-ins: one half is dealt to clients, the other half scores.
+    """The public records as stand-ins for clients' data: one half trains, the other half scores.
 
     Args:
         people: Clients of as many records as the private ones have in the mean.

@@ -70,7 +70,7 @@ class Federation:
 
     @property
     def link(self) -> Link:
-        """How it is reached."""
+        """The connection to the SuperLink."""
         return Link(self.address, None if self.root_certificates is None else Path(self.root_certificates))
 
     def alive(self) -> bool:
@@ -84,7 +84,7 @@ class Federation:
 
 
 def read(folder: Path) -> Federation | None:
-    """The federation of a folder; None where there is none.
+    """Reads the federation of a folder; None if the folder has none.
 
     Raises:
         InputError: if its federation.json is damaged.

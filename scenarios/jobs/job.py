@@ -76,7 +76,7 @@ class Undertaking:
 
     @property
     def seconds(self) -> float:
-        """How long was worked so far, by the processes that were killed until they last wrote something."""
+        """The time worked so far; of killed processes until their last write."""
         return time.time() - self.cells.began
 
 

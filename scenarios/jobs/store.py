@@ -122,7 +122,7 @@ class Cells:
                 yield left[place], read(result)
 
     def seconds(self) -> float:
-        """How long was worked until the last of these files was written."""
+        """The time worked until the last of these files was written."""
         start = [0.0]
         for path in self.folder.glob("*.json"):
             with suppress(InputError):  # it is played again
