@@ -1,7 +1,7 @@
 """Filters errors of a pinned node: the server learns their kind, nothing that depends on data.
 
 The rest is in the node's own log, which its owner reads. Where a scenario came with the run, in a simulation
-say, whoever runs it owns everything and hears the whole text.
+for example, one party owns everything and sees the full text.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def log(text: str) -> None:
 
 
 def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults, most: str) -> None:
-    """Writes to the node's log what was answered, and the faults here that are not sent.
+    """Logs the node's answers, and the faults that are not sent to the server.
 
     Args:
         request: The request.

@@ -36,7 +36,7 @@ class Residence:
         residents: The clients of the scenario, of whom those on `hosts` live here.
         hosts: The logical hosts that the node serves.
         owner: Its owner's settings: none, in a simulation.
-        account: Where what they have answered is kept; None: in Flower's node state.
+        account: The account of their participations; None: Flower's node state.
         observe: What its own scenario allows a server to see: "sum" or "each"; for statistics only sums.
     """
 
@@ -135,7 +135,7 @@ def _residents(
             'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
             'system. Set trainer = "fedprivacy".'
         )
-    # Of records what is reckoned with is what was agreed, and not what a node happens to have.
+    # Rates and denominators use the agreed record counts, never those of the node's file.
     agreed = isinstance(scenario.data, OnNodes) and scenario.privacy.unit == "example"
     sizes = agreed_sizes(scenario.data) if agreed and isinstance(scenario.data, OnNodes) else None
     fleet = Fleet.of(scenario, people, sizes=sizes, allow_code=allow_code)

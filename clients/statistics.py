@@ -86,7 +86,7 @@ class Respondents:
         done[willing] = 1
         if len(willing):
             keep()
-        # A client answers a query once, so the first of those that answer keys a draw of their own.
+        # A client answers a query once, so the first answering id keys a draw that no other message has.
         first = int(willing[0]) if len(willing) else 0
         stream = self.streams.noise(f"answers/{ask.question.name}", member=first)
         released = totals(self.plan, ask, self.people, willing, stream)

@@ -155,7 +155,7 @@ class ChunkTrainer:
         return Part(private, clients[answering], zeroed, trained.failures)
 
     def _trained(self, clients: Ids) -> _Trained:
-        """Trains the clients at once; if that fails, each half of them, until one client is to blame.
+        """Trains the clients at once; on failure each half of them, until the failing client is isolated.
 
         Each time in a call of the same shape, so that a failure changes no bit of the others.
         """
@@ -189,7 +189,7 @@ class ChunkTrainer:
         updates, zeroed = self._local_updates(clients)
         if fleet.canaries is None or not (planted := clients >= fleet.canaries.first).any():
             return updates, zeroed
-        # Canaries train too, so that calls are those of real data; then they answer what was planted.
+        # Canaries train too, so that calls are those of real data; then the planted update replaces theirs.
         given = Stack(fleet.canaries.updates(fleet.canaries.of(clients)))
         trained = updates.only(np.flatnonzero(~planted))
         return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed

@@ -77,7 +77,7 @@ class Interposed(Grid):
         return self._grid.push_messages(self._adversary.act(message) for message in messages)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Pulls replies, through the adversary's hands."""
+        """Pulls replies; the adversary observes each of them."""
         return (self._adversary.observe(reply) for reply in self._grid.pull_messages(message_ids))
 
     def send_and_receive(
@@ -227,6 +227,6 @@ def _client_of(request: Message) -> int | None:
     """The client that a training request is for, where it is for one alone."""
     if request.metadata.message_type != "train":
         return None
-    # This array alone: the weights are large, and every message is looked at.
+    # Only this array: the weights are large, and every message is inspected.
     clients = request.content.array_records["arrays"]["clients"].numpy()
     return int(clients[0]) if len(clients) == 1 else None

@@ -122,7 +122,7 @@ def deal_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> Dealin
     errors: dict[int, str] = {}
     while True:
         online = sorted(grid.get_node_ids())
-        # A node starts a process for each answer, so none is asked twice; one that has gone serves nothing.
+        # A node starts a process for each reply, so no node gets a second request; a lost one serves nothing.
         claims = {node: here for node, here in claims.items() if node in online}
         waiting = [node for node in online if node not in claims and node not in errors]
         # A reply shows by its group which node the question went to, whatever node it names.
@@ -180,7 +180,7 @@ def _claimed(reply: Message, hosts: int) -> frozenset[int] | None:
         here = reply.content.config_records["hosts"]["hosts"]
     except KeyError:
         return None
-    if not isinstance(here, list) or len(here) > hosts:  # its length before what is in it
+    if not isinstance(here, list) or len(here) > hosts:  # check the length before the contents
         return None
     named = frozenset(host for host in here if type(host) is int and 0 <= host < hosts)
     return named if len(named) == len(here) else None

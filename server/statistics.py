@@ -186,7 +186,7 @@ def _replies(
 ) -> Iterator[Message]:
     """The replies to one query. A node gets its next message when it has answered the last.
 
-    It keeps count of who has answered, and Flower's simulation engine loses a node's state where two of
+    Nodes count their clients' answers, and Flower's simulation engine loses a node's state if two of
     its messages are under way at once.
     """
     for wave in one_per_node(requested, dealing.nodes):

@@ -11,7 +11,7 @@ and that doubling happens in the accountants behind this door, never in the even
 | what has an epsilon at delta = 0: if asked there, or where no other is smaller | "basic composition" |
 | what else has a privacy loss distribution: Poisson or fixed-size sampling, Laplace, Student t | "PLD" |
 | private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
-| the rest: trees, private selection, what is out of range of "PLD" | "RDP" |
+| the rest: trees, private selection, events out of range of "PLD" | "RDP" |
 | sampled Gaussian releases of which both of these prove less, or nothing | exact, as if unsampled |
 | Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 

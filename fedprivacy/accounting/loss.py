@@ -54,7 +54,7 @@ def _merged(parts: Composition) -> Composition:
     return (*others, (dp.GaussianDpEvent(1 / root_information(gaussians)), 1))
 
 
-@lru_cache(maxsize=4)  # a curve asks for many deltas in a row; a distribution may hold a million numbers
+@lru_cache(maxsize=4)  # a curve evaluates many deltas in a row; a distribution may have a million numbers
 def _composed_loss(parts: Composition, adjacency: str) -> pld.PrivacyLossDistribution:
     step = _discretization([(_loss_scale(leaf, adjacency), count) for leaf, count in parts])
     if step > _COARSEST:

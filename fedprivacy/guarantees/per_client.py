@@ -1,4 +1,4 @@
-"""Costs of single clients: with unit "example" clients differ in steps, and so in epsilon."""
+"""Costs of single clients, which differ in steps and so in epsilon with unit "example"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json, to_json
 from fedprivacy.sampling.batches import Batches
 
-MOST_BINS = 6  # of sizes, and of numbers of answers
+MOST_BINS = 6  # of sizes, and of participation counts
 
 
 def client_events(
@@ -32,7 +32,7 @@ def client_events(
         answers: The participations of each client, in rounds, shape (population,).
 
     Returns:
-        `clients` (how many), `answers`, `records` (null where all sizes cost the same) and `event`.
+        `clients` (a count), `answers`, `records` (null if all sizes cost the same) and `event`.
     """
     counted = _binned(answers.astype(np.int64), upward=True)
     reckoned = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)

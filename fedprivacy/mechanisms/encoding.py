@@ -72,7 +72,7 @@ class Encoder:
 
     @property
     def size(self) -> float:
-        """a, the size of what is not 0 in a ternary code: C/sqrt(k), rounded down so that k a^2 <= C^2."""
+        """a, the size of a ternary code's non-zero coordinates: C/sqrt(k), rounded down to k a^2 <= C^2."""
         value = self.clipping_norm / math.sqrt(self.coordinates)
         while self.coordinates * Fraction(value) ** 2 > Fraction(self.clipping_norm) ** 2:
             value = math.nextafter(value, 0.0)

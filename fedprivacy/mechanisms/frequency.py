@@ -166,7 +166,7 @@ def partly_told(epsilon: float) -> dp_accounting.DpEvent:
 
     For any two categories the privacy loss is 0 with probability 1/2, and else that of randomised response
     on a bit. The answers of k-ary randomised response do not distinguish two categories with probability
-    (k - 2)/(e^epsilon + k - 1): for k <= e^epsilon + 3 in no more than half of all cases, so that it tells
+    (k - 2)/(e^epsilon + k - 1): for k <= e^epsilon + 3 in no more than half of all cases, so that it reports
     at least as much, and dp_accounting has an event for it. That event is right under replace-one.
 
     Args:

@@ -42,7 +42,7 @@ class Laplace(AdditiveNoise):
         Args:
             values: Finite numbers, any shape: one release, whose L1 sensitivity is `sensitivity`.
             stream: The random stream of this release, and of no other.
-            shares: How many independent noises the one that is added stands for: the sum of n Laplace noises
+            shares: The number of independent noises in the added one: the sum of n Laplace noises
                 is the difference of two Gamma(n) variables.
 
         Raises:
@@ -118,7 +118,7 @@ class DiscreteLaplace(AdditiveNoise):
         Args:
             values: Whole numbers of an integer type, any shape: one release.
             stream: The random stream of this release, and of no other.
-            shares: How many independent noises the one that is added stands for.
+            shares: The number of independent noises in the added one.
 
         Raises:
             InputError: The values are of another type or beyond 2^62, or `shares` is below 1.

@@ -1,8 +1,8 @@
 """The mechanisms of one client's update by name.
 
-A new one is a class in a file of its own and its line in `LOCAL`: the keys of scenarios, the search for the
-best mechanism, comparisons and the report follow from that line.
-Nothing heavy is imported here, since a scenario is read without the accountants.
+A new mechanism is a class in its own file and a line in `LOCAL`: the keys of scenarios, the search for the
+best mechanism, comparisons and the report follow from that line. Scenarios are read without the accountants,
+so this module imports nothing heavy.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class PrivUnitG(PureMechanism):
         coins, outputs = np.empty((len(units), 2)), np.empty(units.shape)
         for row, stream in zip(range(len(units)), streams, strict=True):
             if norms[row] == 0.0:
-                # No direction is preferred, and the message is as unlikely to tell 0 as anything else.
+                # A zero update has no direction, so a random one is as good as any other.
                 stream.standard_normal(out=units[row])
                 norms[row] = np.linalg.norm(units[row])
             stream.random(out=coins[row])

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from fedprivacy.mechanisms.pure import PureMechanism
 
 Vector = NDArray[np.float64]
-# Rotated coordinates are bounded by so many of their standard deviations. It balances what quantising
+# Rotated coordinates are cut at this number of their standard deviations. It balances what quantising
 # costs (which grows with it) against what cutting costs.
 RANGE = 2.5
 # What cutting leaves of a normal coordinate on average: E[x cut(x)] / E[x^2].
@@ -27,8 +27,8 @@ class SQKR(PureMechanism):
     """Subsampled, quantised k-ary randomised response (Chen, Kairouz and Ozgur 2020, Section 3).
 
     The update is rotated by a random Hadamard transform, which spreads it out; b coordinates are drawn;
-    each is rounded at random to one of two values; and the word of b bits is told by randomised
-    response over 2^b words. These b bits are all that has to leave a client, since rotation and
+    each is rounded at random to one of two values; and the word of b bits is reported by randomised
+    response over 2^b words. Only these b bits leave a client, since rotation and
     coordinates come from randomness that client and server share, and are independent of the update.
     Here what the server reads from them is computed on the client's side, and is what the simulation
     sends: its distribution is the mechanism's, its size on the wire is not.
@@ -62,8 +62,8 @@ class SQKR(PureMechanism):
         dimension = len(update)
         size = 1 << max(0, dimension - 1).bit_length()
         bits = self.bits(size)
-        # Signs, coordinates and the transform do not look at the update, so they cost nothing; only the word
-        # of bits below does.
+        # Signs, coordinates and the transform do not depend on the update, so they cost nothing; only the
+        # word of bits below does.
         flips = stream.integers(0, 2, size) * 2.0 - 1.0
         padded = np.zeros(size)
         padded[:dimension] = update

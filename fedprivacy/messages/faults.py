@@ -59,7 +59,7 @@ class Faults:
 
     Args:
         counts: How many of each kind; those of which there are none may be left out.
-        first: Why the first of those that failed did, of which `REASON` characters are kept.
+        first: The reason of the first failure, cut to `REASON` characters.
 
     >>> (Faults({"late": 2}) + Faults({"late": 1, "raised": 1}, "client 3: no room")).by_kind
     {'raised': 1, 'late': 3}

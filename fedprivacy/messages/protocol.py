@@ -21,7 +21,7 @@ from fedprivacy.plan.privacy_plan import Plan
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
-MOST = 2**31 - 1  # of what a message counts: rounds, clients, faults
+MOST = 2**31 - 1  # bound of a message's counts: rounds, clients, faults
 # What taking a damaged message apart may raise.
 DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
