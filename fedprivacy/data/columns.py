@@ -33,7 +33,7 @@ def chosen(
 
 
 def unknown(listed: Sequence[Column], names: Sequence[str], width: int) -> Iterator[tuple[int, str, str]]:
-    """(position in the list, what is wrong, what to do) of each column that is not there, or there twice."""
+    """Yields (position in the list, problem, fix) for each missing or repeated column."""
     seen: dict[int | None, Column] = {}
     for position, column in enumerate(listed):
         at = place(column, names, width)

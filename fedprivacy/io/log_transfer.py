@@ -29,7 +29,7 @@ from typing import Any
 
 from fedprivacy.errors import RunError
 
-MOST_BYTES = 16 * 2**20  # of all that comes home
+MOST_BYTES = 16 * 2**20  # of the whole record
 MOST_EVENTS = 2**20
 PART = 6 * 1024  # bytes in a line, which base64 makes 8 kB
 _LINE = re.compile(r"@record ([0-9a-f]{32}) ([0-9]{1,9}) (begin|event|more|file|part|end) ([A-Za-z0-9+/=]*)$")

@@ -59,7 +59,7 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     With unit "example" the data are loaded: how many records clients have matters.
 
     Args:
-        scenario: What is asked for.
+        scenario: The scenario of the run.
         model: Its model, where it has been made before; some mechanisms depend on how many parameters
             it has.
 
@@ -80,18 +80,18 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
 
 
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
-    """The plan of a scenario at the noise of a stored plan, without a look at the data.
+    """The plan of a scenario at the noise of a stored plan, without reading the data.
 
     What the settings leave open (clients and records of a file, parameters of a model) is taken from the
     stored plan. Of `mechanism = "auto"` any candidate is taken: which of them errs least is no matter of
     privacy.
 
     Args:
-        scenario: What was asked for.
-        stored: The plan that a record says it ran by.
+        scenario: The scenario of the run.
+        stored: The plan in the run's record.
 
     Raises:
-        InputError: its noise is not what the scenario's epsilon asks for.
+        InputError: its noise is not that of the scenario's epsilon.
     """
     privacy, mechanism = scenario.privacy, stored.mechanism
     settled = None if isinstance(scenario.data, Npz | FlwrDatasets) else scenario.population
@@ -113,7 +113,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     stated = getattr(mechanism, noise)
     plan = replace(plan, mechanism=replace(stored_mechanism, **{noise: stated}))
     spent = plan.spent().epsilon
-    # Where a mechanism cannot spend all that it may, or epsilon is steep in its noise, calibration decides.
+    # Calibration decides if a mechanism cannot spend its whole budget, or epsilon is steep in its noise.
     if not math.isclose(spent, privacy.epsilon, rel_tol=CLOSE):
         least = getattr(plan.calibrate(privacy.epsilon).mechanism, noise)
         if not math.isclose(stated, least, rel_tol=CLOSE):
@@ -134,11 +134,11 @@ def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
 
 
 def _with_room(plan: Plan, privacy: Privacy) -> Plan:
-    """The plan, once its noise is found to have room for what the clipping norm is adapted by.
+    """The plan, after checking that its noise leaves room for the count of adaptive clipping.
 
-    Where the scenario does not say how noisy the count is, its noise is a twentieth of the mean cohort, as
-    Andrew et al. 2021 have it, but at least z: there always is room, and updates get at most 2/sqrt(3) z. The
-    noise multiplier z of both together does not depend on it.
+    The default noise of the count is a twentieth of the mean cohort, as in Andrew et al. 2021, but at least
+    z. Then there is always room, and updates get at most 2/sqrt(3) z. The joint noise multiplier z does not
+    depend on it.
     """
     adaptive = plan.adaptive
     if adaptive is None:

@@ -149,7 +149,7 @@ class Plan:
             norm: The clipping norm of the round, where the plan's changes, else None.
 
         Raises:
-            InputError: a norm is missing, or there is one though the plan's stands, or it is none.
+            InputError: a norm is missing, or given though the plan's is fixed, or not valid.
         """
         if (norm is None) != (self.adaptive is None):
             raise InputError(
@@ -202,7 +202,7 @@ class Plan:
 
         Returns:
             None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
-            correlated over rounds, of which no single one says how much it is.
+            correlated over rounds, where no single round determines the amount.
         """
         if self.banded is not None:
             return None
@@ -226,11 +226,11 @@ class Plan:
     def release_event(self) -> dp_accounting.DpEvent:
         """The event of one release.
 
-        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort; of noise that
-        is correlated over rounds what one answer costs, in all rounds that share its noise.
-        Local: one client's noisy message, as seen by the server that chose the client: unsampled.
-        Of records: a round of a client that takes part, and is no smaller than any; who takes part amplifies
-        nothing, since the records of a client come and go together.
+        Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
+        correlated over rounds: one participation, in all rounds that share its noise.
+        Local: one client's noisy message, without amplification, since the server chose the client.
+        Unit "example": a round of a participating client of the smallest size. The cohort amplifies nothing,
+        since all records of a client are in or out of it together.
         """
         if self.trust == "none" or self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
@@ -267,7 +267,7 @@ class Plan:
             return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
 
         if isinstance(mechanism, PureMechanism):
-            most = make_event(1 / MAX_EPSILON)  # no message tells more, whatever the budget
+            most = make_event(1 / MAX_EPSILON)  # a further budget makes no message more accurate
             if accounted(most, delta, self.adjacency).epsilon <= epsilon:
                 return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
         noise = least_noise(make_event, epsilon, delta, self.adjacency)

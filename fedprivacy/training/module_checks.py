@@ -1,9 +1,9 @@
-"""Whether a module that somebody else wrote can be trained here, and what keeps it from that.
+"""Checks whether a user's module can be trained here, with the reason if it cannot.
 
-Training takes the weights for all that a model knows: they are what is clipped. A module that keeps
-anything else of the records it sees (the running statistics of BatchNorm) would carry clients' data
-past that. And clients are trained side by side by `vmap`, with batches that are padded: records must
-not mix, and nothing may be drawn from torch's one generator, whose order depends on who trains with whom.
+Clipping bounds the weights only. A module that stores anything else about records, such as the running
+statistics of BatchNorm, would leak clients' data past the clipping. Clients are trained together by `vmap`
+with padded batches, so a module must not mix records, and must not draw from torch's global generator, whose
+order depends on the clients in a chunk.
 """
 
 from __future__ import annotations
