@@ -97,7 +97,7 @@ def assess(
 
 
 def _is_normal(ledger: Mapping[str, Any], scenario: Mapping[str, Any]) -> bool:
-    """Whether what is seen of a canary is normal, which is what the estimate takes for granted."""
+    """Whether the view of a canary is normal, as the estimate assumes."""
     if scenario["sampling"]["name"] != "all":
         return False
     curves = [claimed_curve(ledger, claim["observer"]) for claim in ledger["claims"] if claim["event"]]

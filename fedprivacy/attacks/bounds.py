@@ -15,7 +15,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.statement import SEES
 
-RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are told
+RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are reported
 
 # The coin of the membership game puts a record into a client's data or leaves it out.
 STEPS = {

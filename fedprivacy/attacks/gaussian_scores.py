@@ -126,7 +126,7 @@ def gaussian_lower_bound(moments: ScoreMoments, claimed: float, delta: float) ->
 
     Returns:
         `epsilon` with `confidence`; `distance`, its mu; `expected`, the epsilon that half of all audits
-        with so many canaries prove if the claim is exactly true; and `p_value`, the probability of a
+        with this number of canaries prove if the claim is exactly true; and `p_value`, the probability of a
         distance as large as this one under the claim. None if a coin has too few canaries, or their scores
         do not scatter.
     """

@@ -26,7 +26,7 @@ from fedprivacy.attacks.targets import Targets
 
 BALANCED = "balanced"  # the name of the operating point of the largest balanced accuracy
 LEAST_OF_A_CLASS = 10  # members, and as many non-members, in the evaluation half
-NONMEMBERS_PER_RATE = 5  # so many false positives are expected at least, or no figure is given
+NONMEMBERS_PER_RATE = 5  # the least expected number of false positives for a figure
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Recording:
 
         Args:
             rounds: Which.
-            parameters: How many weights the model has that was observed; None: as many as stand there.
+            parameters: The number of weights of the observed model; None: as stored.
 
         Raises:
             InputError: a file is damaged, changed or missing.
@@ -112,7 +112,7 @@ class Recording:
             raise ValueError(f"it is not of a model with {expected} weights")
 
     def damaged(self, path: Path, error: Exception) -> InputError:
-        """The error for a file that differs from what was written."""
+        """The error for a file that was changed after writing."""
         return InputError(
             f"{path}: the transcript is damaged ({type(error).__name__}: {error}). Remove "
             f"{self.folder}, and the same rounds are played again."

@@ -24,10 +24,10 @@ Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Counts:
-    """One operating point of one attack on one run: how many targets are called members there.
+    """One operating point of one attack on one run: the numbers of targets called members there.
 
     The threshold was fitted on the calibration half, and all counts are of the evaluation half: given the
-    threshold they are numbers of successes in so many trials.
+    threshold they are numbers of successes in independent trials.
 
     Args:
         hits: Members that are called members.

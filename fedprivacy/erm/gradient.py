@@ -168,10 +168,10 @@ class GradientPerturbation(Approach):
             drawn = PoissonSampling(self.rate).draw(len(y), stream)
             x, y = x[drawn], y[drawn]
         total = self.objective.gradient_sum(theta, x, y)
-        # Noise does not hide NaN, and a refusal that depends on the records would tell of them as well: what
-        # keeps a guarantee true is that neither can come. With ||x|| <= 1 and theta within the radius no part
-        # of the sum x.theta is larger than the radius, and every slope is finite. Far outside, x.theta may
-        # be infinity less infinity for some records and not for others.
+        # Noise does not hide NaN, and a refusal that depends on the records would reveal data too. The
+        # guarantee holds because neither can occur: with ||x|| <= 1 and theta within the radius, x.theta is
+        # at most the radius, and every slope is finite. Far outside, x.theta may be infinity less infinity
+        # for some records and not for others.
         if not np.isfinite(total).all():
             raise RunError("a sum of gradients is not finite: nothing is told of it.")
         return total

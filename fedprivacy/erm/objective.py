@@ -28,7 +28,8 @@ class Objective:
 
     Args:
         loss: phi.
-        regularisation: lambda, 0 or from 1e-12 to 1e6; what needs strong convexity asks for more than 0.
+        regularisation: lambda, 0 or from 1e-12 to 1e6; approaches that need strong convexity require more
+            than 0.
         records: m, from 1 to 1e9.
         dimension: d, the number of features.
 

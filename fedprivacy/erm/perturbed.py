@@ -42,11 +42,11 @@ class ObjectivePerturbation(Approach):
     and b has the rest, which must be more than 0: a condition on lambda.
 
     Args:
-        tolerance: How far from the exact minimum the solver may stop, as a part of L/(m lambda).
-        solver_share: The part of epsilon and delta for the noise that hides where the solver stopped.
+        tolerance: The distance from the exact minimum at which the solver may stop, in units of L/(m lambda).
+        solver_share: The share of epsilon and delta for the noise that hides the solver's stopping point.
         raise_regularisation: Where the Hessian costs more than half of epsilon, takes the lambda at which it
-            costs half (as Chaudhuri et al. do); the estimate is then of that objective, and the result says
-            so.
+            costs half (as Chaudhuri et al. do); the estimate is then of that objective, as the result
+            states.
         radius: Projects the estimate onto the ball of this radius, which costs nothing; None does not.
 
     Raises:

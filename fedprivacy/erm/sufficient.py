@@ -134,7 +134,7 @@ class SufficientStatistics(Approach):
         features, targets = self.objective.data(x, y, self.adjacency, self.clip)
         d = self.objective.dimension
         upper = np.triu_indices(d)
-        # The Frobenius norm counts what is off the diagonal twice: a weight of sqrt(2) makes it the L2 norm.
+        # The Frobenius norm counts off-diagonal entries twice: a weight of sqrt(2) makes it the L2 norm.
         gaussian = isinstance(self.mechanism, Gaussian)
         weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2) if gaussian else 1.0)
         released = np.concatenate([(features.T @ features)[upper] * weights, features.T @ targets])

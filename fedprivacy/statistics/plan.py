@@ -179,7 +179,7 @@ def _local(question: Question, epsilon: float) -> Told:
         return best_oracle(cells, epsilon) if mechanism == "auto" else _ORACLES[mechanism](cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
     if mechanism == "auto":
-        # Bits are told best by a coin; a number pays for being rounded to a bit first.
+        # For bits randomised response has the least error; rounding a number to a bit first adds variance.
         by_coin = question.kind != "mean" or coin.variance(1) <= noise.variance
         return coin if by_coin else noise
     return coin if mechanism == "randomized-response" else noise
@@ -199,7 +199,7 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int) -> 
     if question.kind == "best-price" and mechanism != "all-counts":
         return ExponentialMechanism(epsilon, max(question.query.prices), monotone)
     # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
-    # clients is itself private: the sum and what is missing to it change by 1 together.
+    # clients is itself private: the sum and its complement change by 1 together.
     # A client that counts in several categories changes each of them by 1.
     cells = question.cells
     sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1

@@ -1,8 +1,8 @@
-"""From a record to an answer: each query as a number in [0, 1] or as one of so many categories.
+"""Maps records to answers: each query as a number in [0, 1] or as one of several categories.
 
-Bounds, grids and categories are public, and what lies beyond them counts as the nearest of them, so that
-no answer depends on what others answered. A client of several records answers with their mean, or with
-one of them by chance; where it counts in several categories, with the first of those that its records name.
+Bounds, grids and categories are public, and values beyond them count as the nearest one, so no answer depends
+on other clients' answers. A client of several records answers with their mean, or with a random one of them;
+if it counts in several categories, with the first ones in its records.
 """
 
 from __future__ import annotations
@@ -197,6 +197,6 @@ def labels(question: Question) -> list[str]:
 
 
 def _written(edge: float) -> str:
-    """An edge in few digits, but so many that no other one is written so."""
+    """An edge in as few digits as distinguish it from all others."""
     short = f"{edge:g}"
     return short if float(short) == edge else repr(edge)

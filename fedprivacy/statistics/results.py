@@ -1,4 +1,4 @@
-"""From what was released to the answer: an estimate, its interval, and in a simulation its true error."""
+"""Answers from releases: an estimate, its interval, and in a simulation its true error."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ def terms(ask: Ask) -> dict[str, Any]:
 
 
 def reported(ask: Ask) -> FrequencyOracle | None:
-    """The clients' own mechanism of a histogram, of whose counts what is promised depends; else None."""
+    """The clients' mechanism of a histogram, whose counts determine the bound; else None."""
     counted = ask.question.kind == "histogram" and isinstance(ask.mechanism, FrequencyOracle)
     return ask.mechanism if counted else None  # type: ignore[return-value]
 
 
 def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str, Any]:
-    """A histogram with what is promised of it, made again from some of its estimated counts.
+    """Rebuilds a histogram and its bound from some of its estimated counts.
 
-    Counts of reports are whole: what is between two of them becomes the nearer one.
+    Counts of reports are whole numbers, so values between two of them are rounded.
 
     Args:
         ask: A query whose mechanism is `reported`.
         estimate: The estimated counts of its first categories.
-        clients: How many answered.
+        clients: The number of answers.
     """
     mechanism = reported(ask)
     assert mechanism is not None
@@ -79,7 +79,7 @@ def largest_bound(ask: Ask, clients: int) -> float:
 
     Args:
         ask: A query whose mechanism is `reported`.
-        clients: How many answered.
+        clients: The number of answers.
     """
     mechanism = reported(ask)
     assert mechanism is not None
@@ -288,9 +288,9 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
 
 
 def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
-    """Known to a simulation alone: the true answer, and the error of the published one.
+    """The true answer, and the error of the published one; known to a simulation alone.
 
-    Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
+    For a choice also its `score`, that of the `best` one, and the unit `scored`: clients, or revenue.
 
     Args:
         question: The query.

@@ -44,7 +44,7 @@ class NoisyScore:
 
     @property
     def gaussian(self) -> Gaussian:
-        """The mechanism: what draws the noise is what is accounted for."""
+        """The mechanism, which draws the noise and is accounted for."""
         return Gaussian(0.5, self.noise_multiplier)
 
     @property

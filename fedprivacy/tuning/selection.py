@@ -23,12 +23,12 @@ from fedprivacy.tuning.repetitions import Repetitions
 class PrivateSelection:
     """Each repetition runs one candidate, drawn uniformly with replacement, on noise of its own.
 
-    What a repetition gives is a model and a score, both private. The best by its score is told, with that
-    score; the others, and how many there were, are told to nobody. Adaptive choice of the next candidate by
+    A repetition returns a private model and a private score. Only the best model and its score are released;
+    the others and their number stay secret. Adaptive choice of the next candidate by
     the scores of earlier ones is *not* covered.
 
     Args:
-        candidates: How many there are to draw from.
+        candidates: The number of candidates to draw from.
         repetitions: The law of the number of runs.
 
     Raises:

@@ -21,7 +21,7 @@ from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.task import LocalTraining, Task
 
 Flags = NDArray[np.bool_]
-MODELS = 64  # reference models unless asked otherwise
+MODELS = 64  # reference models by default
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Recipe:
     Args:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
         training: The optimiser, and the batches of the whole training.
-        together: How many models are one computation. They share their initial weights, the next ones have
-            others; and memory holds the records of so many.
+        together: The number of models in one computation. They share their initial weights, and memory
+            contains the records of all of them.
     """
 
     build: Callable[[int], nn.Module]

@@ -30,7 +30,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario
 
 Vector = NDArray[np.float64]
-NUMBERS = 2**20  # that all silos tell in one step, at most, beyond those of one estimate
+NUMBERS = 2**20  # sent by all silos in one step, at most, beyond those of one estimate
 
 
 @dataclass(frozen=True)
