@@ -234,7 +234,7 @@ def _result(query: Mapping[str, Any]) -> str:
     error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
     if query["right"] is None:
         released = query["told"]
-        return error if released is None or released == 1 else f"{error} ({100 * released:.3g} % told)"
+        return error if released is None or released == 1 else f"{error} ({100 * released:.3g} % released)"
     lost = "" if mean == 0 else f" ({100 * mean:.2g} % lost)"
     return f"{100 * query['right']:.0f} %{lost}"
 
