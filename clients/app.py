@@ -123,7 +123,7 @@ def _app(
 def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
     """The clients, if they are of the requested kind."""
     if not isinstance(residents, kind):
-        raise Refusal("the clients of this scenario agreed to something else: to train, or to be asked")
+        raise Refusal("the clients of this scenario agreed to other requests: training, queries or estimates")
     return residents
 
 

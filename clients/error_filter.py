@@ -22,20 +22,20 @@ KINDS = {
     "node-config": "the node's own configuration cannot be used",
     "scenario": "the node's own scenario cannot be used",
     "data": "its data do not fit the scenario",
-    "home": "its account of what was answered cannot be used",
-    "request": "what was sent is no request",
-    "plan": "another plan is asked for than the node holds",
-    "messages": "single messages are asked for, and the node agreed to sums",
-    "clients": "clients are asked for who are not here, or twice",
-    "round": "a round is asked for that the node's plan does not have",
-    "model": "the model that was sent has another size, or numbers that are not finite",
+    "home": "its account of participations cannot be used",
+    "request": "the message is not a valid request",
+    "plan": "the request has another plan than the node",
+    "messages": "the request is for single messages, and the node agreed to sums",
+    "clients": "the request names clients of other nodes, or a client twice",
+    "round": "the node's plan does not have the requested round",
+    "model": "the model has another size, or numbers that are not finite",
     "failed": "the node failed",
 }
 
 
 @contextmanager
 def kinds_only(pinned: bool) -> Iterator[None]:
-    """Of what goes wrong inside, only the kind leaves.
+    """Reduces errors inside to their kind.
 
     Args:
         pinned: Whether the node holds its plan itself; else errors pass as they are.

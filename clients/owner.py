@@ -95,7 +95,7 @@ class Owner:
         """The notice to its owner when a run begins."""
         if not self.pinned:
             return
-        yield f"serves hosts {hosts} by its own scenario {self.named}, whatever a run says"
+        yield f"serves hosts {hosts} by its own scenario {self.named}, regardless of the run's"
         if self.noise == SEEDED:
             yield (
                 'WARNING: noise = "seeded": noise comes from the seed in the scenario. Whoever knows that '

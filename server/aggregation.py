@@ -115,10 +115,10 @@ def aggregate(
 
 
 SPENT = (
-    "A client refuses once it has answered what is asked, in this run or an earlier one: a plan is played "
-    "once, and no record decides it. Why is in the account (home) of each node; the server sees how many "
-    "refuse, and who did not answer. Owners who agree to another run choose a new home, which costs the same "
-    "epsilon again (docs/nodes.md)."
+    "A client refuses a request that it has answered before, in this run or an earlier one: a plan is "
+    "trained once, and no record affects the refusal. The account (home) of each node has the details; the "
+    "server sees only the number of refusals, and the clients without an answer. Owners who agree to "
+    "another run choose a new home, which costs the same epsilon again (docs/nodes.md)."
 )
 
 
@@ -135,9 +135,8 @@ def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
     requested, others = sum(event["cohort"] for event in events), sum(away) - refused
     rounds = "its round" if len(events) == 1 else f"all {len(events)} rounds"
     return (
-        f"nobody's data are in the model: of {requested} times that a client was asked, in {rounds}, "
-        f"{refused} "
-        f"were refused{f' and {others} failed or dropped out' if others else ''}. {SPENT}"
+        f"no client's data are in the model: of {requested} requests to clients in {rounds}, {refused} were "
+        f"refused{f' and {others} failed or dropped out' if others else ''}. {SPENT}"
     )
 
 

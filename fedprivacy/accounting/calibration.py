@@ -101,7 +101,7 @@ def _bracket(cost: Callable[[float], float], target: float) -> tuple[float, floa
         low = high - min(max(1.05 * wanted, math.log(1.25)), math.log(4))
         if low < math.log(MIN_NOISE):
             raise InputError(
-                f"epsilon = {target:g} asks for less noise than {MIN_NOISE:g} times the clipping norm: "
+                f"epsilon = {target:g} requires less noise than {MIN_NOISE:g} times the clipping norm: "
                 'choose a smaller epsilon, or trust = "none".'
             )
         cost_low = cost(low)

@@ -148,8 +148,8 @@ class GradientPerturbation(Approach):
             norm = float(np.linalg.norm(theta))
         if not norm <= self.radius * ROUNDED:  # NaN too
             raise InputError(
-                f"a point of norm {norm:.4g} is asked for, and the steps stay within the radius of "
-                f"{self.radius:g}: no sum of gradients is told there."
+                f"request for a point of norm {norm:.4g}: gradients are released only within the radius of "
+                f"{self.radius:g}."
             )
 
     def noiseless(self, theta: Vector, x: Vector, y: Vector, stream: np.random.Generator) -> Vector:
@@ -173,7 +173,7 @@ class GradientPerturbation(Approach):
         # at most the radius, and every slope is finite. Far outside, x.theta may be infinity less infinity
         # for some records and not for others.
         if not np.isfinite(total).all():
-            raise RunError("a sum of gradients is not finite: nothing is told of it.")
+            raise RunError("a sum of gradients is not finite: nothing is released.")
         return total
 
     def descend(self, message: Message) -> Vector:

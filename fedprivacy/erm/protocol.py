@@ -102,7 +102,9 @@ class SiloReply:
         # A node may name any number of silos, so their number is checked before the ids.
         named = silos.dtype == np.int64 and silos.ndim == 1 and len(silos) <= len(requested)
         if not named or not sorted_once(silos) or not np.isin(silos, requested).all():
-            raise FedPrivacyError("not an answer of silos: it names others than were asked, or one twice")
+            raise FedPrivacyError(
+                "not an answer of silos: it names silos that were not requested, or one twice"
+            )
         expected = (len(silos), *shape)
         if rows.shape != expected or rows.dtype != np.float64 or not np.isfinite(rows).all():
             raise FedPrivacyError(

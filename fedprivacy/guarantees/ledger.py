@@ -143,9 +143,9 @@ class Ledger:
             early = cohort[self.rounds - self._last_rounds[cohort] < self.plan.separation]
             if len(early):
                 raise RunError(
-                    f"round {self.rounds}: client {early[0]} was asked in round "
-                    f"{self._last_rounds[early[0]]}, and "
-                    f"the plan asks each at most once in {self.plan.separation} rounds."
+                    f"round {self.rounds}: client {early[0]} participated in round "
+                    f"{self._last_rounds[early[0]]}, and the plan allows each client one participation in "
+                    f"{self.plan.separation} rounds."
                 )
             self._last_rounds[cohort] = self.rounds
         if self.participations is not None:

@@ -17,16 +17,16 @@ ON_NODES = {
     "late": "still training, also alone, when federation.client_timeout (else timeout) was over",
     "not_finite": "the update was not finite: zero was answered for it",
     "dropped": "dropped out, by federation.dropout",
-    "retried": "pieces done again since their process had died",
+    "retried": "pieces repeated because their process died",
 }
 # Counted by the server, in clients of the node's message.
 OF_REPLIES = {
     "no_node": "no node serves the client's logical host: its node answered with an error, or was left out",
-    "contested": "several nodes say that they serve the client's logical host, so that it goes to none",
+    "contested": "several nodes claim the client's logical host, so none of them serves it",
     "no_answer": "no answer from the node, or none in federation.timeout",
     "node_error": "an error instead of the node's answer: it failed, refused or is gone",
-    "reply_shape": "the node's reply had not the parts or shapes that were asked for",
-    "reply_clients": "the node's reply named or counted other clients than were asked",
+    "reply_shape": "the node's reply lacked the requested parts or shapes",
+    "reply_clients": "the node's reply named or counted other clients than the request",
     "reply_not_finite": "the node's sum was not finite",
     "reply_too_large": "the node's sum was longer than that of clipped updates can be",
 }

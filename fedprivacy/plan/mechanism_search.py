@@ -72,7 +72,7 @@ def best(plans: Mapping[str, Plan | str], dimension: int) -> Plan:
     """
     possible = [plan for plan in plans.values() if isinstance(plan, Plan)]
     if not possible:
-        raise InputError(f"no local mechanism can be had: {next(iter(plans.values()))}")
+        raise InputError(f"no local mechanism is possible: {next(iter(plans.values()))}")
     return min(possible, key=lambda plan: _mechanism(plan).error(dimension))
 
 

@@ -155,7 +155,7 @@ class Plan:
             raise InputError(
                 "the clipping norm of the round is missing, and the plan's changes"
                 if norm is None
-                else "another clipping norm is asked for, and the plan's does not change"
+                else "the request has another clipping norm, and the plan's does not change"
             )
         if self.adaptive is None or norm is None:
             return self
@@ -276,11 +276,12 @@ class Plan:
     def refusal(self, requested: Plan) -> str | None:
         """The reason for which a client with this plan refuses a request for another one."""
         differences = [
-            f"{field.name}: asked {getattr(requested, field.name)!r}, agreed {getattr(self, field.name)!r}"
+            f"{field.name}: requested {getattr(requested, field.name)!r}, "
+            f"agreed {getattr(self, field.name)!r}"
             for field in dataclasses.fields(self)
             if getattr(requested, field.name) != getattr(self, field.name)
         ]
-        return f"the server asks for another plan ({'; '.join(differences)[:1000]})" if differences else None
+        return f"the request has another plan ({'; '.join(differences)[:1000]})" if differences else None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object."""

@@ -34,7 +34,7 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
         code: The digest of its model's code (`Blueprint.code`).
     """
     if isinstance(scenario.model, Code) and not code:
-        raise ValueError("a model by code needs what tells it from other code of the same name")
+        raise ValueError("a model by code needs the digest of its code")
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
     # The digest identifies the data, independently of their path.
     settings["data"].pop("test" if isinstance(scenario.data, OnNodes) else "path", None)

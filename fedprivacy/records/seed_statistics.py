@@ -71,7 +71,8 @@ def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[d
 def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """The guarantees of a cell: for each observer that of the seed where it is weakest.
 
-    If a fault has ended the run of any seed, the assumption that the observer does not learn of it applies to all.
+    If a fault has ended the run of any seed, the assumption that the observer does not learn of it applies to
+    all.
 
     Args:
         runs: The guarantees of each seed's run; an epsilon of None is no guarantee.

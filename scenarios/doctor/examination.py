@@ -80,7 +80,7 @@ def show(document: Mapping[str, Any]) -> None:
     failed = sum(check["status"] == "failure" for check in checks)
     warned = sum(check["status"] == "warning" for check in checks)
     if failed:
-        print(f"{failed} of {len(checks)} checks failed: below each stands what to do.")
+        print(f"{failed} of {len(checks)} checks failed. The fix follows each of them.")
     else:
         warnings = f", with {warned} warning{'' if warned == 1 else 's'}" if warned else ""
         print(f"This machine is able to run fedprivacy{warnings}.")

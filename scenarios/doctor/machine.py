@@ -107,7 +107,7 @@ def _free() -> int:
 
 def fork() -> Iterator[Check]:
     """Whether processes can be forked, and see memory together."""
-    less = "Runs go on in one process: fewer clients a second, and the same numbers."
+    less = "Runs use one process: fewer clients a second, and the same numbers."
     if not hasattr(os, "fork"):
         yield Check("fork", WARNING, "this system cannot fork", less)
         return
@@ -205,7 +205,7 @@ def ports(numbers: Sequence[int]) -> Iterator[Check]:
     """Whether a deployment on this machine can listen where it would."""
     taken = {number: why for number in numbers if (why := _taken(number)) is not None}
     for number, why in taken.items():
-        remedy = f"`ss -ltnp 'sport = :{number}'` says who listens there: end it, or choose another port."
+        remedy = f"`ss -ltnp 'sport = :{number}'` shows the process: end it, or choose another port."
         yield Check(f"port {number}", FAILURE, f"{HOST}:{number}: {why}", remedy)
     free = [str(number) for number in numbers if number not in taken]
     if free:

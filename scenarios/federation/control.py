@@ -193,7 +193,9 @@ class Control:
             entry = answer["runs"][0]
             status, details = str(entry["status"]), str(entry.get("status-details", ""))
         except (LookupError, TypeError, AttributeError) as error:
-            raise RunError(f"the SuperLink {self.link.address} says nothing of run {run}.") from error
+            raise RunError(
+                f"the SuperLink {self.link.address} reports no run {run}. Check its number with `flwr list`."
+            ) from error
         return status, "" if details == "N/A" else details
 
     def stop(self, run: int) -> None:

@@ -162,7 +162,7 @@ def target_of(
         )
     if not federation.alive():
         raise RunError(
-            f"the federation in {where} has ended, or part of it (fedprivacy federation status says which). "
+            f"the federation in {where} has ended, or part of it (see fedprivacy federation status). "
             "End it (fedprivacy federation down), and start it again."
         )
     return Target(federation.link, federation.noise, federation.scenario is not None, on_this_machine=True)

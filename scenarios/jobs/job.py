@@ -142,8 +142,8 @@ def _resumed(directory: RunDirectory, work: Work) -> dict[str, Any]:
     manifest, path = begun_in(directory.path, work.kind), directory.path
     if manifest.get("schema") != SCHEMA or manifest.get("scenario_digest") != scenario_digest(directory):
         raise InputError(
-            f"{path / 'scenario.toml'}: changed since the work began. It goes on with its own scenario; "
-            "start a new one from the changed file."
+            f"{path / 'scenario.toml'}: changed since the work began. Restore the file, or start a new "
+            "job from the changed one."
         )
     before = manifest.get("versions", {})
     other = [
@@ -153,14 +153,13 @@ def _resumed(directory: RunDirectory, work: Work) -> dict[str, Any]:
     ]
     if other:
         raise InputError(
-            f"{path}: begun with {', '.join(other)}. It goes on with the versions that it began with; "
-            "install those, or start a new one."
+            f"{path}: begun with {', '.join(other)}. It can only be resumed with these versions: "
+            "install them, or start a new job."
         )
     if manifest.get("data") != work.data:
         what = "the data or the code of its model" if work.code else "the data"
         raise InputError(
-            f"{path}: {what} changed since the work began. It goes on with what it began with; "
-            "start a new one."
+            f"{path}: {what} changed since the work began, so it cannot be resumed. Start a new job."
         )
     return manifest
 

@@ -44,7 +44,7 @@ class Ending:
             where = (
                 f"What has finished is in {self.path}/report.html"
                 if self.announce
-                else "Nothing is told yet."
+                else "There is no report yet."
             )
             print(f"Interrupted. {where}", file=sys.stderr)
             print(f"Resume with: {self.again}", file=sys.stderr)
