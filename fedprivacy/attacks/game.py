@@ -84,11 +84,14 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
                 f"{len(partition.public)} public ones there are {available}, each without a duplicate. "
                 "Ask for fewer, or make data.public_fraction larger."
             )
+    # One draw over both kinds. Choosing fixed numbers of members and non-members would make the coins
+    # dependent, and the one-run bound (Steinke, Nasr and Jagielski 2023) needs independent ones.
     blind = stream.choice(pool[single], min(members, nonmembers), replace=False)
     added = []
     for kind, wanted in ((alone, members), (clear, nonmembers)):
         more = wanted - int(np.isin(blind, kind).sum())
         added.append(stream.choice(np.setdiff1d(kind, blind), more, replace=False))
+    # Shuffled, since the order of the parts would reveal memberships.
     targets = stream.permutation(np.concatenate([blind, *added]))
     calibration = draw_calibration(len(targets), stream)
     duplicates = int((~single).sum())

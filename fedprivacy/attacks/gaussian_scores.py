@@ -137,6 +137,7 @@ def gaussian_lower_bound(moments: ScoreMoments, claimed: float, delta: float) ->
     distance = least_distance(separation * scale, freedom, scale, CONFIDENCE)
     return {
         "epsilon": _epsilon(delta, distance),
+        # The bound of an audit that observes exactly the claimed distance, which half of all audits exceed.
         "expected": _epsilon(delta, least_distance(claimed * scale, freedom, scale, CONFIDENCE)),
         "delta": delta,
         "confidence": CONFIDENCE,

@@ -65,6 +65,7 @@ class OutputPerturbation(Approach):
     @property
     def sensitivity(self) -> float:
         """The L2 sensitivity of the solver's result."""
+        # The solutions of two neighbours may both be off by `distance`, in opposite directions.
         return self.objective.solution_sensitivity(self.adjacency) + 2 * self.distance
 
     @cached_property

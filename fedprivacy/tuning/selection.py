@@ -144,6 +144,8 @@ def naive(each: Sequence[dp.DpEvent]) -> dp.DpEvent:
 def _the_same(each: Sequence[dp.DpEvent], candidates: int, adjacency: str) -> dp.DpEvent:
     if len(each) != candidates:
         raise InputError(f"{len(each)} events for {candidates} candidates: give one for each.")
+    # Papernot and Steinke's theorems bound the best of repetitions of one cost. A candidate that costs more
+    # would break the bound whenever it is drawn.
     first = releases(each[0], adjacency)
     for number, candidate in enumerate(each):
         if releases(candidate, adjacency) != first:

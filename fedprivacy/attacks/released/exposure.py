@@ -243,6 +243,8 @@ def _thresholds(scores: Signals, inside: Flags, fpr: float) -> tuple[float, floa
     a score without information would seem to expose records.
     """
     nonmembers = np.sort(scores[~inside])
+    # Scores of non-members are exchangeable, so a further one exceeds the k-th largest of n with probability
+    # k/(n + 1).
     k = math.floor(fpr * (len(nonmembers) + 1) + 1e-9)
     if k == 0:
         raise InputError(

@@ -82,6 +82,8 @@ def draw_halves(models: int, records: int, stream: np.random.Generator) -> Flags
         raise InputError(
             f"references = {models}: at least 2 are needed, one with a record and one without it."
         )
+    # The ranks of one record over the models are a random permutation, so half of the models get each record,
+    # and an attack has as many models with it as without it.
     ranks = stream.random((models, records)).argsort(axis=0)
     return ranks < (models + stream.integers(0, 2, records)) // 2
 
@@ -142,6 +144,8 @@ def _together(
     recipe: Recipe, x: Tensor, y: Tensor, members: Flags, numbers: range, streams: Streams, purpose: str
 ) -> Tensor:
     """The weights of some models, shape (models, parameters)."""
+    # Targets and references share no initial weights and no batches: a real outsider does not know the
+    # target's.
     member_streams = Streams(streams.torch_seed(f"released/{purpose}"), streams.run)
     initial = int(member_streams.stream("initial", member=numbers.start).integers(2**63))
     module = recipe.build(initial)
