@@ -77,7 +77,7 @@ class Objective:
         return self.gradient_sum(theta, x, y) / self.records + self.regularisation * theta
 
     def gradient_sum(self, theta: Vector, x: Vector, y: Vector) -> Vector:
-        """The sum over records of the gradient of phi, shape (d,): what one record moves by L at most."""
+        """The sum over records of the gradient of phi, shape (d,); one record moves it by at most L."""
         return np.asarray(self.loss.slope(x @ theta, y) @ x)
 
     def gradient_sensitivity(self, adjacency: str) -> float:
@@ -89,8 +89,8 @@ class Objective:
         """The L2 sensitivity of the exact minimiser: 2 L/(m lambda), or half of it.
 
         Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8, is the replace-one case. Under add-remove and
-        zero-out one gradient of norm at most L comes or goes, and m stays: L/(m lambda). The Huberised SVM
-        attains both.
+        zero-out one gradient of norm at most L is added or removed, and m is fixed: L/(m lambda). The
+        Huberised SVM attains both.
 
         Raises:
             InputError: The objective is not strongly convex.

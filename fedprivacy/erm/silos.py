@@ -118,6 +118,7 @@ class OneShotAverage(Federated):
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
         """As for `Federated`: the silo's own private estimate, independent of the point."""
+        # A stream for each silo: equal noise of two silos would cancel in the difference of their messages.
         return self.approaches[silo].fit(*records, streams.noise(self.purpose, member=silo)).theta
 
     def lead(self, silos: int, streams: Streams) -> Leading:
@@ -247,6 +248,7 @@ class SiloGradients(Federated):
         for step in range(self.steps):
             total = (yield theta).sum(axis=0)
             if self.trust == "central":
+                # On the sum, also if silos are missing: the noise must not depend on the silos that answer.
                 stream = streams.noise(f"{self._purpose(silos)}/server", round=step)
                 total += self.gradient.mechanism.draw(len(theta), stream)
             theta = descent.send(total)

@@ -24,9 +24,9 @@ Vector = NDArray[np.float64]
 def l2_sensitivity(adjacency: str, dimension: int) -> float:
     """The Frobenius sensitivity of (X'X, X'y), with ||x|| <= 1 and |y| <= 1.
 
-    sqrt(||x||^4 + ||x||^2 y^2) <= sqrt(2) where one comes or goes. Replaced, at cosine c of x and x' and y y'
-    = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2). In one
-    dimension the cosine is 1 or -1: 2.
+    sqrt(||x||^4 + ||x||^2 y^2) <= sqrt(2) for one record added or removed. Replaced, at cosine c of x and x'
+    and y y' = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2). In
+    one dimension the cosine is 1 or -1: 2.
     """
     if adjacency != "replace-one":
         return math.sqrt(2)

@@ -160,10 +160,10 @@ def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Ca
 
 
 def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
-    """Refuses a plan for records of which clients have others than it was made for.
+    """Refuses a plan for clients with other record counts than it was made for.
 
     Args:
-        plan: What the clients agreed to.
+        plan: The clients' agreed plan.
         sizes: The records that each of them has, shape (population,).
 
     Raises:
@@ -202,12 +202,12 @@ def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
 
 
 def _people(scenario: Scenario) -> Population:
-    """The data, or of those on nodes what everybody knows: the same plan for the server and for each node."""
+    """The data, or public knowledge of data on nodes, which gives server and nodes the same plan."""
     return known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
 
 def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
-    """The plan before it is calibrated: the noise is the scenario's where it gives one."""
+    """The plan before calibration, with the scenario's noise if it sets one."""
     privacy = scenario.privacy
     batches = batches_of(scenario) if privacy.unit == "example" else None
     by_size = batches is not None and batches.by_size
@@ -223,6 +223,8 @@ def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
         max_participations=privacy.max_participations,
         noise_draw=privacy.noise_draw,
         batches=batches,
+        # With batches of fixed size a record of the smallest client is drawn most often, so it sets the
+        # guarantee.
         least_records=facts.least_records() if by_size else None,
     )
 

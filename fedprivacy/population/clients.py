@@ -113,6 +113,7 @@ def _from_file(options: Npz | FlwrDatasets) -> Population:
             yield rows if columns is None else rows[:, list(columns)]
             start += len(block)
 
+    # Only public records: a mean or deviation of clients' records would be an uncharged release.
     scaling = _scaling(options, columns, public)
     x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
     classes = facts.classes(options.classes)

@@ -112,14 +112,14 @@ def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
 
 
 def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPlan:
-    """The plan of a scenario. The budget is shared by weight, and at a delta above 0 stretched to fit it.
+    """The plan of a scenario. The budget is shared by weight; with a delta above 0 the shares grow to fill it.
 
     Args:
         scenario: The scenario.
-        population: The number of clients, where it is known and the data are not to be looked at.
+        population: The number of clients, if it is known without reading the data.
 
     Raises:
-        InputError: if a mechanism cannot be had for its part of the budget.
+        InputError: if a mechanism is impossible at its part of the budget.
     """
     privacy, questions = scenario.privacy, questions_of(scenario)
     plan = StatisticsPlan(
@@ -145,7 +145,7 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
         return stretched(1.0)
     try:
         if plan.trust == "local":
-            # Coins end somewhere: so much epsilon may be there that nobody can spend it.
+            # Randomised response has a largest epsilon, so a larger budget cannot be spent.
             richest = stretched(min(shares) / MAX_EPSILON)
             if cost(richest.event(), plan.delta, plan.adjacency).epsilon <= privacy.epsilon:
                 return richest

@@ -68,7 +68,7 @@ class Released:
         the size (Fieller 1954).
 
         Args:
-            confidence: With which probability each interval holds.
+            confidence: The probability that each interval contains the share.
             parts: From one number for each total, the sums over the inside and over the outside.
             share: Of the inside, in [0, 1].
         """
@@ -93,7 +93,7 @@ class Released:
         each contrast nearer to 0 and takes no share away, and there is always one.
 
         Args:
-            confidence: With which probability each interval holds.
+            confidence: The probability that each interval contains the share.
             parts: From one number for each total, the sums over the inside and over the outside.
         """
         assert self.totals is not None
@@ -123,7 +123,7 @@ class Released:
         parts: Callable[[Vector], tuple[Vector, Vector]],
         share: Vector | float,
     ) -> Vector:
-        """The variance of a contrast of answers that speak for one category alone.
+        """The variance of a contrast of answers that each support one category.
 
         They are not independent between categories. With the weight w of each category (1 - share inside,
         -share outside, else 0) an answer of category c has the mean weight m_c = q W + (p - q) w_c, where W
@@ -152,7 +152,7 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
         ask: The query.
         trust: The trust model.
         totals: The sum over all chunks of `telling.totals`.
-        answered: How many clients are in it; not used where that is private.
+        answered: The number of clients in it; not used where it is private.
         stream: The random stream of this release, and of no other.
     """
     mechanism = ask.mechanism

@@ -24,8 +24,8 @@ class PrivateSelection:
     """Each repetition runs one candidate, drawn uniformly with replacement, on noise of its own.
 
     A repetition returns a private model and a private score. Only the best model and its score are released;
-    the others and their number stay secret. Adaptive choice of the next candidate by
-    the scores of earlier ones is *not* covered.
+    the others and their number stay secret. Adaptive choice of the next candidate by the scores of earlier
+    ones is *not* covered.
 
     Args:
         candidates: The number of candidates to draw from.
