@@ -152,7 +152,7 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Differenc
 
 
 def _student(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and half of its 95 % Student t interval where there is more than one value."""
+    """The mean, and half of its 95 % Student t interval for two or more values."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None

@@ -112,7 +112,9 @@ def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
 
 
 def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPlan:
-    """The plan of a scenario. The budget is shared by weight; with a delta above 0 the shares grow to fill it.
+    """The plan of a scenario, with the budget shared by weight.
+
+    With a delta above 0 the shares grow until their composition fills the budget.
 
     Args:
         scenario: The scenario.
