@@ -34,7 +34,8 @@ from scenarios.attacks.scoring import AttackResult, score_attack
 
 MOST = 200  # records whose exposure is kept
 FPR = 0.01  # of the threshold above which a record is called a member; a tenth where there are few records
-# Attacks whose score of one reference, with the help of the others, says who is exposed: variance, offline.
+# Attacks that can score one reference with the help of the others, which measures exposure: variance,
+# offline.
 EXPOSING: dict[str, tuple[Variance, bool]] = {
     "lira": ("per-record", False),
     "lira-global": ("global", False),
@@ -161,5 +162,5 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
     result = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
     as_json = result.to_json(MOST)
     for exposed in as_json["most_exposed"]:
-        exposed["record"] = int(pool[exposed["record"]])  # nothing of its content is told
+        exposed["record"] = int(pool[exposed["record"]])  # its content stays secret
     return {"method": method, **as_json}

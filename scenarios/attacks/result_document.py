@@ -34,7 +34,7 @@ def results(
     """The document's entries for the attacks that all seeds have finished.
 
     Args:
-        scenario: What was asked for.
+        scenario: The scenario of the attacks.
         plans: Of each variant.
         results_by_run: What has finished.
         trained: How good the runs of arms are, as far as that was measured.
@@ -117,13 +117,13 @@ def _supervised(runs: Sequence[AttackResult], *, arms: bool) -> dict[str, Any]:
     """The figures of `supervised`, which may be stronger than the score that was chosen."""
     figures = [run.supervised for run in runs]
     area = float(np.mean([run.supervised_calibration_auc for run in runs]))
-    # In a game of arms it may be told beside the bound, and is held against it.
+    # In a game of arms it may be the reported attack, so it is checked against the bound too.
     points = {"points": points_json(points_of(figures))} if arms else {}
     return {"supervised": {**told_figures(figures), "calibration_auc": area, **points}}
 
 
 def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
-    """The accuracy of the attacked models on what they were trained on, where it was measured."""
+    """The accuracy of the attacked models on their training records, if measured."""
     accuracies = [run.train_accuracy for run in runs if run.train_accuracy is not None]
     return {"train": float(np.mean(accuracies))} if accuracies else {}
 

@@ -57,7 +57,7 @@ class TargetRun:
     def spend(self) -> list[tuple[Branch, Spent]]:
         """Charges the trained run for its branches; each with what those before it have cost.
 
-        What a transcript holds is not asked again, and who has the trained model asks nothing.
+        A stored transcript needs no new requests, and an attack on the trained model sends none.
         """
         new = [branch for branch in self.branches if not branch.silent and self.transcript(branch) is None]
         costs = iter(spend(self.folder, new, self.plan, self.scenario.warm_up))

@@ -1,4 +1,4 @@
-"""Makes all checks, the document of their results, and what is printed of it."""
+"""Runs all checks, and makes and prints the document of their results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def examine(examination: Examination) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    """A line for each check, and what to do below those that are not in order."""
+    """Prints a line for each check, with the fix below each failed one."""
     checks = document["checks"]
     width = max((len(check["name"]) for check in checks), default=0)
     for check in checks:

@@ -27,7 +27,7 @@ _FLOWER = """
 from scenarios.engines.contract import PROMISES
 found = [[one.words, one.broken()] for one in PROMISES if one.broken()]
 """
-# As the engine does: a cluster of its own, whatever RAY_ADDRESS says, and no other that is up.
+# As the engine does: its own cluster, ignoring RAY_ADDRESS and any running cluster.
 _RAY = """
 from scenarios.engines.ray_cluster import cluster
 with cluster(1):

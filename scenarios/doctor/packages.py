@@ -41,7 +41,7 @@ class Needed:
 
     Args:
         requirement: Its name, range of versions and extras.
-        extra: The extra of ours that needs it, or None for what is always needed.
+        extra: The extra of ours that needs it, or None for required packages.
     """
 
     requirement: Requirement

@@ -98,7 +98,7 @@ def compare(
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes; the runs go below it.
         workers: Processes that run cells side by side; the numbers do not depend on it.
-        resume: The directory of this comparison, to go on with: runs that have finished are kept.
+        resume: The directory of this comparison, to resume: finished runs are kept.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, runs done and runs in all, after each run.
@@ -108,7 +108,7 @@ def compare(
 
     Raises:
         InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
-            be trained as asked, or `out` not be written, or `resume` not be gone on with.
+            be trained as asked, or `out` not be written, or `resume` not be resumed.
         RunError: if a run fails; what has finished is in the report.
     """
     people = population(scenario.data)
@@ -179,10 +179,10 @@ def _close_broken_runs(base: Path, status: str) -> None:
         run = RunDirectory(path.parent)
         try:
             document = run.document()
-        except InputError:  # damaged: it is played again when the comparison goes on
+        except InputError:  # damaged: it is repeated when the comparison resumes
             continue
         if document.get("status") == "running":
-            with suppress(HeldError), alone(path.parent):  # else somebody goes on with it
+            with suppress(HeldError), alone(path.parent):  # else another process could resume it
                 run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 

@@ -26,7 +26,7 @@ from fedprivacy.io.regular_file import read_regular
 _LIMIT = 60.0
 _NAME = "federation"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-# What Flower says it is doing, before it says what went wrong.
+# Flower's progress lines, which precede its error message.
 _DOING = re.compile(r"Using SuperLink:|.*(Listing all|Displaying information|Stopping run|Successfully)")
 
 

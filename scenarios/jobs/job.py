@@ -34,7 +34,7 @@ class Work:
         kind: That of the document.
         name: The scenario's.
         text: The scenario, complete.
-        versions: Of all that the numbers depend on.
+        versions: The versions that the results depend on.
         data: A digest of the data.
         code: Whether the scenario runs code of its own.
         facts: Further facts about it, as JSON.

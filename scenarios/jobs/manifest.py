@@ -1,4 +1,4 @@
-"""The manifest of a job: what was started in its directory."""
+"""The manifest of a job: the work started in its directory."""
 
 from __future__ import annotations
 
