@@ -22,7 +22,7 @@ Answers = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """Tells the truth with probability 1/2 + gamma, and the other answer otherwise (Warner 1965).
+    """Reports the true bit with probability 1/2 + gamma, else the other one (Warner 1965).
 
     That is epsilon-DP with epsilon = ln((1 + 2 gamma) / (1 - 2 gamma)), hence gamma = tanh(epsilon/2)/2,
     the lectures' form.

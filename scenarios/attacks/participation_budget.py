@@ -17,9 +17,8 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.attack.branches import Branch
 
 FILE = "spent.json"
-Row = tuple[
-    str, bool, int
-]  # the key of a branch, whether only the victim gets requests, the number of rounds
+# The key of a branch, whether only the victim gets requests, the number of rounds.
+Row = tuple[str, bool, int]
 
 
 @dataclass(frozen=True)

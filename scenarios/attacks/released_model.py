@@ -34,8 +34,8 @@ from scenarios.attacks.scoring import AttackResult, score_attack
 
 MOST = 200  # records whose exposure is kept
 FPR = 0.01  # of the threshold above which a record is called a member; a tenth where there are few records
-# Attacks that can score one reference with the help of the others, which measures exposure: variance,
-# offline.
+# Attacks that can score one reference with the help of the others, which measures exposure; for each its
+# kind of variance, and whether it works offline.
 EXPOSING: dict[str, tuple[Variance, bool]] = {
     "lira": ("per-record", False),
     "lira-global": ("global", False),
