@@ -88,7 +88,7 @@ class Curve(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """The ROC curve of a score: what each threshold makes of the members and the non-members.
+    """The ROC curve of a score: the counts of members and non-members above each threshold.
 
     Args:
         thresholds: Each different score, falling, then -infinity, shape (points,).

@@ -79,7 +79,7 @@ class GradientPerturbation(Approach):
 
     @property
     def batch(self) -> float:
-        """The expected number of records in a step: what noisy sums are divided by."""
+        """The expected number of records in a step: the fixed denominator of noisy sums."""
         return self.rate * self.objective.records
 
     @property
@@ -97,7 +97,7 @@ class GradientPerturbation(Approach):
 
     @property
     def sampling(self) -> str:
-        """Which records a step looks at, in words."""
+        """The records of a step, in words."""
         return "all records" if self.rate == 1 else f"Poisson sampling of records at rate {self.rate:g}"
 
     @property
@@ -118,10 +118,11 @@ class GradientPerturbation(Approach):
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""
+        # The accountant charges every iterate, so their average is post-processing.
         return self._estimate(self.path(x, y, stream).mean(axis=0))
 
     def path(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Vector:
-        """All iterates whose average `fit` publishes, shape (steps, d): they cost no more than it.
+        """All iterates whose average `fit` publishes, shape (steps, d), at the same cost.
 
         Args:
             x: As of `fit`.
@@ -139,7 +140,7 @@ class GradientPerturbation(Approach):
         return np.array(visited)
 
     def check_iterate(self, theta: Vector) -> None:
-        """Whether theta is where an iterate can be: of finite numbers, within the radius; looks at no record.
+        """Checks that theta is a possible iterate, finite and within the radius; reads no record.
 
         Raises:
             InputError: It is not.

@@ -28,7 +28,7 @@ MEASURES = {
     "best-price": "revenue lost, as a share of the best",
 }
 
-# What a choice is judged by.
+# The score of a choice.
 SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
 CHOICES = (*SCORES, "quantile")
 
@@ -75,7 +75,7 @@ def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str
 
 
 def largest_bound(ask: Ask, clients: int) -> float:
-    """The largest error that is promised of a histogram, whatever its counts are.
+    """The largest error bound of a histogram, over all possible counts.
 
     Args:
         ask: A query whose mechanism is `reported`.
@@ -96,11 +96,11 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     Args:
         ask: The query.
         released: The published result.
-        clients: The number of clients; where that is private it is not used.
+        clients: The number of clients; not used where it is private.
 
     Returns:
         A JSON object with `estimate`, `low` and `high` (of a list each, where there are several) and
-        `bound`, what the mechanism promises beside the interval.
+        `bound`, the mechanism's error bound beside the interval.
     """
     question = ask.question
     answer = _ANSWERS.get(question.kind, _number)(question, released, clients)
@@ -132,7 +132,7 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
             None if end is None else low + scale * end for end in (estimate, below, above)
         )
         return {"estimate": estimate, "low": below, "high": above}
-    # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
+    # Interval ends are computed on totals, so that integer noise of 0 gives exactly the true value.
     ends = (total, total - half, total + half)
     return dict(
         zip(("estimate", "low", "high"), (low + scale * (end / clients) for end in ends), strict=True)
