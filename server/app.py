@@ -253,7 +253,8 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 
 app = ServerApp()
-_FILES = ("npz", "flwr-datasets")  # records of somebody, which are read whole by whoever has the scenario
+# Data that every process with the scenario reads completely, the server's too.
+_FILES = ("npz", "flwr-datasets")
 
 
 @app.main()
@@ -294,7 +295,7 @@ def _train(
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     directory = begin(scenario.to_toml())
-    # The nodes read their plan from the same run config: they would follow whoever submits another.
+    # The nodes read their plan from the same run config, so they would follow any other submitter too.
     record = RunRecord(
         scenario,
         plan,

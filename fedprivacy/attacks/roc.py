@@ -24,10 +24,10 @@ Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Counts:
-    """One operating point of one attack on one run: how many targets are called members there.
+    """One operating point of one attack on one run: the numbers of targets called members there.
 
     The threshold was fitted on the calibration half, and all counts are of the evaluation half: given the
-    threshold they are numbers of successes in so many trials.
+    threshold they are numbers of successes in independent trials.
 
     Args:
         hits: Members that are called members.
@@ -88,7 +88,7 @@ class Curve(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """The ROC curve of a score: what each threshold makes of the members and the non-members.
+    """The ROC curve of a score: the counts of members and non-members above each threshold.
 
     Args:
         thresholds: Each different score, falling, then -infinity, shape (points,).
@@ -126,12 +126,12 @@ class Roc:
 
     @property
     def members(self) -> int:
-        """How many members were scored."""
+        """The number of scored members."""
         return int(self.hits[-1])
 
     @property
     def nonmembers(self) -> int:
-        """How many non-members were scored."""
+        """The number of scored non-members."""
         return int(self.alarms[-1])
 
     @property

@@ -73,7 +73,7 @@ class Rule(Generic[V]):
             yield Finding(path, self.problem_of(values), self.remedy_of(values), shown)
 
     def problem_of(self, values: V) -> str:
-        """Returns what is wrong with the values."""
+        """Returns the problems of the values."""
         return self.problem if isinstance(self.problem, str) else self.problem(values)
 
     def remedy_of(self, values: V) -> str:

@@ -35,7 +35,7 @@ MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
 @dataclass(frozen=True)
 class Plan:
-    """Who is protected how: everything that determines the privacy of a run, and nothing else.
+    """The privacy plan of a run: everything that determines its privacy, and nothing else.
 
     Args:
         trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
@@ -119,11 +119,11 @@ class Plan:
 
     @property
     def separation(self) -> int:
-        """In how many rounds in a row a client is asked at most once; 1 where it may be in each."""
+        """The number of consecutive rounds with at most one participation of a client; else 1."""
         return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
 
     def charged(self, rounds: int) -> int:
-        """How many releases so many rounds cost each client: those that it may be in."""
+        """The number of releases that a client is charged for: the rounds that it may participate in."""
         return math.ceil(rounds / self.separation)
 
     @property
@@ -133,7 +133,7 @@ class Plan:
 
     @property
     def encoder(self) -> Encoder | None:
-        """What clients encode their clipped updates by, or None where they do not."""
+        """The encoder of clients' clipped updates, or None."""
         mechanism = self.mechanism
         return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
 
@@ -149,20 +149,20 @@ class Plan:
             norm: The clipping norm of the round, where the plan's changes, else None.
 
         Raises:
-            InputError: a norm is missing, or there is one though the plan's stands, or it is none.
+            InputError: a norm is missing, or given though the plan's is fixed, or not valid.
         """
         if (norm is None) != (self.adaptive is None):
             raise InputError(
                 "the clipping norm of the round is missing, and the plan's changes"
                 if norm is None
-                else "another clipping norm is asked for, and the plan's does not change"
+                else "the request has another clipping norm, and the plan's does not change"
             )
         if self.adaptive is None or norm is None:
             return self
         return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
 
     def answer_length(self, parameters: int) -> int:
-        """How many numbers a client's answer has: those of an update, and a bit where the norm changes."""
+        """The length of a client's answer: the update's, and one bit under adaptive clipping."""
         return parameters + (self.adaptive is not None)
 
     @property
@@ -172,12 +172,12 @@ class Plan:
 
     @property
     def noise_multiplier(self) -> float | None:
-        """z = noise standard deviation / C, or None where there is no noise."""
+        """z = noise standard deviation / C, or None without noise."""
         return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
 
     @property
     def noise_words(self) -> str | None:
-        """How much noise there is, in words, or None where there is none."""
+        """The amount of noise in words, or None without noise."""
         mechanism = self.randomiser or self.step_noise or self.central_noise
         return None if mechanism is None else mechanism.words
 
@@ -188,7 +188,7 @@ class Plan:
 
     @property
     def randomiser(self) -> LocalMechanism | None:
-        """What each client does to its message, or None if it does nothing."""
+        """The local mechanism of each client, or None."""
         mechanism = self.mechanism
         if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
             return None
@@ -202,7 +202,7 @@ class Plan:
 
         Returns:
             None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
-            correlated over rounds, of which no single one says how much it is.
+            correlated over rounds, where no single round determines the amount.
         """
         if self.banded is not None:
             return None
@@ -226,11 +226,11 @@ class Plan:
     def release_event(self) -> dp_accounting.DpEvent:
         """The event of one release.
 
-        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort; of noise that
-        is correlated over rounds what one answer costs, in all rounds that share its noise.
-        Local: one client's noisy message, as seen by the server that chose the client: unsampled.
-        Of records: a round of a client that takes part, and is no smaller than any; who takes part amplifies
-        nothing, since the records of a client come and go together.
+        Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
+        correlated over rounds: one participation, in all rounds that share its noise.
+        Local: one client's noisy message, without amplification, since the server chose the client.
+        Unit "example": a round of a participating client of the smallest size. The cohort amplifies nothing,
+        since all records of a client are in or out of it together.
         """
         if self.trust == "none" or self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
@@ -246,7 +246,7 @@ class Plan:
 
     @property
     def answers(self) -> int:
-        """How often a client may answer at most, which is what it is charged for."""
+        """The most participations of a client, for which it is charged."""
         rounds = self.charged(self.rounds)
         return rounds if self.max_participations is None else min(self.max_participations, rounds)
 
@@ -267,20 +267,21 @@ class Plan:
             return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
 
         if isinstance(mechanism, PureMechanism):
-            most = make_event(1 / MAX_EPSILON)  # no message tells more, whatever the budget
+            most = make_event(1 / MAX_EPSILON)  # a further budget makes no message more accurate
             if accounted(most, delta, self.adjacency).epsilon <= epsilon:
                 return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
         noise = least_noise(make_event, epsilon, delta, self.adjacency)
         return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(noise))
 
     def refusal(self, requested: Plan) -> str | None:
-        """Why a client that holds this plan refuses to serve a server that asks for another one."""
+        """The reason for which a client with this plan refuses a request for another one."""
         differences = [
-            f"{field.name}: asked {getattr(requested, field.name)!r}, agreed {getattr(self, field.name)!r}"
+            f"{field.name}: requested {getattr(requested, field.name)!r}, "
+            f"agreed {getattr(self, field.name)!r}"
             for field in dataclasses.fields(self)
             if getattr(requested, field.name) != getattr(self, field.name)
         ]
-        return f"the server asks for another plan ({'; '.join(differences)[:1000]})" if differences else None
+        return f"the request has another plan ({'; '.join(differences)[:1000]})" if differences else None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object."""
@@ -323,7 +324,7 @@ _hints = cache(get_type_hints)  # a comparison is checked plan by plan
 
 
 def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
-    """That numbers are numbers, and of a size that scenarios have: dataclasses take anything."""
+    """Checks types and sizes of numbers, which dataclasses do not check."""
     for name, hint in _hints(kind).items():
         if name not in values or get_origin(hint) is ClassVar:
             continue

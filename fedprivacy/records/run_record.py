@@ -248,7 +248,7 @@ class RunRecord:
 def stated_privacy(
     plan: Plan, ledger: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]] | None
 ) -> dict[str, Any]:
-    """What a run states of its privacy: all of it follows from its plan and its ledger.
+    """The privacy section of a run, derived from its plan and its ledger.
 
     Args:
         plan: The privacy plan that ran.
@@ -276,7 +276,7 @@ def stated_privacy(
 def notes_of(
     scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]], *, tested: bool
 ) -> list[str]:
-    """What has to be said with the figures of a run.
+    """The notes that belong to the figures of a run.
 
     Args:
         scenario: What was asked for.
@@ -302,7 +302,7 @@ def has_stopped_early(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[s
 
 
 def _stopping(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is to be said of early stopping, where there is any."""
+    """The notes about early stopping, if the run has it."""
     patience = scenario.server.patience
     if patience is None:
         return []
@@ -333,7 +333,7 @@ def heard_of(
 def _final(
     rounds: Sequence[Mapping[str, Any]], per_class: Sequence[Mapping[str, Any]] | None
 ) -> dict[str, Any]:
-    """How good the model is, by the last evaluation."""
+    """The model's accuracy and loss, by the last evaluation."""
     evaluated = [event for event in rounds if event["accuracy"] is not None]
     last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
     return {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": per_class}

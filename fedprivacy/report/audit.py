@@ -17,7 +17,7 @@ HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [
 
 
 class Bound(Part):
-    """What guesses prove."""
+    """The lower bound that guesses prove."""
 
     epsilon: float = Field(ge=0)
     ceiling: float = Field(ge=0)
@@ -27,7 +27,7 @@ class Bound(Part):
 
 
 class IfGaussian(Part):
-    """What scores prove if the mechanism is Gaussian; half of all audits of a true claim prove `expected`."""
+    """The bound of scores under Gaussian noise; half of true claims' audits prove `expected`."""
 
     epsilon: float = Field(ge=0)
     expected: float = Field(ge=0)
@@ -35,7 +35,7 @@ class IfGaussian(Part):
 
 
 class Estimate(Part):
-    """What normal scores would mean; no epsilon: beyond what is told."""
+    """The estimate for normal scores; no epsilon: above the reported range."""
 
     epsilon: float | None
     low: float
@@ -43,14 +43,14 @@ class Estimate(Part):
 
 
 class Verdict(Part):
-    """Whether a claim stands; None: nothing is known."""
+    """The verdict on a claim; None: inconclusive."""
 
     holds: bool | None
     words: str
 
 
 class Observer(Part):
-    """What an audit says of one observer."""
+    """The results of an audit for one observer."""
 
     observer: str
     guarantee: Guarantee
@@ -61,7 +61,7 @@ class Observer(Part):
 
 
 class What(Part):
-    """What was audited."""
+    """The audited scenario."""
 
     words: str
     false_alarm: float

@@ -24,7 +24,7 @@ AVERAGE = "An average over all records hides this spread."
 
 @dataclass(frozen=True)
 class Column:
-    """What one model reaches on each class."""
+    """The accuracy of one model on each class."""
 
     look: plots.Look
     label: str
@@ -88,7 +88,7 @@ def _classes(columns: Sequence[Column]) -> dict[int | str, ClassAccuracy]:
 
 
 def _names(columns: Sequence[Column]) -> dict[int | str, str]:
-    """What each class is called; with its number where another class has the same name."""
+    """The label of each class, with its number if another class has the same name."""
     classes = _classes(columns)
     often = Counter(entry.name for entry in classes.values())
     return {

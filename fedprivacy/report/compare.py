@@ -87,7 +87,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
 
 
 def _finding_terms(document: CompareDocument) -> str:
-    """What an epsilon in the finding stands with, and for each trust model against whom."""
+    """The terms of an epsilon in the finding, with each trust model's observers."""
     stands_with = words.terms(document.guarantees())
     reaches = [
         f"{words.trust(trust)}: {words.reach(guarantees)}."
@@ -164,7 +164,7 @@ def _figures(document: CompareDocument) -> Table:
 
 
 def _several(document: CompareDocument) -> bool:
-    """Whether local mechanisms are compared, so that each cell says which one ran."""
+    """Whether several local mechanisms are compared, so that each cell names its own."""
     return any(arm.mechanism for arm in document.arms)
 
 

@@ -29,7 +29,7 @@ TRUST_ORDER = ("none", "central", "distributed", "local")
 
 
 class Document(Part):
-    """What every kind of document has."""
+    """The fields of every kind of document."""
 
     name: str = "unnamed"
     path: str | None = None
@@ -68,7 +68,7 @@ class RunDocument(Document):
 
 @dataclass(frozen=True)
 class Arm:
-    """What one line of a comparison shows.
+    """One arm of a comparison.
 
     Args:
         trust: The trust model.
@@ -94,13 +94,13 @@ class CompareDocument(Document):
 
     @property
     def trusts(self) -> list[str]:
-        """The trust models asked for or found, from the one that protects from fewest observers on."""
+        """The requested or existing trust models, from the fewest protected observers on."""
         names = dict.fromkeys([*map(str, self._requested("trusts")), *(cell.trust for cell in self.cells)])
         return sorted(names, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
 
     @property
     def arms(self) -> list[Arm]:
-        """What is compared: the trust models in their order, each with its units and mechanisms."""
+        """The arms: the trust models in their order, each with its units and mechanisms."""
         arms: list[Arm] = []
         others = count(1)
         for trust in self.trusts:
@@ -117,16 +117,16 @@ class CompareDocument(Document):
 
     @property
     def units(self) -> list[str]:
-        """The units of privacy that were asked for or found, where there is noise."""
+        """The requested or existing units of privacy with noise."""
         ran = (cell.unit for cell in self.cells if cell.trust != "none" and cell.unit)
         return list(dict.fromkeys([*map(str, self._requested("units")), *ran]))
 
     def _units_of(self, trust: str) -> list[str] | list[None]:
-        """The units that tell the arms of a trust model apart."""
+        """The units that distinguish the arms of a trust model."""
         return self.units if len(self.units) > 1 and trust != "none" else [None]
 
     def _mechanisms(self, trust: str, unit: str | None) -> list[str | None]:
-        """The local mechanisms asked for or found; those of messages protect clients alone."""
+        """The requested or existing local mechanisms; those of messages protect clients alone."""
         of_messages = trust == "local" and unit in (None, "client")
         named = map(str, self._requested("mechanisms")) if of_messages else ()
         ran = (cell.asked for cell in self.cells if cell.trust == trust and unit in (None, cell.unit))
@@ -134,12 +134,12 @@ class CompareDocument(Document):
 
     @property
     def averaged(self) -> str:
-        """What each accuracy is: a mean over seeds, or that of the only one."""
+        """The kind of each accuracy: a mean over seeds, or that of the only seed."""
         several = any(len(cell.accuracies) > 1 for cell in self.cells)
         return "mean over the seeds" if several else "of one seed"
 
     def targets(self, arm: Arm) -> list[float | None]:
-        """The epsilons asked for; trust none has the one target None."""
+        """The target epsilons; trust none has the one target None."""
         if arm.trust == "none":
             return [None]
         return [float(e) for e in self._requested("epsilons") if isinstance(e, (int, float))]

@@ -16,7 +16,7 @@ class Part(BaseModel):
 
 
 class Guarantee(Part):
-    """(epsilon, delta, unit, adjacency, ...) against one observer; epsilon null says that there is none."""
+    """A guarantee (epsilon, delta, unit, adjacency, ...) against one observer; epsilon null: none."""
 
     observer: str
     trust: str | None = None
@@ -32,7 +32,7 @@ class Guarantee(Part):
 
     @property
     def holds(self) -> bool:
-        """Whether there is a guarantee at all."""
+        """Whether the guarantee has an epsilon."""
         return self.epsilon is not None and math.isfinite(self.epsilon)
 
     @model_validator(mode="after")
@@ -52,7 +52,7 @@ class Figures(Part):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends, where there is an interval."""
+        """Both ends of the interval, or None."""
         if self.low is None or self.high is None or not math.isfinite(self.low + self.high):
             return None
         return self.low, self.high
@@ -70,7 +70,7 @@ class Candidate(Part):
 
 
 class ClassAccuracy(Part):
-    """How well held-out records of one class are named."""
+    """The accuracy on held-out records of one class."""
 
     number: int | str = Field(alias="class")
     label: str | None = None
@@ -91,7 +91,7 @@ class Evaluated(Part):
 
 
 class Records(Part):
-    """How many records clients have, where a record is protected: that is public then."""
+    """The record counts of clients, which are public if the unit is a record."""
 
     smallest: int = Field(ge=1)
     median: int = Field(ge=1)
@@ -117,7 +117,7 @@ class ClientGroup(Part):
 
 
 class PerClient(Part):
-    """What the records of single clients have cost."""
+    """The costs for the records of single clients."""
 
     largest: float = Field(ge=0)
     median: float = Field(ge=0)
@@ -215,14 +215,14 @@ class Final(Part):
 
 
 class Completed(Part):
-    """What the rounds (or queries) of a run that stopped early cost alone, under one assumption more."""
+    """The cost of a stopped run's completed rounds (or queries), with one more assumption."""
 
     rounds: int = Field(ge=0)
     guarantees: tuple[Guarantee, ...] = ()
 
 
 class Privacy(Part):
-    """What was planned, and what it guarantees."""
+    """The plan and its guarantees."""
 
     trust: str | None = None
     mechanism: str | None = None

@@ -68,7 +68,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
 
 
 def _finding(document: RunDocument) -> Finding:
-    """What the model reaches, and against whom at which epsilon, in one sentence."""
+    """The model's accuracy and its epsilon against each observer, in one sentence."""
     done, guarantees = _done(document), document.privacy.guarantees
     accuracy = document.final.accuracy if document.final else None
     reached = "No round was evaluated"
@@ -98,7 +98,7 @@ def _unit(document: RunDocument) -> str | None:
 
 
 def _adds_noise(document: RunDocument) -> str:
-    """Who adds the noise, and to what."""
+    """The party that adds the noise, and its target."""
     return TRAINING.of(_unit(document)).noise.get(_trust(document), "")
 
 

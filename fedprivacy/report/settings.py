@@ -1,4 +1,4 @@
-"""What a comparison was run with: what all its arms share, and what each has of its own."""
+"""The settings of a comparison: shared ones, and those of single arms."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _sampling_stated(cell: Cell) -> Any:
 
 
 def _each(values: Iterable[Any]) -> str:
-    """A value that all cells share, or all that there are."""
+    """The value that all cells share, or all their values."""
     return ", ".join(dict.fromkeys(common.plain(value) for value in values if value is not None)) or "—"
 
 

@@ -1,4 +1,4 @@
-"""What a run that stopped early has cost: its planned charge, and that of the rounds that completed."""
+"""The costs of a run that stopped early: the planned charge, and the completed rounds'."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ NO_TRY = (
 
 
 class Choice(Part):
-    """What was chosen."""
+    """The chosen candidate."""
 
     candidate: int | None = Field(ge=0)
     settings: dict[str, Any]
@@ -54,7 +54,7 @@ class Candidate(Part):
 
 
 class Naive(Part):
-    """What it would have cost otherwise."""
+    """The cost of the naive way."""
 
     guarantees: tuple[Guarantee, ...] = ()
 
@@ -69,12 +69,12 @@ class TuneDocument(Document):
 
     @property
     def method(self) -> str:
-        """How the choice was made."""
+        """The method of the choice."""
         return str(self.setting("tune", "method") or "")
 
     @property
     def summary(self) -> str:
-        """What was chosen, and how good it is, in a sentence."""
+        """The choice and its accuracy, in a sentence."""
         choice = self.choice
         if choice.candidate is None:
             return f"Nothing was chosen{NO_TRY}"
@@ -102,7 +102,7 @@ def rows(document: TuneDocument) -> list[tuple[str, str, str]]:
 
 
 def caption(document: TuneDocument) -> str:
-    """What stands above the table, with the terms of every epsilon in it."""
+    """The table's caption, with the terms of every epsilon in it."""
     terms = words.terms(document.privacy.guarantees)
     return f"Epsilon of the choice beside the naive one ({NAIVE.get(document.method, '')}) At {terms}."
 

@@ -146,7 +146,7 @@ def overlay(tables: Mapping[str, Any], place: Place) -> list[tuple[str, str, Any
 
 
 def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
-    """What is wrong with the cells of a comparison and is not wrong with the scenario already.
+    """The problems of a comparison's cells that the scenario itself does not have.
 
     A mistake in a key of an overlay (`[compare.<trust>]`, `[compare.unit.<unit>]`) stands at that key; what
     goes wrong elsewhere in a cell (it needs a key that the scenario lacks) stands at its most special one.
@@ -203,7 +203,7 @@ def _options_without(compare: Compare, privacy: Tables) -> Iterator[Finding]:
 
 
 def _given(tables: Tables) -> Iterator[Corner]:
-    """Cells that are not compared, but have an overlay, which is looked at all the same."""
+    """Cells that are not compared but have an overlay, which is checked too."""
     yield from (Corner(trust) for trust in TRUSTS if overlay(tables, (trust,)))
     for name, (trust, unit) in MEETINGS.items():
         if overlay(tables, ("unit", unit)) or overlay(tables, ("unit", name)):
@@ -222,7 +222,7 @@ def _compared(tables: Tables, corners: Mapping[Corner, None]) -> Iterator[Findin
 
 
 def _of_cell(tables: Tables, corner: Corner, known: set[KeyPath]) -> Iterator[tuple[Place, Finding]]:
-    """What is wrong with one cell, and the overlay where it stands."""
+    """The problems of one cell, and the overlay that contains them."""
     laid = {
         (section, key): place
         for place in corner.places

@@ -72,21 +72,21 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 
 def _stated(document: Mapping[str, Any]) -> Iterator[Stated | None]:
-    """What may have been stated of nodes that are not our own; None where all silos are."""
+    """The possible statements about remote nodes; None if all silos are local."""
     if document["randomness"] == SIMULATED:
         yield None
     yield from possible(document["randomness"], held=False)
 
 
 def _records(scenario: ErmScenario, document: Mapping[str, Any]) -> int | None:
-    """How many records there are: what the record says of a file, which is not read."""
+    """The number of records, from the record, since the file is not read."""
     if not isinstance(scenario.data, NpzRecords):
         return None
     return max((cell["records"] for cell in document["cells"]), default=1)
 
 
 def _lengths(document: Mapping[str, Any], scenario: ErmScenario, where: str) -> dict[int, float]:
-    """How far from 0 the exact minimum over so many records is."""
+    """The distance from 0 of the exact minimum over a number of records."""
     units, numbers = units_of(scenario), {}
     for number, minimum in enumerate(document["exact"]):
         values = np.array([coordinate["value"] for coordinate in minimum["theta"]])

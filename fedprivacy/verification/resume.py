@@ -17,7 +17,7 @@ from fedprivacy.verification import run
 
 
 def check_plan(directory: RunDirectory, stored: Plan, derived: Plan) -> None:
-    """Refuses a record that states another plan than its scenario asks for.
+    """Refuses a record whose plan differs from its scenario's.
 
     A round that is played again has the same noise, so that all else has to be the same too; and what was
     released under one plan must not be accounted for under another.
@@ -43,7 +43,7 @@ def check_plan(directory: RunDirectory, stored: Plan, derived: Plan) -> None:
 
 
 def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
-    """The document of a run that can be gone on with, and the plan that it says it began with.
+    """The document of a resumable run, with its original plan.
 
     Raises:
         InputError: if the directory holds no run, or its scenario or the versions are not those that it

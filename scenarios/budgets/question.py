@@ -95,7 +95,7 @@ class Question(ABC):
 
     @abstractmethod
     def problems(self) -> Sequence[str | None]:
-        """Returns the problem of each option, None where there is none."""
+        """Returns the problem of each option, None for a valid one."""
 
     @abstractmethod
     def answer(self) -> dict[str, Any]:

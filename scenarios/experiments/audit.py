@@ -1,4 +1,4 @@
-"""Audits a scenario: trains it with canary clients, and holds what they show against what is claimed."""
+"""Audits a scenario: trains it with canary clients, and compares their scores with the claims."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def audit(
 
     Args:
         scenario: What is audited; its unit of privacy is the client.
-        out: Where the directory of the result goes; it is made when all has been played.
+        out: Where the directory of the result goes; it is made at the end.
         canaries: How many clients are added.
         method: One of `audit_options.METHODS`.
         trials: Runs, each with a seed, coins and noise of its own.
@@ -148,7 +148,7 @@ def audit(
 def _observer(
     name: str, heard: Sequence[Heard], scenario: Scenario, method: str, streams: Sequence[Streams]
 ) -> dict[str, Any]:
-    """What the canaries tell of one observer, with what it follows from."""
+    """The audit of one observer by the canaries, with the evidence behind it."""
     guesses = None
     if method != "canary-clients":
         guesses = added(

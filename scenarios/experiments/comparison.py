@@ -98,7 +98,7 @@ def compare(
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes; the runs go below it.
         workers: Processes that run cells side by side; the numbers do not depend on it.
-        resume: The directory of this comparison, to go on with: runs that have finished are kept.
+        resume: The directory of this comparison, to resume: finished runs are kept.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, runs done and runs in all, after each run.
@@ -108,7 +108,7 @@ def compare(
 
     Raises:
         InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
-            be trained as asked, or `out` not be written, or `resume` not be gone on with.
+            be trained as asked, or `out` not be written, or `resume` not be resumed.
         RunError: if a run fails; what has finished is in the report.
     """
     people = population(scenario.data)
@@ -179,10 +179,10 @@ def _close_broken_runs(base: Path, status: str) -> None:
         run = RunDirectory(path.parent)
         try:
             document = run.document()
-        except InputError:  # damaged: it is played again when the comparison goes on
+        except InputError:  # damaged: it is repeated when the comparison resumes
             continue
         if document.get("status") == "running":
-            with suppress(HeldError), alone(path.parent):  # else somebody goes on with it
+            with suppress(HeldError), alone(path.parent):  # else another process could resume it
                 run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 
@@ -228,7 +228,7 @@ def _run(
 
 
 def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
-    """Where a run of this cell is that had begun before, played to its end; None if there is none.
+    """Completes an earlier run of this cell and returns its path; None if none exists.
 
     One that has finished is taken as it is, if its process was killed before the cell was written down. If
     the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
@@ -254,7 +254,7 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
 
 
 def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, written: bool) -> bool:
-    """Plays a run to its end, if it can be gone on with; says whether it has all that a cell is made of."""
+    """Completes a resumable run; returns whether it has everything that a cell needs."""
     try:
         finished = RunDirectory(folder).document().get("status") == "finished"
         if finished and written:

@@ -20,7 +20,7 @@ from scenarios.jobs.job import Undertaking, Work, undertaking
 from scenarios.jobs.outcome import Ending
 from scenarios.jobs.store import Job
 
-BATCH = 10  # repeats that one process plays before the next may take over
+BATCH = 10  # repeats of one job
 OnRun = Callable[[str, int, int], None]
 
 
@@ -39,11 +39,11 @@ def cells_of(scenario: Statistics) -> Iterator[Cell]:
     """The cells of a comparison.
 
     Raises:
-        InputError: if the scenario itself has no privacy to compare, or a cell cannot be played.
+        InputError: if the scenario itself has no privacy to compare, or a cell is impossible.
     """
     for corner in corners_of(scenario):
         cell = scenario.cell(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.mechanism)
-        plan_of(cell)  # what cannot be had is said before anything is played
+        plan_of(cell)  # impossible mechanisms are reported before any work
         yield Cell(corner.trust, corner.mechanism, corner.epsilon, corner.clients, cell)
 
 
@@ -61,8 +61,8 @@ def compare(
     Args:
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes.
-        workers: Processes that play side by side; the numbers do not depend on it.
-        resume: The directory of this comparison, to go on with: what has finished is kept.
+        workers: Parallel processes; the results do not depend on their number.
+        resume: The directory of this comparison, to resume: finished blocks are kept.
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, repeats done and repeats in all.
 
@@ -125,7 +125,7 @@ def _play_all(
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
 ) -> None:
-    """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
+    """Runs every repeat of every cell, and puts the results of each complete batch into `played`."""
     repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
     wanted = [
         (number, batch)

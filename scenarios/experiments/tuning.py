@@ -1,4 +1,4 @@
-"""`fedprivacy tune`: chooses settings of a scenario, and says what the choice cost."""
+"""`fedprivacy tune`: chooses settings of a scenario, and reports the cost of the choice."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def tune(
         scenario: The scenario with its section `[tune]`.
         out: Where the directory goes.
         workers: Processes that run candidates side by side; the numbers do not depend on it.
-        resume: The directory of this choice, to go on with.
+        resume: The directory of this choice, to resume.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with a candidate's settings, runs done and runs in all, after each.
@@ -71,7 +71,7 @@ def tune(
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     plans = [plan_of(scenario.candidate(number)) for number in range(len(scenario.settings))]
     tested = people.tests_clients("test")
-    for build in (chosen_ledger, naive_ledger):  # what cannot be accounted for is told before anything runs
+    for build in (chosen_ledger, naive_ledger):  # refuses before any work if no accountant answers
         guarantees(build(scenario.tune, plans, 0, tested=tested))
     if not isinstance(scenario.tune, StoppingTune):
         split = PublicSplit.of(people, scenario.seed)
@@ -95,7 +95,7 @@ def tune(
 def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams:
     """The streams of a choice: with another grid, law or noise it has other draws.
 
-    Two choices by the same ones would tell more of the clients than what both are charged adds up to.
+    Two choices with the same draws would reveal more about the clients than the sum of both charges.
     """
     streams = run_streams(scenario.plain, people, code)
     return replace(streams, run=f"{streams.run}/{digest_of(scenario.tables()['tune'])}")
@@ -164,7 +164,7 @@ def _results_of(
     workers: int,
     on_run: OnRun | None,
 ) -> list[dict[str, Any]]:
-    """What each job gave, in their order."""
+    """The results of the jobs, in their order."""
     results_by_try: dict[int, dict[str, Any]] = {}
     for at, result in task.cells.play(work, _read, jobs, workers):
         results_by_try[at] = result
@@ -174,7 +174,7 @@ def _results_of(
 
 
 def _read(result: Any) -> dict[str, Any]:
-    """What a cell gave.
+    """Reads the result of a cell.
 
     Raises:
         InputError: it is something else.

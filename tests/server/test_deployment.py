@@ -42,7 +42,7 @@ def refused(out: Path, text: str, configs: list[dict[str, Any]]) -> dict[str, An
     before = set(out.glob("*"))
     with pytest.raises(
         RunError,
-        match="nobody's data are in the model: of 9 times that a client was asked, in all 3 rounds, 9 were ",
+        match="no client's data are in the model: of 9 requests to clients in all 3 rounds, 9 were ",
     ) as error:
         played(out, text, configs, noise="system", pinned=True)
     [path] = set(out.glob("*")) - before

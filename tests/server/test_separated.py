@@ -72,12 +72,12 @@ def test_a_server_that_would_ask_too_early_does_not(make_scenario, trial) -> Non
     cohort, _ = played.federation.round(0)
     asked = played.ledger._last_rounds.copy()
     with pytest.raises(
-        RunError, match=rf"round 1: client {cohort[0]} was asked in round 0.*once in 4 rounds"
+        RunError, match=rf"round 1: client {cohort[0]} participated in round 0.*one participation in 4 rounds"
     ):
         played.ledger.ask(cohort[:1])
     assert np.array_equal(played.ledger._last_rounds, asked)
     played.ledger.eligible = lambda: None  # a sampler that forgets
-    with pytest.raises(RunError, match="at most once in 4 rounds"):
+    with pytest.raises(RunError, match="one participation in 4 rounds"):
         played.play()
 
 

@@ -237,7 +237,8 @@ def test_a_server_that_asks_twice_gets_refusals(make_statistics) -> None:
     first, second = (StatisticsRecord(scenario, respondents.plan, None) for _ in range(2))
     serve(grid, first, respondents.people)
     with pytest.raises(
-        RunError, match=r"query share: nobody answered. \d+ of \d+ clients refused. A client refuses once"
+        RunError,
+        match=r"query share: nobody answered. \d+ of \d+ clients refused. A client refuses a request",
     ):
         serve(grid, second, respondents.people)
 

@@ -261,7 +261,7 @@ def drawn_cell(scenario: ErmScenario, records: int) -> Cell | None:
 
 
 def surface_claims(scenario: ErmScenario, cell: Cell, stated: Stated | None) -> dict[str, Any]:
-    """Which cell a surface shows, and what is promised of its path.
+    """The cell of a surface, and the guarantee of its path.
 
     Raises:
         InputError: A condition of its theorem does not hold.

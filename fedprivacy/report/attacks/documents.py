@@ -1,4 +1,4 @@
-"""The result document of attacks that were played."""
+"""The result document of attacks."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ReplayDocument(Document):
 
     @property
     def planned(self) -> int | None:
-        """How many attacks the scenario asks for, over all its levels; None where it does not say."""
+        """The number of attacks in the scenario, over all its levels; None if unknown."""
         if self.scenario.get("arms"):
             return None  # in each arm those that can be had
         epsilons = self.setting("game", "epsilons")
@@ -91,13 +91,13 @@ class ReplayDocument(Document):
         return len(self.attack_settings) * (epsilon_count + beside) or None
 
     def trust_at(self, level: Level) -> str:
-        """The trust model of the runs at a level; that of the scenario where the attacks do not say."""
+        """The trust model of the runs at a level; by default the scenario's."""
         return next(
             (attack.trust for attack in self.attacks if attack.level == level and attack.trust), self.trust
         )
 
     def guarantees(self, level: Level) -> list[Guarantee]:
-        """What is guaranteed at a level against each seat that attacks, once."""
+        """The guarantees at a level against each attacking seat, once."""
         by_observer = {
             attack.guarantee.observer: attack.guarantee
             for attack in self.attacks

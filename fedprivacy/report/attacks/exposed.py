@@ -1,4 +1,4 @@
-"""Whose records an attack on the released model tells: each class, and the most exposed records."""
+"""The records exposed by an attack on the released model: classes and single records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Exposures(Part):
 
 
 def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure, ...]:
-    """What a replay document says of who is exposed; nothing where none of its attacks tells.
+    """The exposure in a replay document; empty if no attack measured it.
 
     Raises:
         InputError: it is damaged.
@@ -38,7 +38,7 @@ def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure,
 
 
 def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
-    """All records and the most exposed, and the classes, of each attack that tells."""
+    """All records, the most exposed, and the classes, for each attack with exposure."""
     parts: list[Block | Details] = []
     for number, exposure in enumerate(read(document), start=1):
         parts.append(

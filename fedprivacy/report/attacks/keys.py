@@ -1,4 +1,4 @@
-"""What lines and fields of a picture stand for, in words above them."""
+"""Keys of a picture's lines and fields, in words above them."""
 
 from __future__ import annotations
 

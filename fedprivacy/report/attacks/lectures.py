@@ -1,4 +1,4 @@
-"""What the lectures print of adversarial regularisation, beside what was measured here."""
+"""The lectures' figures of adversarial regularisation, beside our measurements."""
 
 from __future__ import annotations
 

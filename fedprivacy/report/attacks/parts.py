@@ -20,7 +20,7 @@ Level = float | Literal["clipped"] | None  # an epsilon, clipping alone, no priv
 
 
 class Measure(Part):
-    """A figure between -1 and 1 with its 95 % interval; `covers` says which chance that is of."""
+    """A figure between -1 and 1 with its 95 % interval; `covers` names the covered chance."""
 
     value: float = Field(ge=-1, le=1, allow_inf_nan=False)
     low: float = Field(ge=-1, le=1, allow_inf_nan=False)
@@ -29,7 +29,7 @@ class Measure(Part):
 
 
 class Histogram(Part):
-    """How many members and non-members have a score between two edges."""
+    """The numbers of members and non-members with a score between two edges."""
 
     edges: tuple[Real, ...] = Field(min_length=2, max_length=1001)
     members: tuple[Count, ...]
@@ -85,7 +85,7 @@ class Observed(Part):
 
 
 class Verdict(Part):
-    """Whether all attacks together agree with their bounds, once their number is reckoned with.
+    """Whether all attacks together agree with their bounds, corrected for their number.
 
     Args:
         words: The verdict in sentences, which name what is refuted.
@@ -111,7 +111,7 @@ class Bound(Part):
 
 
 class ClassMeasure(Part):
-    """How well one class's members are told apart; null where too few were measured."""
+    """The separation of one class's members; null for too few records."""
 
     auc: Measure | None = None
     members: Count = 0
@@ -127,7 +127,7 @@ class ModelAccuracy(Part):
 
 
 class Empirical(Part):
-    """A lower bound on epsilon that trials prove, or the reason why there is none."""
+    """A proved lower bound on epsilon, or the reason for none."""
 
     reason: str | None = None
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -187,7 +187,7 @@ class Played(Part):
         return level_of(self.epsilon, self.mechanism)
 
     def against(self, seat: str) -> Guarantee | None:
-        """What is guaranteed against a seat, if anything is."""
+        """The guarantee against a seat, if any."""
         return next(
             (guarantee for guarantee in self.guarantees if guarantee.observer == seat and guarantee.holds),
             None,
@@ -195,7 +195,7 @@ class Played(Part):
 
 
 class Supervised(Part):
-    """What a logistic regression on all scores of an attack reaches; chosen by `calibration_auc`."""
+    """The result of a logistic regression on all scores of an attack (`calibration_auc`)."""
 
     calibration_auc: Rate
     auc: Measure
@@ -251,5 +251,5 @@ class Attack(Part):
 
     @property
     def lacks_epsilon(self) -> bool:
-        """Whether the attacked run has privacy, but no epsilon that was asked for."""
+        """Whether the attacked run has privacy without a target epsilon."""
         return self.epsilon is None and self.trust not in (None, "none")

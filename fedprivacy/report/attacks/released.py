@@ -49,6 +49,6 @@ def table(document: ReplayDocument) -> tuple[Sequence[str], list[Sequence[Value]
 
 
 def _right(attack: Attack | None) -> Value:
-    """How often an attack is right."""
+    """The balanced accuracy of an attack."""
     measure = None if attack is None else attack.balanced_accuracy
     return "—" if measure is None else Entry(figures.percent(measure.value), figures.ends(measure, rate=True))

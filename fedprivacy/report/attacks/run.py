@@ -1,4 +1,4 @@
-"""The page of attacks that were played: what each seat learns, how, and what its guarantee allows."""
+"""The page of attacks: each seat's results, its method, and the bound of its guarantee."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _guarantees(document: ReplayDocument) -> list[Block | Details]:
 
 
 def _follows(attacks: Sequence[Attack]) -> str:
-    """How the bound of a seat follows from its guarantee, at every level; empty where there is none."""
+    """The derivation of a seat's bound from its guarantee, at every level; empty without one."""
     bounded = [attack for attack in attacks if attack.bound.auc is not None and attack.guarantee is not None]
     if not bounded:
         return ""

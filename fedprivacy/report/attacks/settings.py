@@ -12,7 +12,7 @@ SECTIONS = ("game", "data", "model", "training", "server", "privacy", "federatio
 
 
 def sections(document: ReplayDocument) -> list[Section]:
-    """What was set; no section where the document does not say."""
+    """The settings; no section if the document has none."""
     facts = [
         (words.capital(name), common.flat(part))
         for name in SECTIONS

@@ -1,4 +1,4 @@
-"""What gives a member away under gradient ascent: its loss is pushed up, and training brings it down."""
+"""The signal of gradient ascent: a member's raised loss, which training corrects."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _bound(attack: Attack) -> str:
 
 
 def _setting(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
-    """What each attack had to work with, and what it cost."""
+    """The resources and the cost of each attack."""
     rows = [
         (
             levels.label(document, attack),
@@ -183,7 +183,7 @@ def _score(attack: Attack, name: str) -> Value:
 
 
 def _empirical(attack: Attack) -> str:
-    """What the guesses prove about epsilon, or why they cannot."""
+    """The proved epsilon of the guesses, or the reason for none."""
     empirical = attack.empirical_epsilon
     if empirical is None:
         return ""

@@ -117,7 +117,7 @@ def _left_out(sizes: Sequence[int]) -> str:
 
 
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
-    """At which epsilon, with all that it stands with, and how many clients."""
+    """The epsilon with its terms, and the number of clients."""
     clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
     stands_with = words.terms(document.guarantees())
     if epsilon is None or not stands_with:

@@ -68,7 +68,7 @@ def _finding(document: StatisticsComparison) -> Finding:
 
 
 def _protected(document: StatisticsComparison) -> list[protection.Protected]:
-    """What was guaranteed in each arm at each epsilon, once for all numbers of clients: the weakest."""
+    """The weakest guarantee of each arm at each epsilon, over all numbers of clients."""
     cells: dict[tuple[Arm, float | None], dict[tuple[str, float], Guarantee]] = {}
     for arm in document.arms:
         for cell in document.of(arm):

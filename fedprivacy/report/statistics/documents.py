@@ -8,13 +8,13 @@ from fedprivacy.report.statistics.parts import Query, Repeats, Slope, Statistics
 
 
 class StatisticsPrivacy(Privacy):
-    """What was guaranteed, and what a shuffler, which there is not, would make of it."""
+    """The guarantees, and those that a hypothetical shuffler would give."""
 
     shuffled: Guarantee | None = None
 
 
 class StatisticsDocument(Document):
-    """Queries that clients were asked."""
+    """The document of a statistics run."""
 
     queries: tuple[Query, ...] = ()
     privacy: StatisticsPrivacy = StatisticsPrivacy()

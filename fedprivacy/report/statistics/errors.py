@@ -1,4 +1,4 @@
-"""How far off a comparison's answers are: over the number of clients, over epsilon, and in a table."""
+"""Errors of a comparison's answers over clients, over epsilon, and in a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of_comparison(document: StatisticsComparison) -> list[Block]:
 
 
 def tables(document: StatisticsComparison) -> list[Block]:
-    """Every figure where there is no picture of it."""
+    """A table of every figure without a picture."""
     rest = [query for query in document.questions if not _drawable(document, query)]
     return [_table(document, rest)] if rest and document.cells else []
 
@@ -93,7 +93,7 @@ def _drawable(document: StatisticsComparison, query: Repeats) -> bool:
 
 
 def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[float | None, bool]:
-    """What is drawn of a query in a cell, and whether it is a share of the repeats."""
+    """The drawn figure of a query in a cell, and whether it is a share of the repeats."""
     if query is None:
         return None, False
     if query.kind in CHOICES:
@@ -147,7 +147,7 @@ def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: f
 def _point(
     document: StatisticsComparison, cell: StatisticsCell, name: str, x: float | None
 ) -> lines.Point | None:
-    """What is drawn of a cell; an error of 0 has no place on a logarithmic axis."""
+    """The drawn point of a cell; an error of 0 has no place on a logarithmic axis."""
     query = cell.query(name)
     figure, share = _figure(document, query)
     if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
@@ -206,7 +206,7 @@ def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
 
 
 def _epsilons_drawn(document: StatisticsComparison) -> int:
-    """How many epsilons each arm has a line for."""
+    """The number of epsilons with a line in each arm."""
     return max(1, min(len(lines.DASHES), LINES // max(1, len(_noisy(document)))))
 
 

@@ -35,12 +35,12 @@ class Row:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends, where there is an interval."""
+        """Both ends of the interval, or None."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 class Answer(Part):
-    """What was published of a query, its interval, and what only a simulation knows: the true value."""
+    """The published answer of a query, its interval, and the true value (simulation only)."""
 
     labels: tuple[str, ...] | None = None
     estimate: Several | One = None
@@ -81,7 +81,7 @@ def _column(value: Any, size: int) -> Sequence[float | None]:
 
 
 class Bound(Part):
-    """What a mechanism promises of its whole answer."""
+    """The error bound of a mechanism's whole answer."""
 
     what: str
     at_most: float = Field(allow_inf_nan=False)

@@ -1,4 +1,4 @@
-"""The page of one statistics run: what was asked, the answers, and what is guaranteed to whom."""
+"""The page of one statistics run: queries, answers, and guarantees for each observer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
 
 
 def _shuffled(document: StatisticsDocument) -> list[Section]:
-    """What answers would cost behind a shuffler; no section where that was not asked for."""
+    """The cost of the answers behind a shuffler; no section unless requested."""
     shuffled = document.privacy.shuffled
     if shuffled is None or not shuffled.holds:
         return []

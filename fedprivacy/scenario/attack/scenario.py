@@ -57,7 +57,7 @@ class AttackScenario(Scenario):
 
     @property
     def variants(self) -> list[Self]:
-        """The scenarios that are played, each with one privacy: every arm at every epsilon.
+        """The scenarios to run, each with one privacy level: every arm at every epsilon.
 
         Without arms the scenario's own at every epsilon, with clipping alone, and with none.
         """
@@ -96,7 +96,7 @@ class AttackScenario(Scenario):
 
     @property
     def label(self) -> str:
-        """What tells a variant from others, in a few words: its arm, if it is of one, and its privacy."""
+        """The short label of a variant: its arm, if any, and its privacy."""
         return f"{self.arm}, {self.privacy_label}" if self.arm else self.privacy_label
 
     @property
@@ -127,7 +127,7 @@ class AttackScenario(Scenario):
 
 
 def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | None, bool]]:
-    """Of the runs that the game asks for beside the scenario's own: trust, epsilon, whether it only clips."""
+    """The additional runs of the game: trust, epsilon, and whether they only clip."""
     yield from ((run.privacy.trust, epsilon, False) for epsilon in game.epsilons)
     if game.clipped:
         yield "none", None, True
@@ -136,7 +136,7 @@ def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | No
 
 
 def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[Finding]:
-    """What is wrong with the runs that the game asks for."""
+    """The problems of the runs that the game adds."""
     for key in ("epsilons", "clipped", "unprotected"):
         if getattr(game, key) and run.privacy.trust == "none":
             remedy = 'Remove it, or set privacy.trust = "local" or "central".'

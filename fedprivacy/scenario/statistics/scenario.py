@@ -26,7 +26,7 @@ NOT_LOCAL = ("add-remove", "zero-out")  # the server sees who answers
 
 
 class Statistics(BaseScenario):
-    """What is asked of whom, under which privacy: frozen, complete, and valid as a whole."""
+    """A complete, frozen statistics scenario that is valid as a whole."""
 
     data: Data
     queries: dict[str, Query]

@@ -114,7 +114,7 @@ def _laid(tables: Tables, settings: Settings, seed: int) -> Tables:
 
 
 def _between(training: Tables, run: Scenario, tune: Tune) -> Iterator[Finding]:
-    """What is wrong between the section and the rest of the scenario."""
+    """The problems between the section and the rest of the scenario."""
     if run.privacy.trust != "central" or run.privacy.unit != "client":
         what = "the cost of a choice is accounted for under central trust, with the client as the unit"
         yield Finding(("privacy", "trust"), what, 'Set trust = "central" and unit = "client".')
