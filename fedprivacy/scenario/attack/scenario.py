@@ -10,7 +10,7 @@ from pydantic import Field
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, game_in_arm, inspect_arms
-from fedprivacy.scenario.attack.checks import between
+from fedprivacy.scenario.attack.rules import between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
 from fedprivacy.scenario.cells import Corner, cell, inspect_cells
 from fedprivacy.scenario.changes import Tables
