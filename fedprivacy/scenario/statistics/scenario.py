@@ -13,7 +13,7 @@ from fedprivacy.scenario.changes import Tables, lay
 from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.sections import Trust
-from fedprivacy.scenario.statistics import checks
+from fedprivacy.scenario.statistics import rules
 from fedprivacy.scenario.statistics.data import Data
 from fedprivacy.scenario.statistics.facts import columns_of, number_of_clients
 from fedprivacy.scenario.statistics.queries import QUERIES, Query
@@ -37,7 +37,7 @@ class Statistics(BaseScenario):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         parts = {name: getattr(self, name) for name in ("data", "queries", "privacy", "compare")}
-        refuse(checks.findings(parts, columns_of(self.data), number_of_clients(self.data)), Places())
+        refuse(rules.findings(parts, columns_of(self.data), number_of_clients(self.data)), Places())
         return self
 
     @classmethod
@@ -58,7 +58,7 @@ class Statistics(BaseScenario):
                 wrong = [
                     Finding(("data", "path"), problem.what, problem.remedy) for problem in error.problems
                 ]
-        between = checks.findings(reader.parts, columns, clients)
+        between = rules.findings(reader.parts, columns, clients)
         return Inspection(reader.parts, [*reader.findings, *wrong, *between])
 
     @property
