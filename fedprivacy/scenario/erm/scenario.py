@@ -61,9 +61,9 @@ class ErmScenario(BaseScenario):
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""
         tables: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
-        tables["data"] = {"name": tables["data"]["name"], **tables["data"]}
+        tables["data"] = KINDS["data"].tag_first(tables["data"])
         tables["approaches"] = {
-            name: {"kind": table["kind"], **table} for name, table in tables["approaches"].items()
+            name: APPROACH.tag_first(table) for name, table in tables["approaches"].items()
         }
         order = ("data", "objective", "approaches", "privacy", "federation", "study")
         return {key: tables[key] for key in [*HEAD.keys(), *order]}
