@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import optimize, signal
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.combinations import MOST_WORK
+from fedprivacy.mechanisms.combinations import BANDS_CAN_BE_SEARCHED, Terms, refuse_broken
 
 Vector = NDArray[np.float64]
 
@@ -114,15 +114,11 @@ def best_strategy(rounds: int, bands: int, momentum: float = 0.0) -> Strategy:
         momentum: Of the server's optimizer, in [0, 1).
 
     Raises:
-        InputError: `rounds` times `bands` is above `MOST_WORK`, or a number is out of range.
+        InputError: the search would take too long (`BANDS_CAN_BE_SEARCHED`), or a number is out of range.
     """
     if rounds < 1 or bands < 1 or not 0 <= momentum < 1:
         raise InputError(f"{rounds} rounds, {bands} bands, momentum {momentum}: out of range.")
-    if rounds * min(bands, rounds) > MOST_WORK:
-        raise InputError(
-            f"{bands} bands over {rounds} rounds: the search for a strategy takes at most {MOST_WORK:,} of "
-            "both multiplied. Take fewer bands."
-        )
+    refuse_broken(Terms(rounds=rounds, bands=bands), [BANDS_CAN_BE_SEARCHED])
     start = square_root(rounds, bands, momentum).coefficients
     start = start / start[0]
     if len(start) == 1:

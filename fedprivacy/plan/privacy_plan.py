@@ -22,6 +22,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Mechanism
+from fedprivacy.mechanisms.combinations import RULES, RULES_OF_WHOLE_PLANS, Terms, refuse_broken
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -67,55 +68,31 @@ class Plan:
     least_records: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
-        if self.max_participations is not None and self.trust != "local":
-            raise InputError(f'max_participations has no effect under trust "{self.trust}": leave it out.')
-        combination = (self.trust, self.adjacency, self.noise_draw)
-        if isinstance(self.mechanism, PureMechanism) and combination != ("local", "replace-one", "client"):
-            # Its event is an answer replaced by any other; a zeroed update is a replaced one, not a lost one.
-            raise InputError(
-                f"{self.mechanism.name} protects single messages of clients under trust local and "
-                'replace-one adjacency, each with a draw of its own (noise_draw = "client").'
-            )
-        if (self.unit == "example") != (self.batches is not None):
-            raise InputError(
-                'unit = "example" says how batches of records are drawn, and no other unit does.'
-            )
-        if self.unit == "example" and not isinstance(self.mechanism, Gaussian | ClipOnly | None):
-            raise InputError(f"{self.mechanism.name} randomises messages of clients, not steps on records.")
+        """Raises InputError: with every rule of `combinations` that the plan breaks."""
+        refuse_broken(self.terms, (*RULES, *RULES_OF_WHOLE_PLANS))
 
-        adaptive = self.adaptive
-        if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
-            raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
-        self._check_separation()
-        if isinstance(self.mechanism, EncodedGaussian) and self.unit != "client":
-            raise InputError(f"{self.mechanism.name} is for updates of clients.")
-        if isinstance(self.mechanism, EncodedStudent) and self.trust != "central":
-            raise InputError(f"{self.mechanism.name} is the noise of a server under trust central.")
-
-    def _check_separation(self) -> None:
-        """Refuses answers that lie no further apart than the noise is made for."""
-        sampler, mechanism = self.sampler, self.mechanism
-        if isinstance(sampler, SeparatedSampling):
-            if sampler.cohort < 1 or sampler.separation < 1:
-                raise InputError("a cohort and a separation are at least 1.")
-            if sampler.cohort * sampler.separation > self.population:
-                raise InputError(
-                    f"{sampler.separation} cohorts of {sampler.cohort} clients are more than there are, "
-                    f"{self.population}: somebody would have to answer twice in {sampler.separation} rounds."
-                )
-            if (self.trust, self.unit, self.adjacency) == ("central", "client", "add-remove"):
-                # One client more or less changes when the others come, and which noise they share.
-                raise InputError("separated clients have no accountant under add-remove; take zero-out.")
-        if not isinstance(mechanism, BandedGaussian):
-            return
-        if (self.trust, self.unit) != ("central", "client"):
-            raise InputError(f"{mechanism.name} is for updates of clients under trust central.")
-        if mechanism.bands > self.separation or not self.rounds <= mechanism.rounds:
-            raise InputError(
-                f"{mechanism.name} with {mechanism.bands} bands over {mechanism.rounds} rounds is for no "
-                f"more rounds, and for clients that answer at most once in {mechanism.bands} of them."
-            )
+    @property
+    def terms(self) -> Terms:
+        """The plan in plain values, as its rules read it: mechanisms under the names of scenarios."""
+        sampler, mechanism, banded = self.sampler, self.mechanism, self.banded
+        return Terms(
+            trust=self.trust,
+            unit=self.unit,
+            adjacency=self.adjacency,
+            population=self.population,
+            rounds=self.rounds,
+            sampling=sampler.name,
+            cohort=getattr(sampler, "cohort", None),
+            separation=sampler.separation if isinstance(sampler, SeparatedSampling) else None,
+            mechanism=_name_in_scenarios(mechanism),
+            noise_draw=self.noise_draw,
+            max_participations=self.max_participations,
+            batches=None if self.batches is None else self.batches.name,
+            encoding=None if self.encoder is None else self.encoder.kind,
+            clipping_quantile=None if self.adaptive is None else self.adaptive.quantile,
+            bands=None if banded is None else banded.bands,
+            noise_rounds=None if banded is None else banded.rounds,
+        )
 
     @property
     def separation(self) -> int:
@@ -310,6 +287,15 @@ class Plan:
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
+
+
+def _name_in_scenarios(mechanism: Mechanism | None) -> str | None:
+    """Returns the `privacy.mechanism` that a plan's mechanism has in scenarios."""
+    if isinstance(mechanism, Gaussian):
+        return Gaussian.name
+    if isinstance(mechanism, EncodedStudent):
+        return "student-t"
+    return None if mechanism is None else mechanism.name
 
 
 def _from_kinds(kinds: Mapping[str, Any], data: Any) -> Any:

@@ -12,7 +12,7 @@ from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.report.documents import Arm, Document
 from fedprivacy.report.parts import Guarantee, Part, Privacy
-from fedprivacy.scenario.tune.scenario import words_of
+from fedprivacy.scenario.tune.grid import words_of
 
 HEAD = ("observer", "the choice, training included", "naive: every candidate told")
 HOW = {

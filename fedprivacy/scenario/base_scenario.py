@@ -11,7 +11,7 @@ import tomli_w
 
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import refuse
+from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.sections import Head
 from fedprivacy.scenario.validation import Inspection
 
@@ -47,6 +47,17 @@ class BaseScenario(Head):
         tables, places, problems = reading.parse(text, file, overrides)
         whole = cls.inspect(cls.without_stale_keys(tables, overrides))
         refuse(whole.findings, places, problems)
+        return cls(**whole.parts)
+
+    @classmethod
+    def from_tables(cls, tables: Tables, where: str) -> Self:
+        """Returns the scenario of tables that the program made; `where` names them in messages.
+
+        Raises:
+            ScenarioError: With every mistake in them.
+        """
+        whole = cls.inspect(tables)
+        refuse(whole.findings, Places(where))
         return cls(**whole.parts)
 
     @classmethod

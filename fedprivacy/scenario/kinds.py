@@ -50,6 +50,10 @@ class Kind:
             known |= dict.fromkeys(cls.model_fields)
         return list(known)
 
+    def tag_first(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Returns a table with what the section is first, then its settings."""
+        return {self.tag: table[self.tag], **table} if self.tag else table
+
     def owners(self, key: str) -> list[str]:
         """The variants that have a key."""
         return [name for name, cls in self.variants.items() if key in cls.model_fields]

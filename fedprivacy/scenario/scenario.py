@@ -78,8 +78,7 @@ class Scenario(BaseScenario):
         """The scenario as plain tables, as `to_toml` writes them, `[compare]` included."""
         tables: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
         for section, kind in KINDS.items():
-            if kind.tag:  # first what the section is, then its settings
-                tables[section] = {kind.tag: tables[section][kind.tag], **tables[section]}
+            tables[section] = kind.tag_first(tables[section])
         tables["compare"] = {key: value for key, value in tables["compare"].items() if value not in ({}, [])}
         return {key: tables[key] for key in [*HEAD.keys(), *KINDS]}
 
@@ -122,9 +121,7 @@ class Scenario(BaseScenario):
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
         corner = cells.Corner(trust, unit, mechanism, clipped, option)
-        whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
-        refuse(whole.findings, Places(corner.words))
-        return Scenario(**whole.parts)
+        return Scenario.from_tables(cells.cell(self.tables(), corner, epsilon, seed), corner.words)
 
     def varied(self, variation: variations.Variation, seed: int) -> Scenario:
         """The scenario with one setting varied, with the default `[compare]`.
@@ -136,6 +133,5 @@ class Scenario(BaseScenario):
         Raises:
             ScenarioError: The scenario cannot have this value.
         """
-        whole = inspection.inspect(variations.varied(self.tables(), variation, seed))
-        refuse(whole.findings, Places(f"{variation.name} = {variation.value}"))
-        return Scenario(**whole.parts)
+        tables = variations.varied(self.tables(), variation, seed)
+        return Scenario.from_tables(tables, f"{variation.name} = {variation.value}")

@@ -15,7 +15,7 @@ from fedprivacy.erm.study.claims import cell_claims, length
 from fedprivacy.erm.study.document import SIMULATED, drawn_cell, frame_of, summary_of, surface_claims
 from fedprivacy.erm.study.people import units_of
 from fedprivacy.guarantees.deployment import Stated, possible
-from fedprivacy.scenario.erm import ErmScenario, checks
+from fedprivacy.scenario.erm import ErmScenario, rules
 from fedprivacy.scenario.erm.sections import NpzRecords
 from fedprivacy.verification.differences import refusal, refuse_length
 from fedprivacy.verification.parts import check_status, first_fitting, of_scenario, refuse_parts
@@ -35,7 +35,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     scenario, stored = stored_scenario(ErmScenario, document, where, AGAIN), document["cells"]
     parts = {name: getattr(scenario, name) for name in ("objective", "privacy", "approaches", "study")}
     made_up = not isinstance(scenario.data, NpzRecords)  # a file is not looked at
-    refuse_findings(checks.findings({**parts, **({"data": scenario.data} if made_up else {})}), where, AGAIN)
+    refuse_findings(rules.findings({**parts, **({"data": scenario.data} if made_up else {})}), where, AGAIN)
     planned = list(cells_of(scenario, _records(scenario, document)))
     finished = document["status"] == "finished"
     for number, cell in enumerate(stored):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.guarantees.deployment import Stated, possible
-from fedprivacy.scenario.statistics import Statistics, checks
+from fedprivacy.scenario.statistics import Statistics, rules
 from fedprivacy.scenario.statistics.data import NpzTable
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
 from fedprivacy.statistics.comparison import SHOWN
@@ -88,7 +88,7 @@ def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict
 def _scenario(document: Mapping[str, Any], where: str) -> Statistics:
     scenario = stored_scenario(Statistics, document, where, AGAIN)
     parts = {name: getattr(scenario, name) for name in ("data", "queries", "privacy", "compare")}
-    refuse_findings(checks.findings(parts, None, None), where, AGAIN)
+    refuse_findings(rules.findings(parts, None, None), where, AGAIN)
     return scenario
 
 

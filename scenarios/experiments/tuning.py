@@ -22,7 +22,7 @@ from fedprivacy.records.run_directory import SCHEMA, Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.tune import TuneScenario
-from fedprivacy.scenario.tune.scenario import words_of
+from fedprivacy.scenario.tune.grid import words_of
 from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
 from fedprivacy.training.model_spec import blueprint
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger

@@ -146,11 +146,14 @@ def test_plans_survive_their_journey_and_are_compared_whole(make_scenario) -> No
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"sampler": SeparatedSampling(3, 5)}, "more than there are"),
-        ({"sampler": SeparatedSampling(4, 3)}, "at most once in 4"),
+        (
+            {"sampler": SeparatedSampling(3, 5)},
+            "separation = 5: 5 cohorts of 3 are 15 clients, and there are 12",
+        ),
+        ({"sampler": SeparatedSampling(4, 3)}, "bands = 4: larger than separation = 3: two answers"),
         ({"sampler": SeparatedSampling(0, 3)}, "at least 1"),
         ({"rounds": 11}, "no more rounds"),
-        ({"trust": "none"}, "under trust central"),
+        ({"trust": "none"}, "under trust .central. alone"),
         ({"adjacency": "add-remove"}, "zero-out"),
     ],
 )

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import dotted, literal
-from fedprivacy.scenario.attack.checks import between
+from fedprivacy.scenario.attack.rules import between
 from fedprivacy.scenario.attack.sections import Attack, GameSettings
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import overlaid
