@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.documents.envelope import SCHEMA
+from fedprivacy.documents.part import strict
+from fedprivacy.documents.run import Round
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
@@ -24,8 +27,7 @@ from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import dropout_note, estimate
-from fedprivacy.records.run_directory import SCHEMA, Checkpoint, RunDirectory
-from fedprivacy.records.stored_fields import Event
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.training import early_stopping
 
@@ -137,7 +139,7 @@ class RunRecord:
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
         self.rounds = self.directory.keep_events(checkpoint.rounds, checkpoint.facts.get("events"))
         for event in self.rounds:
-            check(event, Event, str(self.directory.path / "events.jsonl"), "Start a new run.")
+            check(event, strict(Round), str(self.directory.path / "events.jsonl"), "Start a new run.")
         self.per_class = checkpoint.facts.get("per_class")
 
     @property

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.guarantees.charge import charged
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.ledger import StatisticsLedger

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.io.environment import peak_memory_mb, versions
 from fedprivacy.io.folder import check_tree
 from fedprivacy.population.clients import population
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.accuracy import Trained, accuracy, measure

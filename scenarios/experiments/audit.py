@@ -14,6 +14,7 @@ from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
 from fedprivacy.attacks.auditing import ERROR, added, guessed
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import OBSERVERS
 from fedprivacy.io.environment import peak_memory_mb, versions
@@ -21,7 +22,6 @@ from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
-from fedprivacy.records.run_directory import SCHEMA
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.audited_runs import OPERATOR_ONLY

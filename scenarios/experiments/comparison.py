@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions
@@ -20,7 +21,7 @@ from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory, read_document
+from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from clients.statistics import Respondents
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.records.run_directory import SCHEMA
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of

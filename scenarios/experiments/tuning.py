@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.io.environment import peak_memory_mb, versions
@@ -18,7 +19,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.run_directory import SCHEMA, Checkpoint
+from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.tune import TuneScenario

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, play
@@ -20,7 +21,7 @@ from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.deployment import Stated
 from fedprivacy.io.environment import peak_memory_mb, versions
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 
 OnCell = Callable[[dict[str, Any]], None]

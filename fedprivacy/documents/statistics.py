@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from fedprivacy.report.documents import TRUST_ORDER, Arm, Document
-from fedprivacy.report.parts import Guarantee, Privacy
-from fedprivacy.report.statistics.parts import Query, Repeats, Slope, StatisticsCell
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fedprivacy.documents.answers import Query, Repeats, Slope, StatisticsCell
+from fedprivacy.documents.envelope import STATUS, TABLE, TRUST_ORDER, Arm, Document
+from fedprivacy.documents.guarantee import Guarantee, Privacy
+from fedprivacy.documents.ledger import StatisticsLedger
+from fedprivacy.documents.part import CHECKED, Checked, Number
+from fedprivacy.io.validation import Fields
+
+
+class StatisticsPlan(Fields):
+    """What was asked for, as far as it is verified before its scenario."""
+
+    population: Annotated[int, Field(ge=1)]
 
 
 class StatisticsPrivacy(Privacy):
     """What was guaranteed, and what a shuffler, which there is not, would make of it."""
 
+    epsilon: Annotated[float | None, Checked(Number | None)] = None
     shuffled: Guarantee | None = None
 
 
 class StatisticsDocument(Document):
     """Queries that clients were asked."""
 
-    queries: tuple[Query, ...] = ()
-    privacy: StatisticsPrivacy = StatisticsPrivacy()
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    randomness: Annotated[dict[str, str], TABLE] = Field(default_factory=dict)
+    plan: Annotated[Any, Checked(StatisticsPlan)] = None
+    queries: Annotated[
+        tuple[Query, ...], Checked(Annotated[list[dict[str, Any]], Field(max_length=10_000)])
+    ] = ()
+    privacy: Annotated[StatisticsPrivacy, CHECKED] = StatisticsPrivacy()
+    ledger: Annotated[Any, Checked(StatisticsLedger)] = None
 
     @property
     def trust(self) -> str:
@@ -28,7 +49,11 @@ class StatisticsDocument(Document):
 class StatisticsComparison(Document):
     """Queries under each trust model, mechanism, epsilon and number of clients, repeated."""
 
-    cells: tuple[StatisticsCell, ...] = ()
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    cells: Annotated[
+        tuple[StatisticsCell, ...], Checked(Annotated[list[StatisticsCell], Field(max_length=10_000)])
+    ] = ()
     slopes: tuple[Slope, ...] = ()
     finding: str | None = None
     interval: str | None = None

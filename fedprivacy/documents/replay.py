@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Played, Verdict
-from fedprivacy.report.documents import Document
-from fedprivacy.report.parts import Guarantee
+from fedprivacy.documents.attack import CLIPPED, Attack, Level, Played, Verdict
+from fedprivacy.documents.envelope import STATUS, Document
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.ledger import Ledger
+from fedprivacy.documents.part import CHECKED, Checked
 
 
 class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
-    attacks: tuple[Attack, ...] = ()
-    arms: tuple[Played, ...] = ()
+    name: Annotated[str, CHECKED] = "unnamed"
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    plans: Annotated[Any, Checked(Annotated[list[dict[str, Any]], Field(max_length=1000)])] = None
+    ledgers: Annotated[Any, Checked(Annotated[list[Ledger], Field(max_length=1000)])] = None
+    attacks: Annotated[tuple[Attack, ...], Checked(Annotated[list[Attack], Field(max_length=1000)])] = ()
+    arms: Annotated[
+        tuple[Played, ...], Checked(Annotated[list[Played], Field(max_length=1000)], optional=True)
+    ] = ()
     verdict: Verdict | None = None
 
     @model_validator(mode="after")

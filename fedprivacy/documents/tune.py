@@ -1,0 +1,64 @@
+"""The document of a choice of settings, and its cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fedprivacy.documents.envelope import Document, Performance
+from fedprivacy.documents.guarantee import Guarantees, Privacy
+from fedprivacy.documents.ledger import Ledger, TrainingLedger
+from fedprivacy.documents.part import CHECKED, Checked, Count, Number, Part
+
+
+class Choice(Part):
+    """What was chosen."""
+
+    candidate: Annotated[int | None, Checked(Count | None)] = Field(ge=0)
+    accuracy: Annotated[float | None, Checked(Number | None)] = None
+    score: Annotated[float | None, Checked(Number | None)] = None
+    settings: Annotated[dict[str, Any], CHECKED]
+    clients: Annotated[int, Checked(int)] = Field(ge=1)
+
+
+class TuneCandidate(Part):
+    """One of those to choose from."""
+
+    settings: Annotated[dict[str, Any], CHECKED]
+    public_accuracy: Annotated[float | None, Checked(Number | None)] = None
+
+
+class Naive(Part):
+    """What it would have cost otherwise."""
+
+    guarantees: Guarantees = ()
+    ledger: Annotated[Any, Checked(Ledger)] = None
+
+
+class TuneDocument(Document):
+    """A choice of settings, and its cost."""
+
+    name: Annotated[str, CHECKED] = "unnamed"
+    path: Annotated[str | None, Checked(str)] = None
+    status: Annotated[str, Checked(Annotated[str, Field(pattern="^finished$")])] = "finished"
+    error: Annotated[str | None, Checked(type(None))] = None
+    scenario_digest: Annotated[str | None, Checked(str)] = None
+    choice: Annotated[Choice, CHECKED]
+    candidates: Annotated[
+        tuple[TuneCandidate, ...],
+        Checked(Annotated[list[TuneCandidate], Field(min_length=1, max_length=1000)]),
+    ] = ()
+    plans: Annotated[Any, Checked(Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000)])] = (
+        None
+    )
+    tested: Annotated[Any, Checked(bool)] = None
+    privacy: Annotated[Privacy, CHECKED] = Privacy()
+    ledger: Annotated[Any, Checked(TrainingLedger)] = None
+    naive: Annotated[Naive, CHECKED] = Naive()
+    performance: Annotated[Performance | None, Checked(Performance)] = None
+
+    @property
+    def method(self) -> str:
+        """How the choice was made."""
+        return str(self.setting("tune", "method") or "")
