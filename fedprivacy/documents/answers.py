@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.guarantee import Guarantees
 from fedprivacy.documents.ledger import Ledger
-from fedprivacy.documents.part import CHECKED, Checked, Number, Part
+from fedprivacy.documents.part import CHECKED, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 HUGE = 1e300  # beyond it an axis cannot be computed
@@ -144,7 +144,7 @@ class StatisticsCell(Part):
     clients: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = Field(None, ge=1, le=10**12)
     epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
     guarantees: Guarantees = ()
-    ledger: Annotated[Any, Checked(Ledger)] = None
+    ledger: Annotated[Raw, Checked(Ledger)] = None
     repeats: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = None
     queries: Annotated[tuple[Repeats, ...], Checked(Annotated[list[Repeats], Field(max_length=10_000)])] = ()
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Number, Part
+from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
 from fedprivacy.documents.roc import Curve, Rate
 from fedprivacy.io.validation import Fields
 from fedprivacy.mechanisms.catalogue import ClipOnly
@@ -157,7 +157,7 @@ class Empirical(Part):
     """A lower bound on epsilon that trials prove, or the reason why there is none."""
 
     reason: Annotated[str | None, IF_THERE] = None
-    guesses: Annotated[Any, Checked(Guesses | None, optional=True)] = None
+    guesses: Annotated[Raw, Checked(Guesses | None, optional=True)] = None
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     ceiling: float | None = None
     confidence: float | None = None
@@ -201,7 +201,7 @@ class Played(Part):
     unit: str | None = None
     adjacency: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    ledger: Annotated[Any, Checked(Index)] = None
+    ledger: Annotated[Raw, Checked(Index)] = None
     seeds: Annotated[Count, Checked(Repeated)] = 1
     rounds: Count | None = None
     rounds_played: tuple[Count, ...] = ()
@@ -231,7 +231,7 @@ class Supervised(Part):
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
     tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
-    points: Annotated[Any, Checked(Points | None, optional=True)] = None
+    points: Annotated[Raw, Checked(Points | None, optional=True)] = None
 
 
 class Attack(Part):
@@ -241,7 +241,7 @@ class Attack(Part):
     """
 
     name: Annotated[str, CHECKED] = "attack"
-    ledger: Annotated[Any, Checked(Index)] = None
+    ledger: Annotated[Raw, Checked(Index)] = None
     arm: str = ""
     attack: str = ""
     seat: Annotated[str, CHECKED]
@@ -257,7 +257,7 @@ class Attack(Part):
     nonmembers: Count | None = None
     measured: Count | None = None
     seeds: Annotated[Count, Checked(Repeated)] = 1
-    points: Annotated[Any, Checked(Points)] = None
+    points: Annotated[Raw, Checked(Points)] = None
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
@@ -274,7 +274,7 @@ class Attack(Part):
     bound: Annotated[Bound, Checked(dict[str, Any])] = Bound()
     guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
-    epsilon_lower_bound: Annotated[Any, Checked(Number | None)] = None
+    epsilon_lower_bound: Annotated[Raw, Checked(Number | None)] = None
     empirical_epsilon: Annotated[Empirical | None, Checked(Empirical)] = None
 
     @property

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from fedprivacy.documents.envelope import TABLE, Document
+from fedprivacy.documents.envelope import TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Number, Part
+from fedprivacy.documents.part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 
@@ -53,9 +53,9 @@ class Bound(Part):
     ceiling: Annotated[float, Checked(Number)] = Field(ge=0)
     delta: Annotated[float, Checked(Annotated[float, Field(ge=0, lt=1)])]
     confidence: float
-    checks: Annotated[Any, Checked(Annotated[int, Field(ge=1, le=1000)])] = None
+    checks: Annotated[Raw, Checked(Annotated[int, Field(ge=1, le=1000)])] = None
     canaries: Annotated[int, Checked(Annotated[int, Field(ge=1, le=10**9)])]
-    guesses: Annotated[Any, Checked(Annotated[list[Guesses], Field(min_length=1, max_length=100)])] = None
+    guesses: Annotated[Raw, Checked(Annotated[list[Guesses], Field(min_length=1, max_length=100)])] = None
 
 
 class IfGaussian(Part):
@@ -85,12 +85,12 @@ class Observer(Part):
     """What an audit says of one observer."""
 
     observer: Annotated[str, CHECKED]
-    ledger: Annotated[Any, Checked(Annotated[int, Field(ge=0)])] = None
+    ledger: Annotated[Raw, Checked(Annotated[int, Field(ge=0)])] = None
     guarantee: Annotated[Guarantee, TABLE]
     one_run: Annotated[Bound | None, CHECKED] = None
     if_gaussian: Annotated[IfGaussian | None, CHECKED] = None
     canary_clients: Annotated[Estimate | None, CHECKED] = None
-    scores: Annotated[Any, Checked(ScoresOfCoins)] = None
+    scores: Annotated[Raw, Checked(ScoresOfCoins)] = None
     verdict: Annotated[Verdict, TABLE]
 
 
@@ -98,21 +98,26 @@ class Audited(Part):
     """What was audited."""
 
     words: Annotated[str, CHECKED]
-    method: Annotated[Any, Checked(Annotated[str, Field(pattern="^(one-run|canary-clients|both)$")])] = None
-    canaries: Annotated[Any, Checked(Annotated[int, Field(ge=10, le=100_000)])] = None
-    trials: Annotated[Any, Checked(Annotated[int, Field(ge=1, le=10_000)])] = None
-    neighbours: Annotated[Any, Checked(Compared | None)] = None
+    method: Annotated[Raw, Checked(Annotated[str, Field(pattern="^(one-run|canary-clients|both)$")])] = None
+    canaries: Annotated[Raw, Checked(Annotated[int, Field(ge=10, le=100_000)])] = None
+    trials: Annotated[Raw, Checked(Annotated[int, Field(ge=1, le=10_000)])] = None
+    neighbours: Annotated[Raw, Checked(Compared | None)] = None
     false_alarm: float
 
 
 class AuditDocument(Document):
     """A scenario's claims against what canaries show."""
 
+    KIND = "audit"
+    HEAD = ("path", "name", "seed", "status", "command", "started", "versions", "scenario")
+
     name: Annotated[str, CHECKED] = "unnamed"
     audited: Annotated[Audited, CHECKED]
-    plan: Annotated[Any, TABLE] = None
-    refuted: Annotated[Any, Checked(bool)] = None
+    plan: Annotated[Raw, TABLE] = None
+    refuted: Annotated[Raw, Checked(bool)] = None
     observers: Annotated[tuple[Observer, ...], Checked(Annotated[list[Observer], Field(max_length=12)])] = ()
     ledgers: Annotated[
-        Any, Checked(Annotated[list[TrainingLedger], Field(min_length=1, max_length=10_000)])
+        Raw, Checked(Annotated[list[TrainingLedger], Field(min_length=1, max_length=10_000)])
     ] = None
+    operator_only: Raw = None
+    performance: Performance | None = None

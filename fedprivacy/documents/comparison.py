@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fedprivacy.documents.envelope import CLOSED, TRUST_ORDER, Arm, Document, Performance
 from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantee, Guarantees, Records
-from fedprivacy.documents.part import CHECKED, Checked, Number, Part
+from fedprivacy.documents.part import CHECKED, Checked, Number, Part, Raw
 from fedprivacy.documents.run import ClassAccuracy
 from fedprivacy.io.folder import is_below
 
@@ -137,6 +137,8 @@ class Option(Cell):
 class CompareDocument(Document):
     """Trust models against each other, over epsilons and seeds."""
 
+    KIND = "compare"
+
     name: Annotated[str, CHECKED] = "unnamed"
     path: Annotated[str | None, Checked(str)] = None
     status: Annotated[str, CLOSED] = "finished"
@@ -147,6 +149,8 @@ class CompareDocument(Document):
     options: Annotated[tuple[Option, ...], MORE_CELLS] = ()
     finding: Annotated[str | None, Checked(str)] = None
     interval: str | None = None
+    operator_only: Raw = None
+    notes: tuple[str, ...] = ()
     performance: Annotated[Performance | None, Checked(Performance)] = None
 
     @property

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from fedprivacy.documents.answers import Mean
 from fedprivacy.documents.comparison import Figures
-from fedprivacy.documents.envelope import STATUS, TABLE, Document
+from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Count, Number, Part
+from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
 
 Positive = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -86,16 +86,23 @@ class Surface(Part):
 class EstimatesDocument(Document):
     """A study: each approach at each epsilon and number of records."""
 
+    KIND = "erm"
+
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None
+    dealing: Raw = None
     cells: Annotated[
         tuple[EstimatesCell, ...], Checked(Annotated[list[EstimatesCell], Field(max_length=10_000)])
     ] = ()
     exact: Annotated[tuple[Exact, ...], Checked(Annotated[list[Exact], Field(max_length=10_000)])] = ()
-    slopes: tuple[Slope, ...] = ()
     surface: Annotated[Surface | None, IF_THERE] = None
-    randomness: Annotated[dict[str, str], TABLE] = Field(default_factory=dict)
+    slopes: tuple[Slope, ...] = ()
     finding: str | None = None
+    randomness: Annotated[dict[str, str], TABLE] = Field(default_factory=dict)
+    operator_only: Raw = None
+    simulation_only: Raw = None
+    notes: tuple[str, ...] = ()
+    performance: Performance | None = None
 
     @property
     def approaches(self) -> list[str]:

@@ -26,14 +26,17 @@ from fedprivacy.io.validation import Fields, check, damaged
 Kind = TypeVar("Kind", bound=Document)
 
 KINDS: dict[str, type[Document]] = {
-    "run": RunDocument,
-    "compare": CompareDocument,
-    "statistics": StatisticsDocument,
-    "compare-statistics": StatisticsComparison,
-    "replay": ReplayDocument,
-    "audit": AuditDocument,
-    "tune": TuneDocument,
-    "erm": EstimatesDocument,
+    kind.KIND: kind
+    for kind in (
+        RunDocument,
+        CompareDocument,
+        StatisticsDocument,
+        StatisticsComparison,
+        ReplayDocument,
+        AuditDocument,
+        TuneDocument,
+        EstimatesDocument,
+    )
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Self, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -22,6 +22,7 @@ from fedprivacy.io.validation import Fields
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
+Raw = Any  # a field that no page shows: it is verified and written as it is
 Texts = Annotated[list[str], Field(min_length=1, max_length=100)]
 # Verified first, and so named first in an error: what is promised, and what it is accounted from.
 _PROMISES = ("privacy", "ledger")
@@ -31,6 +32,26 @@ class Part(BaseModel):
     """A piece of a document: what it does not name is ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+    @classmethod
+    def new(cls, **fields: Any) -> Self:
+        """Makes a piece to be written, of which only the names of the fields are checked.
+
+        A run that has finished must reach its record even where a page would refuse one of its figures.
+
+        Args:
+            fields: What is written, by the names of the fields; a piece may be given as JSON.
+
+        Raises:
+            TypeError: a name is that of no field.
+        """
+        if unknown := fields.keys() - cls.model_fields.keys():
+            raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
+        return cast(Self, cls.model_construct(**fields))
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the fields that were set as a JSON object, in the order of their declarations."""
+        return self.model_dump(by_alias=True, exclude_unset=True, warnings=False)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Count, Number, Part, Texts
+from fedprivacy.documents.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
 
 class ClassAccuracy(Part):
@@ -61,18 +61,23 @@ class Final(Part):
 class RunDocument(Document):
     """A federated run."""
 
+    KIND = "run"
+
     name: Annotated[str, CHECKED] = "unnamed"
     path: Annotated[str | None, Checked(str)] = None
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None
     scenario_digest: Annotated[str | None, Checked(str)] = None
+    noise_key: str | None = None
     randomness: Annotated[dict[str, str], CHECKED] = Field(default_factory=dict)
-    plan: Annotated[Any, TABLE] = None
+    plan: Annotated[Raw, TABLE] = None
+    dealing: Raw = None
     rounds: Annotated[tuple[Round, ...], Checked(Annotated[list[Round], Field(max_length=10**6)])] = ()
     final: Annotated[Final | None, Checked(Final)] = None
     privacy: Annotated[Privacy, CHECKED] = Privacy()
-    ledger: Annotated[Any, Checked(TrainingLedger)] = None
-    estimate: Annotated[Any, TABLE] = None
+    ledger: Annotated[Raw, Checked(TrainingLedger)] = None
+    operator_only: Raw = None
+    estimate: Annotated[Raw, TABLE] = None
     notes: Annotated[tuple[str, ...], Checked(Texts)] = ()
     performance: Annotated[Performance | None, Checked(Performance)] = None
 

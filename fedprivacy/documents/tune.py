@@ -9,7 +9,7 @@ from pydantic import Field
 from fedprivacy.documents.envelope import Document, Performance
 from fedprivacy.documents.guarantee import Guarantees, Privacy
 from fedprivacy.documents.ledger import Ledger, TrainingLedger
-from fedprivacy.documents.part import CHECKED, Checked, Count, Number, Part
+from fedprivacy.documents.part import CHECKED, Checked, Count, Number, Part, Raw
 
 
 class Choice(Part):
@@ -33,11 +33,14 @@ class Naive(Part):
     """What it would have cost otherwise."""
 
     guarantees: Guarantees = ()
-    ledger: Annotated[Any, Checked(Ledger)] = None
+    ledger: Annotated[Raw, Checked(Ledger)] = None
 
 
 class TuneDocument(Document):
     """A choice of settings, and its cost."""
+
+    KIND = "tune"
+    HEAD = ("name", "path", "seed", "status", "error", "command", "started", "versions", "scenario")
 
     name: Annotated[str, CHECKED] = "unnamed"
     path: Annotated[str | None, Checked(str)] = None
@@ -49,13 +52,16 @@ class TuneDocument(Document):
         tuple[TuneCandidate, ...],
         Checked(Annotated[list[TuneCandidate], Field(min_length=1, max_length=1000)]),
     ] = ()
-    plans: Annotated[Any, Checked(Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000)])] = (
+    tries: Raw = None
+    plans: Annotated[Raw, Checked(Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000)])] = (
         None
     )
-    tested: Annotated[Any, Checked(bool)] = None
+    tested: Annotated[Raw, Checked(bool)] = None
+    ledger: Annotated[Raw, Checked(TrainingLedger)] = None
     privacy: Annotated[Privacy, CHECKED] = Privacy()
-    ledger: Annotated[Any, Checked(TrainingLedger)] = None
     naive: Annotated[Naive, CHECKED] = Naive()
+    operator_only: Raw = None
+    notes: tuple[str, ...] = ()
     performance: Annotated[Performance | None, Checked(Performance)] = None
 
     @property

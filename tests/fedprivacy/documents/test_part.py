@@ -60,3 +60,26 @@ def test_limits_of_the_page_are_not_those_of_verification() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_verified_by_its_scenario(kind: str) -> None:
     assert "scenario" in strict(KINDS[kind]).model_fields
+
+
+def test_what_is_written_has_the_fields_that_were_set_in_their_order() -> None:
+    piece = Outer.new(page=3, label=None, inner=[Inner.new(words="w", epsilon=float("nan"))])
+    written = piece.to_json()
+    assert list(written) == ["inner", "class", "page"]
+    assert list(written["inner"][0]) == ["epsilon", "words"]
+
+
+def test_a_figure_that_a_page_refuses_is_written_all_the_same() -> None:
+    assert Inner.new(epsilon=-1.0).to_json() == {"epsilon": -1.0}
+
+
+def test_a_field_that_is_not_declared_is_a_mistake_of_the_writer() -> None:
+    with pytest.raises(TypeError, match="Inner has no field epsilom"):
+        Inner.new(epsilom=1.0)
+
+
+def test_a_document_begins_with_its_schema_kind_and_head() -> None:
+    document = KINDS["run"].new(performance={}, rounds=[], scenario={}, name="n", notes=[])
+    assert list(document.to_json()) == [
+        *("schema", "kind", "name", "scenario", "rounds", "notes", "performance"),
+    ]
