@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.accounting.events import from_json
-from fedprivacy.attacks.roc import Curve
 from fedprivacy.attacks.tradeoff import TradeOff, from_event, from_pairs
+from fedprivacy.documents.roc import Curve
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.statement import SEES

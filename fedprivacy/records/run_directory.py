@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import PART, keep_names, replace_file
@@ -37,7 +38,6 @@ from fedprivacy.io.lock import FILE as LOCK
 from fedprivacy.io.regular_file import LOOP, is_loop
 from fedprivacy.io.tensor_file import Tensors, check_tensor_file
 
-SCHEMA = 1
 KEPT_CHECKPOINTS = 2
 MAX_ROUNDS = 10**6
 _TRIES = 20

@@ -8,10 +8,11 @@ from typing import Any
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import PerClient, Records
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import common, plots, svg, words
 from fedprivacy.report.blocks import Block, Details, Facts, Picture, Section, Table, Text
-from fedprivacy.report.documents import Arm, RunDocument
-from fedprivacy.report.parts import PerClient, Records
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 
 # Keys of [training] that have an effect on DP-SGD alone.

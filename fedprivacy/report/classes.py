@@ -10,10 +10,11 @@ from functools import partial
 
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
 from fedprivacy.report import marks, names, plots, svg, words
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
-from fedprivacy.report.documents import Arm, CompareDocument, RunDocument
-from fedprivacy.report.parts import ClassAccuracy
 
 DRAWN = 20  # classes that a picture has room for
 SHIFT = 0.16  # of a row, between the marks of two models: none covers another

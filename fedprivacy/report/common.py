@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import tomli_w
 
+from fedprivacy.documents.envelope import Document
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
-from fedprivacy.report.documents import Document
 
 T = TypeVar("T")
 OPERATOR_ID = "operator-only"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
 from fedprivacy.report import (
     candidates,
     classes,
@@ -33,8 +34,6 @@ from fedprivacy.report.blocks import (
     Text,
     Value,
 )
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Cell
 from fedprivacy.report.wording import TRAINING
 
 

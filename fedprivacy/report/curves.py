@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
 from fedprivacy.report import common, learning, names, plots, words
 from fedprivacy.report.blocks import Picture, Section, Table
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Cell
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.mechanisms import registry
 from fedprivacy.report import words
-from fedprivacy.report.documents import Arm
 
 NOISE = (
     "Noise multiplier: the standard deviation of the noise, divided by the clipping norm; where bands of "

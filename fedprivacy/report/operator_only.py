@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.redaction import operator_only, select
 from fedprivacy.messages.faults import KINDS
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import arms, exposed
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
-from fedprivacy.report.redaction import operator_only, select
 
 FIELDS = {
     "cohort": "Clients in the cohort",

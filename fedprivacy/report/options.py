@@ -9,10 +9,9 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
+from fedprivacy.documents.comparison import CompareDocument, Gap, Option
 from fedprivacy.report import names, plots, svg, words
 from fedprivacy.report.blocks import Group, Picture, Section, Table, Text, Value
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Gap, Option
 
 ACROSS = 3  # panels beside each other
 MINUS = "\N{MINUS SIGN}"

@@ -18,8 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import svg, words
-from fedprivacy.report.documents import Arm
 
 Look = tuple[str, str, Any]  # colour, marker, line style
 LOOKS: dict[str, Look] = {

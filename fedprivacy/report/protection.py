@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
-from fedprivacy.report.documents import Arm
-from fedprivacy.report.parts import Guarantee
 from fedprivacy.report.wording import TRAINING, Wording
 
 OBSERVERS = ("server", "participant", "outsider")

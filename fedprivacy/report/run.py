@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import (
     batches,
     candidates,
@@ -21,8 +24,6 @@ from fedprivacy.report import (
     words,
 )
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
-from fedprivacy.report.documents import Arm, RunDocument
-from fedprivacy.report.parts import Privacy
 from fedprivacy.report.wording import TRAINING
 
 

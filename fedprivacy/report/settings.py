@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import batches, common, names, public, words
 from fedprivacy.report.blocks import Block, Details, Facts, Table
-from fedprivacy.report.documents import Arm, CompareDocument
-from fedprivacy.report.parts import Cell
 from fedprivacy.report.wording import TRAINING
 
 OF_EACH_ARM = ("scaling", "low", "high", "cut")  # keys of the data that a trust model may set otherwise

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Table, Value
-from fedprivacy.report.parts import Privacy
 
 PLANNED = (
     " The guarantees below charge the whole plan: whoever, or whatever, ended the run may have depended on "

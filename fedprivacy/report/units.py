@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 
 from fedprivacy.accounting.composition import group
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.guarantee import Guarantee, Records
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Section, Table, Text, Value
-from fedprivacy.report.documents import CompareDocument, RunDocument
-from fedprivacy.report.parts import Cell, Guarantee, Records
 from fedprivacy.report.protection import ROUNDED, USEFUL_EPSILON
 
 PROTECTS = {

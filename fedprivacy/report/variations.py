@@ -9,10 +9,9 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from fedprivacy.documents.comparison import CompareDocument, Variation
 from fedprivacy.report import common, names, plots, svg, words
 from fedprivacy.report.blocks import Picture, Section, Table, Text
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Variation
 
 ACROSS = 3  # panels beside each other
 UNCHARGED = (

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report.parts import Guarantee
 
 NO_GUARANTEE = "No guarantee"
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from fedprivacy.documents.part import strict
+from fedprivacy.documents.run import ResumableRun
 from fedprivacy.errors import InputError
 from fedprivacy.io.environment import versions
 from fedprivacy.io.validation import check
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import scenario_digest
-from fedprivacy.records.stored_fields import Resumable
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification import run
 
@@ -56,7 +57,9 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
         raise InputError(
             f"{directory.path}: not a run but a {document.get('kind')}; only runs can be resumed."
         )
-    check(document, Resumable, f"{directory.path}/run.json", "Restore the file, or start a new run.")
+    check(
+        document, strict(ResumableRun), f"{directory.path}/run.json", "Restore the file, or start a new run."
+    )
     held, began = document["ledger"]["held"], document["versions"]
     if document["scenario_digest"] != scenario_digest(directory):
         raise InputError(

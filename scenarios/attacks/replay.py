@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import under_way
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.io.folder import check_tree
 from fedprivacy.population.clients import population
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.accuracy import Trained, accuracy, measure
@@ -126,24 +128,18 @@ def _work(
             trained,
             _started_runs(targets, results_so_far),
         )
-        document = {
-            "schema": SCHEMA,
-            "kind": "replay",
-            "name": scenario.name,
-            "path": str(task.path),
-            "status": ending.status,
-            "error": ending.error,
-            "command": task.command,
-            "started": task.started,
-            "versions": versions(scenario.training.trainer),
-            "scenario": scenario.tables(),
-            **outcome,
-            "notes": [*outcome["notes"], *under_way(ending.status)],
-            "performance": {
-                "seconds": round(task.seconds, 3),
-                "peak_memory_mb": peak_memory_mb(),
-            },
-        }
+        document = ReplayDocument.new(
+            name=scenario.name,
+            path=str(task.path),
+            status=ending.status,
+            error=ending.error,
+            command=task.command,
+            started=task.started,
+            versions=versions(scenario.training.trainer),
+            scenario=scenario.tables(),
+            **{**outcome, "notes": [*outcome["notes"], *under_way(ending.status)]},
+            performance=Performance.of_process(task.seconds),
+        ).to_json()
         task.directory.write_document(document)
         if report:
             write_report(document, task.path)

@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io.console import Terminal
-from fedprivacy.records.run_directory import SCHEMA, read_document
+from fedprivacy.records.run_directory import read_document
 from fedprivacy.report.attacks import exposed, figures
 from fedprivacy.verification.verify import checked_document
 

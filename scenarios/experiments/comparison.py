@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions
@@ -20,7 +22,7 @@ from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory, read_document
+from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
@@ -147,18 +149,16 @@ def _work(
             _run_all(cells, task, workers, allow_code, on_run)
     finally:
         _close_broken_runs(task.path, ending.status)
-        document = {
-            "schema": SCHEMA,
-            "kind": "compare",
-            "name": scenario.name,
-            "path": str(task.path),
-            "status": ending.status,
-            "error": ending.error,
-            "command": task.command,
-            "started": task.started,
-            "versions": versions(scenario.training.trainer),
-            "scenario": scenario.tables(),
-            "scenario_digest": scenario_digest(task.directory),
+        document = CompareDocument.new(
+            name=scenario.name,
+            path=str(task.path),
+            status=ending.status,
+            error=ending.error,
+            command=task.command,
+            started=task.started,
+            versions=versions(scenario.training.trainer),
+            scenario=scenario.tables(),
+            scenario_digest=scenario_digest(task.directory),
             **results(cells, task.path),
             **closing(
                 scenario,
@@ -166,8 +166,8 @@ def _work(
                 ending.status,
                 tested=people.tests_clients(scenario.evaluation.on),
             ),
-            "performance": performance(cells, task.seconds),
-        }
+            performance=performance(cells, task.seconds),
+        ).to_json()
         task.directory.write_document(document)
         write_report(document, task.path)
     return document
@@ -186,16 +186,16 @@ def _close_broken_runs(base: Path, status: str) -> None:
                 run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 
-def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
+def performance(cells: list[Cell], seconds: float) -> Performance:
     """Seconds in all, clients trained per second, and the largest memory of any process."""
     runs = [run for cell in cells for run in cell.runs.values()]
     trained = sum(event["cohort"] for run in runs for event in run["rounds"])
     memory = [run["performance"]["peak_memory_mb"] for run in runs]
-    return {
-        "seconds": round(seconds, 3),
-        "clients_per_second": round(trained / seconds, 1),
-        "peak_memory_mb": max([peak_memory_mb(), *memory]),
-    }
+    return Performance.new(
+        seconds=round(seconds, 3),
+        clients_per_second=round(trained / seconds, 1),
+        peak_memory_mb=max([peak_memory_mb(), *memory]),
+    )
 
 
 def _run_all(

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from clients.statistics import Respondents
-from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.records.run_directory import SCHEMA
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.statistics import StatisticsComparison
+from fedprivacy.io.environment import versions
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
@@ -94,24 +95,19 @@ def _work(
             _play_all(cells, scenario, task, workers, results_by_cell, on_run)
     finally:
         documents = [_document(cells[number], results_by_cell[number]) for number in sorted(results_by_cell)]
-        document = {
-            "schema": SCHEMA,
-            "kind": "compare-statistics",
-            "name": scenario.name,
-            "path": str(task.path),
-            "status": ending.status,
-            "error": ending.error,
-            "command": task.command,
-            "started": task.started,
-            "versions": versions(),
-            "scenario": scenario.tables(),
-            "cells": documents,
+        document = StatisticsComparison.new(
+            name=scenario.name,
+            path=str(task.path),
+            status=ending.status,
+            error=ending.error,
+            command=task.command,
+            started=task.started,
+            versions=versions(),
+            scenario=scenario.tables(),
+            cells=documents,
             **closing(scenario, documents, ending.status),
-            "performance": {
-                "seconds": round(task.seconds, 3),
-                "peak_memory_mb": peak_memory_mb(),
-            },
-        }
+            performance=Performance.of_process(task.seconds),
+        ).to_json()
         task.directory.write_document(document)
         write_report(document, task.path)
     return document

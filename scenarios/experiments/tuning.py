@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.tune import Choice, TuneCandidate, TuneDocument
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.statement import guarantees
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.run_directory import SCHEMA, Checkpoint
+from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.tune import TuneScenario
@@ -200,25 +202,23 @@ def _document(
     settings = {} if chosen is None else scenario.settings[chosen]
     public = scenario.tune.method != "random-stopping"
     accuracies = {attempt["candidate"]: attempt["accuracy"] for attempt in tries} if public else {}
-    return {
-        "schema": SCHEMA,
-        "kind": "tune",
-        "name": scenario.name,
-        "path": str(task.path),
-        "seed": scenario.seed,
-        "status": "finished",
-        "error": None,
-        "command": task.command,
-        "started": task.started,
-        "versions": versions(scenario.training.trainer),
-        "scenario": scenario.tables(),
-        "scenario_digest": scenario_digest(task.directory),
-        "choice": {**choice, "settings": settings, "clients": people.partition.clients},
-        "candidates": [
-            {"settings": attempt, "public_accuracy": accuracies.get(number)}
+    return TuneDocument.new(
+        name=scenario.name,
+        path=str(task.path),
+        seed=scenario.seed,
+        status="finished",
+        error=None,
+        command=task.command,
+        started=task.started,
+        versions=versions(scenario.training.trainer),
+        scenario=scenario.tables(),
+        scenario_digest=scenario_digest(task.directory),
+        choice=Choice.new(**choice, settings=settings, clients=people.partition.clients),
+        candidates=[
+            TuneCandidate.new(settings=attempt, public_accuracy=accuracies.get(number))
             for number, attempt in enumerate(scenario.settings)
         ],
-        "tries": [dict(attempt) for attempt in tries],
+        tries=[dict(attempt) for attempt in tries],
         **claims_of(scenario, plans, chosen, tested=tested),
-        "performance": {"seconds": round(task.seconds, 3), "peak_memory_mb": peak_memory_mb()},
-    }
+        performance=Performance.of_process(task.seconds),
+    ).to_json()

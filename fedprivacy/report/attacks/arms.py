@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fedprivacy.documents.attack import Played
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Played
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.blocks import (
     Block,
@@ -26,7 +27,6 @@ from fedprivacy.report.blocks import (
     Table,
     Value,
 )
-from fedprivacy.report.parts import Figures
 from fedprivacy.report.protection import USEFUL_EPSILON
 
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone

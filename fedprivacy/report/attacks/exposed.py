@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from fedprivacy.documents.part import Part
 from fedprivacy.errors import InputError
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import exposed_classes, exposed_records, figures
 from fedprivacy.report.attacks.exposed_parts import Exposure
 from fedprivacy.report.blocks import Block, Details, Table, Text
-from fedprivacy.report.parts import Part
 
 FIELD = "exposures"  # of a replay document, for the operator alone
 SHOWN = 20  # records on the page

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from fedprivacy.attacks.roc import Rate
+from fedprivacy.documents.attack import Count, Measure, Real
+from fedprivacy.documents.part import Part
+from fedprivacy.documents.roc import Rate
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.parts import Count, Measure, Real
-from fedprivacy.report.parts import Part
 
 
 class Record(Part):

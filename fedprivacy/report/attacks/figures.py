@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from fedprivacy.documents.attack import Attack, Bound, Measure, Observed
 from fedprivacy.report import words
-from fedprivacy.report.attacks.parts import Attack, Bound, Measure, Observed
 
 GUESSING = 0.5  # the area, and the share of right guesses, of who knows nothing
 TOO_FEW = "too few non-members"

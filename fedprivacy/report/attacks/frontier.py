@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
+from fedprivacy.documents.attack import Level
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import figures, keys, scale, strongest
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Level
 from fedprivacy.report.attacks.strongest import Reached
 
 WIDTH = {False: 920.0, True: 360.0}  # pixels, for a window and for a phone

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.attack import CLIPPED, Attack, Level
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level
 
 CLIPPING = "clipping alone (a heuristic, no epsilon)"
 

@@ -9,10 +9,10 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from fedprivacy.documents.attack import Attack, Measure, Observed
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import plots, svg, words
 from fedprivacy.report.attacks import figures, keys, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Measure, Observed
 from fedprivacy.report.blocks import Block, Details, Entry, Picture, Section, Table, Text, Value
 
 SPREAD = 30  # from the first last round to the last one so many times as late: a logarithmic axis

@@ -11,10 +11,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import marks, svg, words
 from fedprivacy.report.attacks import figures, keys, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Picture, Table
 
 ROW, CLOSE, HEAD, BELOW = 46.0, 26.0, 36.0, 54.0  # pixels of a row, alone and in a group, and of its heading

@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from fedprivacy.attacks.roc import Curve
+from fedprivacy.documents.attack import Attack, Histogram
+from fedprivacy.documents.roc import Curve
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import figures, keys
-from fedprivacy.report.attacks.parts import Attack, Histogram
 
 FLOOR = 1e-3  # where both axes of an ROC curve begin
 STEPS = 6  # points of a straight part, which is bent on logarithmic axes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import figures, levels, panel
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

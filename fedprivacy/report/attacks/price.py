@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import FuncFormatter
 
+from fedprivacy.documents.attack import Attack, Level
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import figures, keys, scale
-from fedprivacy.report.attacks.parts import Attack, Level
 
 UPPER, LOWER, BETWEEN, BELOW = 260.0, 130.0, 50.0, 60.0  # pixels of both axes, between and below them
 APART, SHARE = 8.0, 0.5  # pixels between two attacks at one level; how much of the way to the next all take

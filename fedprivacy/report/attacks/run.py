@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import CLIPPED, Attack
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.attacks import (
@@ -21,10 +24,7 @@ from fedprivacy.report.attacks import (
     strongest,
     table,
 )
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import CLIPPED, Attack
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.wording import TRAINING
 
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from fedprivacy.documents.attack import CLIPPED, Level
 from fedprivacy.report import plots, svg, words
-from fedprivacy.report.attacks.parts import CLIPPED, Level
 
 ROOM, MARGIN = 46.0, 0.09  # pixels that a label of the axis takes; the share of the axis beyond both ends
 BARE: Mapping[Level, tuple[str, str]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import common, words
-from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Facts, Section
 
 SECTIONS = ("game", "data", "model", "training", "server", "privacy", "federation", "evaluation")

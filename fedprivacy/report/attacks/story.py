@@ -11,10 +11,10 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
+from fedprivacy.documents.attack import Attack, Story
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import keys, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Story
 from fedprivacy.report.blocks import Picture, Section, Table
 
 ACROSS, MOST = 3, 9  # panels beside each other, and in all

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.attack import Attack, Bound, Played
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import plots, svg, words
 from fedprivacy.report.attacks import figures, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Bound, Played
 
 SEATS = ("server", "participant", "outsider")
 # Who sees more has the attacks of those who see less, too: the final model, the global models, the updates.

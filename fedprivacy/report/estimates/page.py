@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
 from fedprivacy.report import common, plots, protection, words
 from fedprivacy.report.blocks import (
     Block,
@@ -18,9 +20,7 @@ from fedprivacy.report.blocks import (
     Table,
     Text,
 )
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.estimates import surface
-from fedprivacy.report.estimates.documents import EstimatesCell, EstimatesDocument
 from fedprivacy.report.statistics import lines
 from fedprivacy.report.wording import ESTIMATES
 

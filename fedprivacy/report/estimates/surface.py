@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from fedprivacy.documents.estimates import EstimatesDocument, Surface
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Picture, Section, Table
 from fedprivacy.report.common import spaced
-from fedprivacy.report.estimates.documents import EstimatesDocument, Surface
 
 _LEVELS = 12
 _STEPS = 300  # points of a path that are drawn

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fedprivacy.documents.answers import Query, Row
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import common, plots, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import dots, figures
-from fedprivacy.report.statistics.documents import StatisticsDocument
-from fedprivacy.report.statistics.parts import Query, Row
 
 DRAWN = 40  # rows of a query that a picture has room for
 LISTED = 400  # rows of a query that a table lists

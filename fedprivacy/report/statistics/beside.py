@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fedprivacy.documents.answers import Answer, Repeats, Row
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import common, names, plots, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import dots, figures
 from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Answer, Repeats, Row
 from fedprivacy.statistics.comparison import SHOWN
 
 EXACT = f"Exact ({figures.SIMULATION_ONLY})"

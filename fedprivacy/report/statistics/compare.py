@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
-from fedprivacy.report.documents import Arm
-from fedprivacy.report.parts import Guarantee
 from fedprivacy.report.statistics import beside, errors, promises, settings
-from fedprivacy.report.statistics.documents import StatisticsComparison
 from fedprivacy.report.wording import STATISTICS
 
 

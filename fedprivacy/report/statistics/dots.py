@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
+from fedprivacy.documents.answers import Row
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.statistics import figures
-from fedprivacy.report.statistics.parts import Row
 
 EXACT: plots.Look = (svg.NONE, "|", "")  # the true value: an upright line that no dot hides
 NAME, NAME_NARROW = 16, 11  # characters of a category in the picture; the table has all

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from fedprivacy.documents.answers import HUGE, Repeats, Slope, StatisticsCell
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import common, names, plots, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import figures, lines
 from fedprivacy.report.statistics.answers import CHOICES
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import HUGE, Repeats, Slope, StatisticsCell
 
 TOGETHER = 2  # queries of the picture on top; the others have one of their own
 LINES = 10  # lines that a panel tells apart

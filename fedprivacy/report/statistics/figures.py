@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.answers import Bound, Query, Repeats, Row
 from fedprivacy.report import common, names, words
-from fedprivacy.report.statistics.parts import Bound, Query, Repeats, Row
 
 SIMULATION_ONLY = "simulation only"
 UNKNOWN = "cannot be told"

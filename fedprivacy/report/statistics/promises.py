@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from fedprivacy.documents.answers import Repeats
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Group, Section, Table, Value
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Repeats
 
 Row = Callable[[Repeats], tuple[str, ...]]
 CHOSEN = (

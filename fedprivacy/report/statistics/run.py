@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.answers import Query
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import common, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Table, Text, Tiles
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import answers, figures, settings
-from fedprivacy.report.statistics.documents import StatisticsDocument
-from fedprivacy.report.statistics.parts import Query
 from fedprivacy.report.wording import STATISTICS
 
 SAID = 4  # answers that the sentence on top names

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.envelope import Arm, Document
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Facts, Group, Section, Table, Value
-from fedprivacy.report.documents import Arm, Document
 from fedprivacy.report.statistics import figures
-from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 
 HEADING = "How each query was asked"
 AN_ANSWER = "An epsilon an answer is what this query costs a client alone."

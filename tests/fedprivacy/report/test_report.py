@@ -24,9 +24,10 @@ from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, poisoned
 from PIL import Image
 
 from fedprivacy import report
+from fedprivacy.documents import redaction
 from fedprivacy.errors import InputError
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.report import batches, common, learning, names, plots, public, redaction, words
+from fedprivacy.report import batches, common, learning, names, plots, public, words
 
 SCENARIO: dict[str, Any] = {
     "name": "local-vs-central",

@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedprivacy.attacks.roc import Curve, Rate
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
+from fedprivacy.documents.roc import Curve, Rate
+from fedprivacy.io.validation import Fields
 from fedprivacy.mechanisms.catalogue import ClipOnly
-from fedprivacy.report.parts import Figures, Guarantee, Part
 
 Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**12)]
@@ -126,10 +129,35 @@ class ModelAccuracy(Part):
     train: Rate | None = None
 
 
+class Guesses(Fields):
+    """How guesses fared, of so many coins; of the documents, to verify `Empirical` alone."""
+
+    trials: Annotated[int, Field(ge=1, le=10**8)]
+    made: Annotated[int, Field(ge=1, le=10**8)]
+    right: Annotated[int, Field(ge=0, le=10**8)]
+
+
+class Point(Fields):
+    """Who is called a member at one threshold of one run; figures are verified by these counts."""
+
+    hits: Annotated[int, Field(ge=0, le=10**9)]
+    members: Annotated[int, Field(ge=1, le=10**9)]
+    alarms: Annotated[int, Field(ge=0, le=10**9)]
+    nonmembers: Annotated[int, Field(ge=1, le=10**9)]
+
+
+Points = Annotated[
+    dict[str, Annotated[list[Point], Field(min_length=1, max_length=10_000)]], Field(max_length=100)
+]
+Repeated = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0)]
+
+
 class Empirical(Part):
     """A proved lower bound on epsilon, or the reason for none."""
 
-    reason: str | None = None
+    reason: Annotated[str | None, IF_THERE] = None
+    guesses: Annotated[Raw, Checked(Guesses | None, optional=True)] = None
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     ceiling: float | None = None
     confidence: float | None = None
@@ -173,7 +201,8 @@ class Played(Part):
     unit: str | None = None
     adjacency: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    seeds: Count = 1
+    ledger: Annotated[Raw, Checked(Index)] = None
+    seeds: Annotated[Count, Checked(Repeated)] = 1
     rounds: Count | None = None
     rounds_played: tuple[Count, ...] = ()
     accuracy: ArmAccuracy = ArmAccuracy()
@@ -202,6 +231,7 @@ class Supervised(Part):
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
     tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
+    points: Annotated[Raw, Checked(Points | None, optional=True)] = None
 
 
 class Attack(Part):
@@ -210,10 +240,11 @@ class Attack(Part):
     The same name stands once for each level of privacy of the attacked runs.
     """
 
-    name: str = "attack"
+    name: Annotated[str, CHECKED] = "attack"
+    ledger: Annotated[Raw, Checked(Index)] = None
     arm: str = ""
     attack: str = ""
-    seat: str
+    seat: Annotated[str, CHECKED]
     trust: str | None = None
     mechanism: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
@@ -225,7 +256,8 @@ class Attack(Part):
     members: Count | None = None
     nonmembers: Count | None = None
     measured: Count | None = None
-    seeds: Count = 1
+    seeds: Annotated[Count, Checked(Repeated)] = 1
+    points: Annotated[Raw, Checked(Points)] = None
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
@@ -236,13 +268,14 @@ class Attack(Part):
     stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
     score: tuple[str, ...] = ()
     calibration_auc: Rate | None = None
-    supervised: Supervised | None = None
+    supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     blind: Measure | None = None
-    bound: Bound = Bound()
-    guarantee: Guarantee | None = None
+    bound: Annotated[Bound, Checked(dict[str, Any])] = Bound()
+    guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
-    empirical_epsilon: Empirical | None = None
+    epsilon_lower_bound: Annotated[Raw, Checked(Number | None)] = None
+    empirical_epsilon: Annotated[Empirical | None, Checked(Empirical)] = None
 
     @property
     def level(self) -> Level:

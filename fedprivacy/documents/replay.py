@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Played, Verdict
-from fedprivacy.report.documents import Document
-from fedprivacy.report.parts import Guarantee
+from fedprivacy.documents.attack import CLIPPED, Attack, Level, Played, Verdict
+from fedprivacy.documents.envelope import STATUS, Document, Performance
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.ledger import Ledger
+from fedprivacy.documents.part import CHECKED, Checked, Raw
 
 
 class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
-    attacks: tuple[Attack, ...] = ()
-    arms: tuple[Played, ...] = ()
+    KIND = "replay"
+
+    name: Annotated[str, CHECKED] = "unnamed"
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    attacks: Annotated[tuple[Attack, ...], Checked(Annotated[list[Attack], Field(max_length=1000)])] = ()
+    arms: Annotated[
+        tuple[Played, ...], Checked(Annotated[list[Played], Field(max_length=1000)], optional=True)
+    ] = ()
+    exposures: Raw = None  # the operator's, with a section of its own
+    plans: Annotated[Raw, Checked(Annotated[list[dict[str, Any]], Field(max_length=1000)])] = None
+    ledgers: Annotated[Raw, Checked(Annotated[list[Ledger], Field(max_length=1000)])] = None
     verdict: Verdict | None = None
+    notes: tuple[str, ...] = ()
+    operator_only: Raw = None
+    performance: Performance | None = None
 
     @model_validator(mode="after")
     def _every_private_run_has_an_epsilon(self) -> ReplayDocument:
