@@ -43,7 +43,7 @@ def new(name: str, source: Path, origin: str, out: Path) -> str:
         InputError: the name is not one, the source is not a scenario, `out` exists or cannot be
             written; nothing is written then.
     """
-    _check_name(name)
+    check_name(name)
     text = draft(read_text(source), name, origin, out)
     try:
         with out.open("x", encoding="utf-8") as stream:
@@ -87,7 +87,12 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
     return result
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuses what is no name for a new scenario.
+
+    Raises:
+        InputError: it has other characters, or is the name of a ready scenario.
+    """
     pattern = next(m.pattern for m in Head.model_fields["name"].metadata if getattr(m, "pattern", None))
     if not re.fullmatch(pattern, name):
         raise InputError(f"{name[:200]!r}: not a valid name. Use letters, digits and hyphens, at most 64.")

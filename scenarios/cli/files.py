@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from fedprivacy.io.escape import on_one_line
 from scenarios.cli.options import RUNS, Out, complete
 from scenarios.cli.output import Json, print_result
 
@@ -49,6 +50,52 @@ def new(
     file = out or Path(f"{name}.toml")
     command = write_new(name, find(from_), from_, file)
     print(f"Wrote {file}. Start it with: {command}")
+
+
+def import_table(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file.")],
+    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the labels.")],
+    client: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column that names each record's owner; default: one each."),
+    ] = None,
+    test: Annotated[
+        str, typer.Option(metavar="SHARE|FILE", help="The share to hold out, or a table of test records.")
+    ] = "0.2",
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out. May be repeated.")
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="Public limits of a column. May be repeated."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The scenario's name; default: the table's.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where NAME.npz and NAME.toml go.", show_default="here")
+    ] = Path(),
+) -> None:
+    """Make a data set and a scenario from a table of your own.
+
+    Text columns become a column for each category, text labels become classes, and missing numbers become 0
+    with a column that marks them. Everything that is read off the records and then public is reported.
+    """
+    from scenarios.authoring.import_table import import_table as import_
+
+    made = import_(
+        table,
+        label=label,
+        client=client,
+        test=test,
+        drop=drop or [],
+        bounds=bounds or [],
+        name=name,
+        out=out,
+    )
+    for note in made.notes:
+        print(f"- {on_one_line(note)}")
+    print(f"Wrote {made.data} and {made.scenario}. Run it with: {made.command}")
 
 
 def report(

@@ -26,8 +26,9 @@ from scenarios.cli.attack import audit, replay, risk
 from scenarios.cli.budget import app as budget_app
 from scenarios.cli.compare import compare
 from scenarios.cli.federation import app as federation_app
-from scenarios.cli.files import doctor, new, report, scenarios
+from scenarios.cli.files import doctor, import_table, new, report, scenarios
 from scenarios.cli.run import run
+from scenarios.cli.stored import diff, list_runs, rm, show, tag
 from scenarios.cli.tune import tune
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 # In the order of the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
-    run, compare, tune, replay, risk, audit, scenarios, new, report, doctor,
+    run, compare, tune, replay, risk, audit, scenarios, new, import_table, report, list_runs, show, diff, tag, rm, doctor,
 )  # fmt: skip
 
 app = typer.Typer(
@@ -46,7 +47,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 for _command in COMMANDS:
-    app.command()(_command)
+    app.command(_command.__name__.partition("_")[0])(_command)
 app.add_typer(budget_app, name="budget")
 app.add_typer(federation_app, name="federation")
 

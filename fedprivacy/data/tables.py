@@ -1,0 +1,312 @@
+"""Turns tables (CSV, Parquet, DataFrames) into the arrays that a federation trains on.
+
+Text columns become one column for each category, text labels become numbers with names, and numbers stay as
+they are. Everything that is read off the records and then public (categories, classes, bounds) is reported as
+a note, because no epsilon covers it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.errors import InputError
+from fedprivacy.io.regular_file import read_regular
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_BYTES = 2**32  # of a table file
+MAX_CATEGORIES = 100  # of one text column; more make a model of names instead of properties
+HELD_OUT = 0.2  # the share of records, or of users, to test on
+FEWEST_USERS = 20  # with fewer users each one's records are split, instead of the users
+SUFFIXES = (".csv", ".tsv", ".parquet")
+
+
+class TableError(InputError):
+    """The problems of a table, one on each line."""
+
+    several = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records of a table as arrays.
+
+    Args:
+        x: The features, float32, shape (records, columns).
+        y: The labels, int64, shape (records,).
+        users: The owner of each record, shape (records,), or None.
+        feature_names: The names of the columns, those of categories as "column=category".
+        classes: The names of the classes; empty where labels are numbers.
+        notes: Statements on what was read off the records, and on missing values.
+        ranges: Column -> its least and largest value, for the numeric columns of the table.
+        positions: The rows of the DataFrame that the records come from, shape (records,).
+    """
+
+    x: NDArray[np.float32]
+    y: NDArray[np.int64]
+    users: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    classes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    positions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def rows(self, chosen: NDArray[np.int64]) -> Table:
+        """Returns the records at these positions."""
+        users = None if self.users is None else self.users[chosen]
+        return replace(
+            self, x=self.x[chosen], y=self.y[chosen], users=users, positions=self.positions[chosen]
+        )
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Reads a CSV, TSV or Parquet file.
+
+    Raises:
+        InputError: if it cannot be read, is of another type, or a package to read it is missing.
+    """
+    import io
+
+    import pandas as pd
+
+    file = Path(path)
+    if file.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{file}: not a table. Give a file that ends in {', '.join(SUFFIXES)}.")
+    try:
+        content = io.BytesIO(read_regular(file, MAX_BYTES))
+    except FileNotFoundError:
+        raise InputError(f"{file}: no such file. Check the name.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    try:
+        if file.suffix.lower() == ".parquet":
+            return pd.read_parquet(content)
+        return pd.read_csv(content, sep="\t" if file.suffix.lower() == ".tsv" else ",")
+    except ImportError:
+        raise InputError(
+            f"{file}: pyarrow is needed to read Parquet. Install it with: pip install 'fedprivacy[parquet]'"
+        ) from None
+    except Exception as error:  # each format has errors of its own
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{file}: damaged, or not a table: {reason}. Save it again as CSV.") from None
+
+
+def table(
+    frame: pd.DataFrame, label: str, user: str | None = None, drop: Sequence[str] = (), source: str = "table"
+) -> Table:
+    """Turns a DataFrame into arrays.
+
+    Args:
+        frame: One row for each record.
+        label: The column of the labels: text, or whole numbers from 0 (others become classes by value).
+        user: The column that names the owner of each record; None where each record is its own.
+        drop: Columns to leave out.
+        source: The name of the table in messages.
+
+    Raises:
+        InputError: with every column that is missing or cannot be used.
+    """
+    frame = frame.rename(columns=str)
+    problems = _missing_columns(frame, [label, *([user] if user else []), *drop], source)
+    if not len(frame):
+        problems.append(f"{source}: has no records.")
+    if problems:
+        raise TableError("\n".join(problems))
+    notes: list[str] = []
+    y, classes, kept = _labels(frame[label], label, source, notes)
+    frame = frame[kept]
+    owners = None
+    if user:
+        if frame[user].isna().any():
+            raise InputError(f"{source}: {user}: a record has no owner. Name it, or remove the record.")
+        owners = frame[user].astype(str).to_numpy(dtype=str)
+    columns, names, ranges = [], [], {}
+    for name in frame.columns:
+        if name in (label, user, *drop):
+            continue
+        try:
+            part, titles = _column(frame[name], name, notes)
+        except InputError as error:
+            problems.append(f"{source}: {error}")
+            continue
+        if titles[0] == name:
+            ranges[name] = (float(part[:, 0].min()), float(part[:, 0].max()))
+        columns.append(part)
+        names += titles
+    if not columns and not problems:
+        problems.append(f"{source}: no column is left to learn from. Drop fewer columns.")
+    if problems:
+        raise TableError("\n".join(problems))
+    x = np.concatenate(columns, axis=1)
+    return Table(x, y, owners, tuple(names), classes, tuple(notes), ranges, np.flatnonzero(kept))
+
+
+def _missing_columns(frame: pd.DataFrame, wanted: Sequence[str], source: str) -> list[str]:
+    known = ", ".join(map(str, list(frame.columns)[:20]))
+    return [
+        f"{source}: has no column {name!r}. It has: {known}." for name in wanted if name not in frame.columns
+    ]
+
+
+def _labels(
+    column: pd.Series[Any], name: str, source: str, notes: list[str]
+) -> tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.bool_]]:
+    """Returns labels from 0, the names of the classes, and which records have a label."""
+    import pandas as pd
+
+    kept = column.notna().to_numpy()
+    if not kept.any():
+        raise InputError(f"{source}: {name}: no record has a label. Choose another column with --label.")
+    if not kept.all():
+        notes.append(f"{int((~kept).sum()):,} records without a label ({name}) were left out.")
+    column = column[kept]
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        values = column.to_numpy(dtype=np.float64)
+        distinct = np.unique(values)
+        if (distinct % 1 != 0).any() or len(distinct) > MAX_CATEGORIES:
+            raise InputError(
+                f"{source}: {name}: {len(distinct):,} different numbers, which are no classes. "
+                "Group them into classes first."
+            )
+        if distinct.min() >= 0 and distinct.max() < 2 * len(distinct):
+            return values.astype(np.int64), (), kept
+        notes.append(f"The labels ({name}) are numbered from 0 in the order of their values.")
+        return (
+            np.searchsorted(distinct, values).astype(np.int64),
+            tuple(f"{value:g}" for value in distinct),
+            kept,
+        )
+    texts = column.astype(str)
+    classes = sorted(texts.unique())
+    if len(classes) > MAX_CATEGORIES:
+        raise InputError(
+            f"{source}: {name}: {len(classes):,} different labels. Choose a column with at most "
+            f"{MAX_CATEGORIES}."
+        )
+    notes.append(f"The classes were read off the labels ({name}): {', '.join(classes)}.")
+    place = {text: at for at, text in enumerate(classes)}
+    return texts.map(place).to_numpy(dtype=np.int64), tuple(classes), kept
+
+
+def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArray[np.float32], list[str]]:
+    """Returns the numbers of a column, shape (records, columns), and the names of these columns."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(column):
+        return column.to_numpy(dtype=np.float32)[:, None], [name]
+    if pd.api.types.is_numeric_dtype(column):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        missing = ~np.isfinite(values)
+        if missing.all():
+            raise InputError(f"{name}: has no values. Leave it out with --drop {name}.")
+        if not missing.any():
+            return values.astype(np.float32)[:, None], [name]
+        # Zero, and a column that marks it: a mean of the records would be one more release.
+        notes.append(
+            f"{name}: {int(missing.sum()):,} missing values became 0, and a column {name}=missing marks them."
+        )
+        values = np.where(missing, 0.0, values)
+        return np.stack([values, missing], axis=1).astype(np.float32), [name, f"{name}=missing"]
+    if pd.api.types.is_datetime64_any_dtype(column):
+        raise InputError(f"{name}: dates. Turn them into numbers, or leave them out with --drop {name}.")
+    texts = column.astype(object).where(column.notna(), "missing").astype(str)
+    categories = sorted(texts.unique())
+    if len(categories) > MAX_CATEGORIES:
+        raise InputError(
+            f"{name}: {len(categories):,} different texts; at most {MAX_CATEGORIES} become columns. "
+            f"Group them, or leave it out with --drop {name}."
+        )
+    notes.append(f"{name}: its {len(categories)} categories, read off the records, became a column each.")
+    shown = texts.to_numpy(dtype=object)
+    return (
+        np.stack([shown == category for category in categories], axis=1).astype(np.float32),
+        [f"{name}={category}" for category in categories],
+    )
+
+
+def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Table, Table, str]:
+    """Splits off test records, and describes the split.
+
+    Where there are at least `FEWEST_USERS` users, whole users are held out, so that no client owns a test
+    record. With fewer, records of each user are.
+
+    Args:
+        table: All records.
+        fraction: The share to test on, above 0 and below 1.
+        seed: The seed of the draw.
+
+    Raises:
+        InputError: if a part would be empty.
+    """
+    random = np.random.default_rng(seed)
+    users = table.users
+    if users is not None and len(np.unique(users)) >= FEWEST_USERS:
+        names = np.unique(users)
+        held = random.permutation(names)[: max(1, round(fraction * len(names)))]
+        tested = np.isin(users, held)
+        words = f"{len(held):,} of {len(names):,} users were held out at random to test on."
+    else:
+        tested = np.zeros(len(table.y), dtype=bool)
+        owners = (
+            np.zeros(len(table.y), dtype=int) if users is None else np.unique(users, return_inverse=True)[1]
+        )
+        for owner in range(int(owners.max()) + 1):
+            rows = random.permutation(np.flatnonzero(owners == owner))
+            tested[rows[: round(fraction * len(rows))]] = True
+        words = f"{int(tested.sum()):,} of {len(tested):,} records were held out at random to test on."
+    if not tested.any() or tested.all():
+        raise InputError(
+            f"test = {fraction}: leaves no records to {'train' if tested.all() else 'test'} on. "
+            "Choose another share, or give test records."
+        )
+    return table.rows(np.flatnonzero(~tested)), table.rows(np.flatnonzero(tested)), words
+
+
+def public_bounds(
+    table: Table, given: Mapping[str, tuple[float, float]]
+) -> tuple[list[float], list[float], list[str]]:
+    """Returns the lower and upper bound of each column, and the columns whose bounds were read off.
+
+    Bounds that nobody gives are the least and largest value, rounded outward to one significant digit of the
+    width.
+    """
+    low, high, read = [], [], []
+    for name in table.feature_names:
+        if name in given:
+            least, most = given[name]
+        elif name in table.ranges:
+            least, most = table.ranges[name]
+            if (least, most) not in ((0.0, 1.0), (0.0, 0.0), (1.0, 1.0)):  # yes or no
+                read.append(name)
+            step = 10.0 ** math.floor(math.log10(most - least)) if most > least else 1.0
+            least, most = math.floor(least / step) * step, math.ceil(most / step) * step
+        else:
+            least, most = 0.0, 1.0  # of a category
+        low.append(float(f"{least:.6g}"))
+        high.append(float(f"{most if most > least else least + 1:.6g}"))
+    return low, high, read
+
+
+def arrays_of(train: Table, test: Table) -> dict[str, NDArray[Any]]:
+    """Returns the arrays of the .npz file of a data set."""
+    arrays: dict[str, NDArray[Any]] = {
+        "x_train": train.x,
+        "y_train": train.y,
+        "x_test": test.x,
+        "y_test": test.y,
+        "feature_names": np.array(train.feature_names, dtype=str),
+    }
+    if train.classes:
+        arrays["classes"] = np.array(train.classes, dtype=str)
+    for name, users in (("user_train", train.users), ("user_test", test.users)):
+        if users is not None:
+            arrays[name] = users
+    return arrays

@@ -1,0 +1,402 @@
+"""The calls of the Python API, which run what the commands of the same names run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from fedprivacy.errors import InputError
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.tune import TuneScenario
+from scenarios.api.results import (
+    Audit,
+    Comparison,
+    Estimates,
+    Replay,
+    Result,
+    Run,
+    StatisticsComparison,
+    StatisticsRun,
+    Tuning,
+    result_of,
+)
+from scenarios.api.settings import Source, out_of, request
+from scenarios.cli.kinds import ComparisonKind, RunKind, RunOptions, kind_of
+from scenarios.engines.launch import check_workers, engine_of
+
+RUNS = "runs"
+
+
+def scenario(source: Source, *, seed: int | None = None, **settings: Any) -> AnyScenario:
+    """Returns the scenario that a call with the same arguments would run.
+
+    Args:
+        source: The name of a ready scenario, the path of a TOML file, a scenario, or `People`.
+        seed: The seed; None for the scenario's own.
+        settings: As of `run`.
+
+    Raises:
+        ScenarioError: with every mistake.
+
+    >>> scenario("digits", epsilon=8).privacy.epsilon
+    8.0
+    """
+    return request("run", source, settings, seed=seed).scenario
+
+
+def run(
+    source: Source,
+    *,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    engine: str = "embedded",
+    workers: int | None = None,
+    allow_code: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> Run | StatisticsRun | Estimates:
+    """Runs a simulation, and writes its record and report, as `fedprivacy run` does.
+
+    Args:
+        source: The name of a ready scenario, the path of a TOML file, a scenario, or `People`.
+        out: The folder of run directories.
+        seed: The seed; None for the scenario's own.
+        engine: "embedded" or "ray"; the numbers do not depend on it.
+        workers: Processes that train clients; None: one for each core.
+        allow_code: Whether a scenario file may run its code. A model that is a Python object needs no leave.
+        progress: Whether to show progress.
+        settings: What to change: `trust`, `epsilon`, `delta`, `unit`, `adjacency`, `rounds`, `rate` (Poisson
+            sampling), `cohort` (of fixed size), `learning_rate`, `server_learning_rate`, `model` (a name, an
+            `nn.Module` or a function that returns one), any key whose name is there once (`clipping_norm`),
+            and whole keys in `set={"data.scaling": "none"}`.
+
+    Raises:
+        InputError: with every mistake, before anything is written.
+        RunError: if the run fails; its directory holds what it reached.
+
+    >>> import tempfile
+    >>> result = run("digits", rounds=2, out=tempfile.mkdtemp(), progress=False)
+    >>> result.guarantees["participant"].epsilon <= 2.0001
+    True
+    """
+    asked = request("run", source, settings, seed=seed, allow_code=allow_code)
+    kind = kind_of(asked.scenario)
+    assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
+    where = engine_of(engine, workers, None, None, None, None, None, False)
+    options = RunOptions(out_of(out), where, False, asked.allow_code, asked.command)
+    kind.check(asked.scenario, options)
+    with _shown(lambda: kind.progress(asked.scenario), progress) as on_event:
+        document = kind.run(asked.scenario, options, on_event)
+    return cast("Run | StatisticsRun | Estimates", result_of(document))
+
+
+def ask(source: Source, **arguments: Any) -> StatisticsRun:
+    """Releases statistics under differential privacy; arguments as of `run`.
+
+    Raises:
+        InputError: if the scenario has no queries.
+
+    >>> import tempfile
+    >>> answers = ask("star-wars-survey", out=tempfile.mkdtemp(), progress=False)
+    >>> answers.guarantees["server"].epsilon
+    1.0
+    """
+    result = run(source, **arguments)
+    if not isinstance(result, StatisticsRun):
+        raise InputError(
+            f"{source}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
+        )
+    return result
+
+
+def compare(
+    source: Source,
+    *,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    workers: int | None = None,
+    allow_code: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> Comparison | StatisticsComparison:
+    """Compares trust models over epsilons and seeds, as `fedprivacy compare` does.
+
+    Args:
+        source: As of `run`.
+        out: As of `run`.
+        seed: The first of the seeds; None for the scenario's own.
+        workers: Processes that run cells in parallel; None: one for each core.
+        allow_code: As of `run`.
+        progress: As of `run`.
+        settings: As of `run`, besides `trusts`, `epsilons`, `seeds`, `units` and `mechanisms`.
+
+    Raises:
+        InputError: with every mistake, before anything is written.
+        RunError: if a cell fails.
+    """
+    asked = request("compare", source, settings, seed=None, allow_code=allow_code)
+    kind = kind_of(asked.scenario)
+    assert isinstance(kind, ComparisonKind)
+    if seed is not None:
+        overrides = dict(text.split("=", 1) for text in kind.seed_overrides(seed, kind.seeds(asked.scenario)))
+        seeds = {key: [int(each) for each in text.strip("[]").split(",")] for key, text in overrides.items()}
+        changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
+        asked = request("compare", source, changed, seed=seed, allow_code=allow_code)
+    with _shown(_jobs, progress) as on_run:
+        document = kind.compare(
+            asked.scenario,
+            out_of(out),
+            workers=check_workers(workers),
+            resume=None,
+            allow_code=asked.allow_code,
+            command=asked.command,
+            on_run=on_run,
+        )
+    return cast("Comparison | StatisticsComparison", result_of(document))
+
+
+def replay(
+    source: Source,
+    *,
+    attacks: list[str] | None = None,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    workers: int | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Replay:
+    """Runs membership attacks beside the bounds of the guarantees, as `fedprivacy replay` does.
+
+    Args:
+        source: An attack scenario: the name of a ready one, the path of a file, or a scenario.
+        attacks: The attacks to run; None: all.
+        out: As of `run`.
+        seed: As of `run`.
+        workers: Processes that attack in parallel; None: one for each core.
+        progress: As of `run`.
+        settings: As of `run`.
+
+    Raises:
+        InputError: if it has no attacks, or with every mistake.
+    """
+    asked = request("replay", source, settings, seed=seed)
+    chosen = asked.scenario
+    if not isinstance(chosen, AttackScenario):
+        raise InputError(f"{_named(source)}: has no [attacks.NAME], so there is nothing to replay.")
+    if unknown := [name for name in attacks or [] if name not in chosen.attacks]:
+        raise InputError(f"attacks: no attack {unknown[0]!r}. Choose from: {', '.join(chosen.attacks)}.")
+    if attacks:
+        kept = {name: attack for name, attack in chosen.attacks.items() if name in attacks}
+        chosen = chosen.model_copy(update={"attacks": kept})
+    folder = out_of(out)
+    from scenarios.attacks.replay import replay as run_attacks
+
+    with _shown(_jobs, progress) as on_attack:
+        document = run_attacks(
+            chosen,
+            folder,
+            workers=check_workers(workers),
+            stored=None,
+            resume=None,
+            command=asked.command,
+            on_attack=on_attack,
+        )
+    return Replay(document)
+
+
+def audit(
+    source: Source,
+    *,
+    canaries: int = 1000,
+    method: str = "both",
+    trials: int = 1,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    workers: int | None = None,
+    allow_code: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> Audit:
+    """Tests the claimed epsilon against lower bounds from canary clients, as `fedprivacy audit` does.
+
+    Args:
+        source: As of `run`.
+        canaries: Clients that are added, each with a coin to guess.
+        method: "one-run" (a lower bound), "canary-clients" (an estimate) or "both".
+        trials: Runs, each with its own seed, coins and noise.
+        out: As of `run`.
+        seed: As of `run`.
+        workers: Processes that work in parallel; None: one for each core.
+        allow_code: As of `run`.
+        progress: As of `run`.
+        settings: As of `run`.
+
+    Raises:
+        InputError: with every mistake, before anything is written.
+    """
+    from scenarios.experiments.audit_options import check_options, check_unit
+
+    asked = request("audit", source, settings, seed=seed, allow_code=allow_code)
+    if not isinstance(asked.scenario, Scenario):
+        raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
+    check_options(method, canaries, trials, asked.scenario.seed)
+    check_unit(asked.scenario.privacy.unit, _named(source))
+    folder = out_of(out)
+    from scenarios.experiments.audit import audit as run_audit
+
+    with _shown(_jobs, progress) as on_run:
+        document = run_audit(
+            asked.scenario,
+            folder,
+            canaries=canaries,
+            method=method,
+            trials=trials,
+            workers=check_workers(workers),
+            allow_code=asked.allow_code,
+            command=asked.command,
+            on_run=on_run,
+        )
+    return Audit(document)
+
+
+def tune(
+    source: Source,
+    *,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    workers: int | None = None,
+    allow_code: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> Tuning:
+    """Chooses settings under differential privacy, as `fedprivacy tune` does; arguments as of `run`.
+
+    Raises:
+        InputError: if the scenario has no [tune], or with every mistake.
+    """
+    asked = request("tune", source, settings, seed=seed, allow_code=allow_code)
+    if not isinstance(asked.scenario, TuneScenario):
+        raise InputError(f"{_named(source)}: has no [tune], so there is nothing to choose from.")
+    folder = out_of(out)
+    from scenarios.experiments.tuning import tune as choose_settings
+
+    with _shown(_jobs, progress) as on_run:
+        document = choose_settings(
+            asked.scenario,
+            folder,
+            workers=check_workers(workers),
+            resume=None,
+            allow_code=asked.allow_code,
+            command=asked.command,
+            on_run=on_run,
+        )
+    return Tuning(document)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise for a budget.
+
+    Attributes:
+        noise_multiplier: The standard deviation of the noise on the sum, over the clipping norm.
+        words: The guarantee with all of its terms.
+    """
+
+    noise_multiplier: float
+    words: str
+
+    def __repr__(self) -> str:
+        """Returns the noise multiplier and its guarantee."""
+        return f"noise multiplier {self.noise_multiplier:.6g}: {self.words}"
+
+
+def noise(
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    rounds: int = 1,
+    rate: float | None = None,
+    cohort: int | None = None,
+    clients: int | None = None,
+    adjacency: str = "replace-one",
+) -> Noise:
+    """Returns the Gaussian noise that an epsilon needs, as `fedprivacy budget gaussian` does.
+
+    Args:
+        epsilon: The budget of all rounds together.
+        delta: The probability with which the bound may fail.
+        rounds: The number of rounds.
+        rate: The rate of Poisson sampling; None: no secrecy of cohorts is counted.
+        cohort: The size of a cohort of fixed size, in place of `rate`.
+        clients: The number of clients that a cohort is drawn from.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+
+    Raises:
+        InputError: with every argument that is out of its range.
+
+    >>> round(noise(epsilon=2, rounds=100, rate=0.1).noise_multiplier, 3)
+    3.982
+    """
+    from scenarios.budgets.gaussian import GaussianQuestion
+
+    question = GaussianQuestion(
+        epsilon=epsilon,
+        delta=delta,
+        rounds=rounds,
+        sampling_rate=rate,
+        cohort=cohort,
+        population=clients,
+        adjacency=adjacency,
+    )
+    try:
+        document = question.document()
+    except InputError as error:
+        raise InputError(_as_arguments(str(error))) from None
+    return Noise(document["noise_multiplier"], document["words"])
+
+
+def _as_arguments(text: str) -> str:
+    """Returns a message about options of the command as one about arguments of `noise`."""
+    for option, argument in (("sampling-rate", "rate"), ("population", "clients")):
+        text = text.replace(f"--{option}", argument)
+    return text.replace("--", "")
+
+
+def read(path: str | Path) -> Result:
+    """Returns a stored result, once its guarantees follow again from its scenario, plan and rounds.
+
+    Args:
+        path: A run directory.
+
+    Raises:
+        InputError: if it is no run directory, or its record is damaged or contradicts itself.
+    """
+    from fedprivacy.verification.verify import checked_document
+
+    folder = Path(path)
+    return result_of({**checked_document(folder), "path": str(folder)})
+
+
+def _named(source: Source) -> str:
+    return str(getattr(source, "name", source))
+
+
+def _jobs() -> Any:
+    from scenarios.cli.display import job_progress
+
+    return job_progress()
+
+
+@contextmanager
+def _shown(display: Callable[[], Any], progress: bool) -> Iterator[Any]:
+    """Shows progress, or gives a function that ignores its arguments."""
+    if not progress:
+        yield lambda *_: None
+        return
+    with display() as on_event:
+        yield on_event

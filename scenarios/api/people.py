@@ -1,0 +1,269 @@
+"""The data of a simulation, from arrays, tables, torch datasets or files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.data import tables
+from fedprivacy.data.npz import Facts, facts
+from fedprivacy.data.tables import HELD_OUT, Table
+from fedprivacy.errors import InputError
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, repr=False)
+class People:
+    """Records and who owns them, ready for simulations; made by `people`.
+
+    Attributes:
+        path: The .npz file that holds them; a temporary one where the records came from Python.
+        notes: Statements on what was read off the records, and on the split.
+        temporary: Whether the file goes when this object does.
+    """
+
+    path: Path
+    notes: tuple[str, ...] = ()
+    temporary: bool = False
+    bounds: tuple[Sequence[float], Sequence[float]] | None = None
+    read: tuple[str, ...] = ()
+    _folder: Any = field(default=None, compare=False)
+
+    @property
+    def facts(self) -> Facts:
+        """The headers of the file."""
+        return facts(str(self.path))
+
+    @property
+    def clients(self) -> int:
+        """The number of clients: the users, or else the training records."""
+        return self.facts.users or self.facts.records
+
+    def save(self, path: str | Path) -> People:
+        """Keeps the records in a file, so that a stored run can be repeated from its record.
+
+        Args:
+            path: The .npz file to write.
+
+        Raises:
+            InputError: if it exists or cannot be written.
+        """
+        target = Path(path)
+        try:
+            with target.open("xb") as stream:
+                stream.write(self.path.read_bytes())
+        except FileExistsError:
+            raise InputError(f"{target}: already exists. Choose another file.") from None
+        except OSError as error:
+            raise InputError(f"{target}: {error.strerror}. Choose another file.") from error
+        return People(target, self.notes, False, self.bounds, self.read)
+
+    def __repr__(self) -> str:
+        """Returns the sizes and the notes."""
+        known = self.facts
+        features = " x ".join(map(str, known.features))
+        lines = [
+            f"People: {self.clients:,} clients, {known.records:,} records of {features} features to train "
+            f"on, {known.test_records:,} to test on, {known.classes()} classes"
+        ]
+        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+
+
+def people(
+    x: Any,
+    y: Any = None,
+    *,
+    users: Any = None,
+    test: Any = HELD_OUT,
+    bounds: Bounds | None = None,
+    drop: Sequence[str] = (),
+    seed: int = 0,
+) -> People:
+    """Returns the data of a simulation.
+
+    Args:
+        x: The records: an array (records, columns) or (records, side, side[, 3]), a pandas or polars
+            DataFrame, a torch Dataset of (record, label) pairs, or the path of a .npz, .csv, .tsv or
+            .parquet file.
+        y: The labels: an array (records,), or of a table the name of its column.
+        users: The owner of each record: an array (records,), or of a table the name of its column. None:
+            each record has an owner of its own.
+        test: What to test on: the share of records (of whole users, where there are many) to hold out, or
+            records of the same kind as `x`, of arrays as a pair (x, y).
+        bounds: Of a table: column -> (lower, upper), public limits to scale by. Bounds of other columns are
+            read off the records, which is a release that no epsilon covers.
+        drop: Of a table: the columns to leave out.
+        seed: The seed of the split.
+
+    Raises:
+        InputError: if something is missing, or is not as described.
+
+    >>> import numpy as np
+    >>> x, y = np.eye(10).repeat(10, axis=0), np.arange(10).repeat(10)
+    >>> people(x, y)
+    People: 80 clients, 80 records of 10 features to train on, 20 to test on, 10 classes
+    - 20 of 100 records were held out at random to test on.
+    """
+    if isinstance(x, str | os.PathLike):
+        path = Path(x)
+        if path.suffix.lower() == ".npz":
+            facts(str(path))
+            return People(path)
+        x = tables.read_table(path)
+        return _of_table(x, y, users, _test_of_file(test), bounds or {}, drop, seed, str(path))
+    if (frame := _frame(x)) is not None:
+        return _of_table(frame, y, users, test, bounds or {}, drop, seed, "table")
+    if bounds or drop:
+        raise InputError("people: bounds and drop are for tables. Scale or drop columns of the array first.")
+    if y is None and hasattr(x, "__getitem__") and hasattr(x, "__len__") and not isinstance(x, np.ndarray):
+        x, y = _pairs(x)
+        test = _pairs(test) if hasattr(test, "__getitem__") and not isinstance(test, tuple) else test
+    return _of_arrays(x, y, users, test, seed)
+
+
+def _frame(value: Any) -> Any:
+    """Returns a pandas DataFrame of a pandas or polars one, None for anything else."""
+    kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+    if kind == "pandas.DataFrame":
+        return value
+    if kind == "polars.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame({name: value[name].to_list() for name in value.columns})
+    return None
+
+
+def _pairs(dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns the records and labels of a dataset of pairs."""
+    rows = [dataset[at] for at in range(len(dataset))]
+    try:
+        x = np.stack([np.asarray(row[0]) for row in rows])
+        y = np.array([int(row[1]) for row in rows])
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        raise InputError(
+            f"people: a dataset needs (record, label) pairs, records of one shape and whole labels: {error}."
+        ) from None
+    if x.ndim == 4 and x.shape[1] in (1, 3):  # channels first, as torch has images
+        x = np.moveaxis(x, 1, 3)
+        x = x[..., 0] if x.shape[3] == 1 else x
+    return x, y
+
+
+def _test_of_file(test: Any) -> Any:
+    return tables.read_table(Path(test)) if isinstance(test, str | os.PathLike) else test
+
+
+def _of_table(
+    frame: Any, y: Any, users: Any, test: Any, bounds: Bounds, drop: Sequence[str], seed: int, source: str
+) -> People:
+    frame = frame.reset_index(drop=True)
+    if not isinstance(y, str):
+        if y is None or len(y) != len(frame):
+            raise InputError(f"{source}: name the column of the labels as y, or give one label a record.")
+        frame, y = frame.assign(label=np.asarray(y)), "label"
+    if users is not None and not isinstance(users, str):
+        frame, users = frame.assign(user=np.asarray(users)), "user"
+    tested = _frame(test)
+    records = len(frame)
+    if tested is not None:
+        import pandas as pd
+
+        frame = pd.concat([frame, tested], ignore_index=True)
+    whole = tables.table(frame, y, users, drop, source)
+    notes = list(whole.notes)
+    if tested is not None:
+        train, held = (
+            whole.rows(np.flatnonzero(chosen))
+            for chosen in (whole.positions < records, whole.positions >= records)
+        )
+    else:
+        train, held, note = tables.split(whole, _fraction(test), seed)
+        notes.append(note)
+    if unknown := set(bounds) - set(train.feature_names):
+        raise InputError(f"{source}: bounds: no column {sorted(unknown)[0]!r}.")
+    low, high, read = tables.public_bounds(train, bounds)
+    if read:
+        notes.append(
+            f"The bounds of {', '.join(read)} were read off the records: a release that no epsilon covers. "
+            "Give public ones as bounds = {column: (lower, upper)}."
+        )
+    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read))
+
+
+def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
+    if y is None:
+        raise InputError("people: give the labels as y, one for each record.")
+    whole = _plain_table(x, y, users)
+    if isinstance(test, tuple):
+        if len(test) not in (2, 3):
+            raise InputError("people: test: give (x, y), or (x, y, users).")
+        train, held, notes = whole, _plain_table(test[0], test[1], test[2] if len(test) == 3 else None), []
+    else:
+        train, held, note = tables.split(whole, _fraction(test), seed)
+        notes = [note]
+    arrays = tables.arrays_of(train, held)
+    del arrays["feature_names"]
+    return _stored(arrays, notes)
+
+
+def _plain_table(x: Any, y: Any, users: Any) -> Table:
+    x, y = np.asarray(x), np.asarray(y)
+    if x.ndim < 2 or y.ndim != 1 or len(x) != len(y):
+        raise InputError(
+            f"people: {x.shape} records and {y.shape} labels. Give x of shape (records, ...) and y of shape "
+            "(records,)."
+        )
+    classes: tuple[str, ...] = ()
+    if y.dtype.kind in "OUS":
+        names = sorted({str(label) for label in y})
+        y, classes = np.array([names.index(str(label)) for label in y]), tuple(names)
+    owners = None
+    if users is not None:
+        owners = np.asarray(users).astype(str)
+        if owners.shape != y.shape:
+            raise InputError(f"people: {owners.shape} users for {y.shape} records. Give one for each record.")
+    return Table(x, y, owners, (), classes, positions=np.arange(len(y)))
+
+
+def _fraction(test: Any) -> float:
+    if not isinstance(test, float) or not 0 < test < 1:
+        raise InputError(f"people: test = {test!r}: give a share above 0 and below 1, or test records.")
+    return test
+
+
+def _stored(
+    arrays: Mapping[str, NDArray[Any]],
+    notes: Sequence[str],
+    bounds: tuple[Sequence[float], Sequence[float]] | None = None,
+    read: tuple[str, ...] = (),
+) -> People:
+    """Writes the arrays to a temporary file that only this user can read; it goes with the object."""
+    folder = _Folder()
+    path = folder.path / "people.npz"
+    np.savez(path, allow_pickle=False, **arrays)
+    made = People(path, tuple(notes), True, bounds, read, folder)
+    facts(str(path))  # explains what cannot be used
+    return made
+
+
+class _Folder:
+    """A private temporary folder, removed with this object or at the end of the process."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="fedprivacy-"))
+        weakref.finalize(self, _remove, self.path, os.getpid())
+
+
+def _remove(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # not in a forked worker, which ends before its parent
+        shutil.rmtree(folder, ignore_errors=True)

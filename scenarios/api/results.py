@@ -1,0 +1,491 @@
+"""Results as Python objects: tables as DataFrames, and each guarantee by its observer."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import printed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+OBSERVERS = ("server", "participant", "outsider")
+MAX_CURVE = 64  # rounds at which the epsilon so far is computed
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A bound on what one observer can learn, with the terms that an epsilon needs to be meaningful.
+
+    Attributes:
+        observer: "server", "participant" or "outsider".
+        epsilon: None where nothing is guaranteed; the assumptions then give the reason.
+        words: All of it as a sentence.
+    """
+
+    observer: str
+    epsilon: float | None
+    delta: float | None
+    unit: str
+    adjacency: str
+    trust: str
+    sampling: str
+    rounds: int
+    accountant: str | None
+    assumptions: tuple[str, ...]
+    words: str
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Guarantee:
+        """Returns a guarantee of a result document."""
+        fields = {name: stored[name] for name in cls.__dataclass_fields__ if name != "assumptions"}
+        return cls(**fields, assumptions=tuple(stored["assumptions"]))
+
+    def __str__(self) -> str:
+        """Returns the guarantee as a sentence."""
+        return self.words
+
+
+class Guarantees(Mapping[str, Guarantee]):
+    """Guarantees by observer: `result.guarantees["participant"]`."""
+
+    def __init__(self, stored: Sequence[Mapping[str, Any]]) -> None:
+        self._by_observer = {each["observer"]: Guarantee.of(each) for each in stored}
+
+    def __getitem__(self, observer: str) -> Guarantee:
+        if observer not in self._by_observer:
+            raise KeyError(f"{observer}: no such observer. There are: {', '.join(self._by_observer)}.")
+        return self._by_observer[observer]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_observer)
+
+    def __len__(self) -> int:
+        return len(self._by_observer)
+
+    def __repr__(self) -> str:
+        """Returns a line for each observer."""
+        return "\n".join(f"{name}: {_short(each)}" for name, each in self._by_observer.items())
+
+
+def _short(guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None:
+        return f"no guarantee ({guarantee.assumptions[0]})"
+    return (
+        f"epsilon = {printed(guarantee.epsilon)} at delta = {guarantee.delta:g}, unit {guarantee.unit}, "
+        f"{guarantee.adjacency}"
+    )
+
+
+class Result:
+    """The result of a simulation, as its run directory holds it.
+
+    Attributes:
+        document: The whole result document (run.json).
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    @property
+    def path(self) -> Path:
+        """The run directory."""
+        return Path(self.document["path"])
+
+    @property
+    def name(self) -> str:
+        """The name of the scenario."""
+        return str(self.document["name"])
+
+    @property
+    def status(self) -> str:
+        """How it ended: "finished", "interrupted" or "failed"."""
+        return str(self.document["status"])
+
+    @property
+    def report(self) -> Path:
+        """The offline report page."""
+        return self.path / "report.html"
+
+    @property
+    def scenario(self) -> Any:
+        """The scenario, complete; `scenario.to_toml()` is the file that gives the same bits."""
+        from fedprivacy.scenario.loading import load
+
+        return load(self.path / "scenario.toml")
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The figures as a table."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def _lines(self) -> list[str]:
+        """Returns the sentences that go above the table."""
+        finding = self.document.get("finding")
+        return [finding] if finding else []
+
+    def __repr__(self) -> str:
+        """Returns name, status, figures and the path of the report."""
+        lines = [f"{self.name} ({self.kind}, {self.status})", *self._lines()]
+        return "\n".join([*lines, f"report: {self.report}"])
+
+    def _repr_html_(self) -> str:
+        """Shows the result in a notebook."""
+        first, *others = repr(self).split("\n")
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in others)
+        shown = self.table.head(30).to_html(index=False, border=0, float_format="{:.4g}".format, na_rep="")
+        return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>{shown}"
+
+
+class Run(Result):
+    """The result of one training run."""
+
+    kind = "run"
+
+    @cached_property
+    def guarantees(self) -> Guarantees:
+        """The guarantee against each observer."""
+        return Guarantees(self.document["privacy"]["guarantees"])
+
+    @property
+    def accuracy(self) -> float | None:
+        """The accuracy after the last round, on the held-out records."""
+        final = self.document["final"]
+        return None if final is None else final["accuracy"]
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """A row for each round: accuracy, loss, and the epsilon so far against each observer.
+
+        An epsilon so far bounds the releases up to a round that was chosen beforehand. It is NaN where there
+        is no guarantee. In runs of more than 64 rounds it is that of the next of 64 rounds, which is no less.
+        """
+        return self.table
+
+    def _rows(self) -> list[dict[str, Any]]:
+        spent = _spent(self.document)
+        return [
+            {"round": event["round"] + 1, "accuracy": event["accuracy"], "loss": event["loss"]}
+            | {f"epsilon_{observer}": values[at] for observer, values in spent.items()}
+            for at, event in enumerate(self.document["rounds"])
+        ]
+
+    def _lines(self) -> list[str]:
+        accuracy = "not measured" if self.accuracy is None else f"{self.accuracy:.3f}"
+        rounds = len(self.document["rounds"])
+        return [
+            f"accuracy {accuracy} after {rounds} round{'' if rounds == 1 else 's'}",
+            *repr(self.guarantees).split("\n"),
+        ]
+
+
+def _spent(document: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Returns the epsilon after each completed round against each observer, None where there is none."""
+    from fedprivacy.guarantees.ledger import Ledger
+    from fedprivacy.guarantees.statement import guarantees
+    from fedprivacy.plan.privacy_plan import Plan
+
+    plan, rounds = Plan.from_json(document["plan"]), len(document["rounds"])
+    claimed = {each["observer"]: each["epsilon"] for each in document["privacy"]["guarantees"]}
+    if all(epsilon is None for epsilon in claimed.values()):
+        return {observer: [None] * rounds for observer in claimed}
+    steps = sorted({-(-rounds * step // MAX_CURVE) for step in range(1, MAX_CURVE + 1)}) if rounds else []
+    held = document["ledger"]["held"]
+    at: dict[int, dict[str, float | None]] = {}
+    for step in steps:
+        answers = min(step, plan.answers)
+        counts = {answers: plan.population} if plan.trust == "local" else None
+        ledger = Ledger(plan, held=held, counts=counts)
+        ledger.rounds = step
+        at[step] = {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
+    following = [next(step for step in steps if step >= number) for number in range(1, rounds + 1)]
+    return {
+        observer: [
+            # The first rounds are a part of all, so the claim of the whole run bounds them too.
+            None if epsilon is None else _least(at[step][observer], epsilon)
+            for step in following
+        ]
+        for observer, epsilon in claimed.items()
+    }
+
+
+def _least(so_far: float | None, whole: float) -> float:
+    return whole if so_far is None else min(so_far, whole)
+
+
+class Comparison(Result):
+    """The result of a comparison of trust models."""
+
+    kind = "compare"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "trust": cell["trust"],
+                "unit": cell["unit"],
+                "mechanism": cell["mechanism"],
+                "epsilon": cell["epsilon"],
+                "accuracy": cell["accuracy"]["mean"],
+                "low": cell["accuracy"]["low"],
+                "high": cell["accuracy"]["high"],
+                "seeds": len(cell["seeds"]),
+                "rounds": cell["rounds"],
+            }
+            | {f"epsilon_{each['observer']}": each["epsilon"] for each in cell["guarantees"]}
+            for cell in self.document["cells"]
+        ]
+
+    def figure(self) -> Figure:
+        """Draws accuracy against epsilon, a line for each trust model and mechanism."""
+        table = self.table
+        figure, axes = _axes("epsilon", "accuracy")
+        private = table[table["trust"] != "none"]
+        groups = private.groupby(["trust", "unit", "mechanism"], dropna=False, sort=False)
+        for mark, ((trust, unit, mechanism), lines) in zip(_marks(), groups, strict=False):
+            lines = lines.sort_values("epsilon")
+            label = ", ".join(str(part) for part in (trust, unit, mechanism) if part == part and part)
+            axes.plot(lines["epsilon"], lines["accuracy"], marker=mark, label=label)
+            if lines["low"].notna().all():
+                axes.fill_between(
+                    lines["epsilon"], lines["low"].astype(float), lines["high"].astype(float), alpha=0.15
+                )
+        for at, (_, row) in enumerate(table[table["trust"] == "none"].iterrows()):
+            label = "no privacy" if at == 0 else "no privacy, clipped"
+            axes.axhline(row["accuracy"], linestyle="--" if at == 0 else ":", color="gray", label=label)
+        axes.set_xscale("log")
+        axes.legend()
+        return figure
+
+
+class StatisticsRun(Result):
+    """The released statistics of one run."""
+
+    kind = "statistics"
+
+    @cached_property
+    def guarantees(self) -> Guarantees:
+        """The guarantee against each observer."""
+        return Guarantees(self.document["privacy"]["guarantees"])
+
+    def _rows(self) -> list[dict[str, Any]]:
+        keys = ("name", "kind", "mechanism", "noise", "estimate", "low", "high", "true", "error", "answered")
+        return [{key: query.get(key) for key in keys} for query in self.document["queries"]]
+
+    def _lines(self) -> list[str]:
+        return repr(self.guarantees).split("\n")
+
+
+class StatisticsComparison(Result):
+    """The errors of released statistics under several trust models."""
+
+    kind = "compare-statistics"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "trust": cell["trust"],
+                "epsilon": cell["epsilon"],
+                "clients": cell["clients"],
+                "query": query["name"],
+                "mechanism": query["mechanism"],
+                "rmse": query["rmse"],
+                "covered": query["covered"],
+            }
+            for cell in self.document["cells"]
+            for query in cell["queries"]
+        ]
+
+
+class Estimates(Result):
+    """The excess losses of private estimates (ERM)."""
+
+    kind = "erm"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        keys = ("approach", "trust", "epsilon", "delta", "records", "silos", "bound", "refused")
+        rows = []
+        for cell in self.document["cells"]:
+            excess = cell.get("excess") or {}
+            bounds = {"excess": excess.get("mean"), "low": excess.get("low"), "high": excess.get("high")}
+            rows.append({key: cell.get(key) for key in keys} | bounds)
+        return rows
+
+
+class Replay(Result):
+    """The results of attacks, beside the bounds that the guarantees give."""
+
+    kind = "replay"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for attack in self.document["attacks"]:
+            auc, advantage = attack["auc"] or {}, attack["advantage"] or {}
+            bound, proven = attack["bound"] or {}, attack["empirical_epsilon"] or {}
+            row = {
+                "attack": attack["name"],
+                "seat": attack["seat"],
+                "trust": attack["trust"],
+                "epsilon": attack["epsilon"],
+                "auc": auc.get("value"),
+                "auc_low": auc.get("low"),
+                "auc_high": auc.get("high"),
+                "auc_bound": bound.get("auc"),
+                "advantage": advantage.get("value"),
+                "advantage_bound": bound.get("advantage"),
+                "proven_epsilon": proven.get("epsilon"),
+            }
+            for rate, value in (attack["tpr_at_fpr"] or {}).items():
+                row[f"tpr_at_{rate}"] = None if value is None else value["value"]
+            rows.append(row)
+        return rows
+
+    def _lines(self) -> list[str]:
+        verdict = self.document.get("verdict")
+        return [verdict["words"]] if verdict else []
+
+    @property
+    def roc_points(self) -> pd.DataFrame:
+        """The points of every ROC curve: attack, seat, trust, epsilon, run, fpr, tpr."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "attack": attack["name"],
+                    "seat": attack["seat"],
+                    "trust": attack["trust"],
+                    "epsilon": attack["epsilon"],
+                    "run": run,
+                    "fpr": fpr,
+                    "tpr": tpr,
+                }
+                for attack in self.document["attacks"]
+                for run, curve in enumerate(attack["roc"] or [])
+                for fpr, tpr in zip(curve["fpr"], curve["tpr"], strict=True)
+            ],
+            columns=["attack", "seat", "trust", "epsilon", "run", "fpr", "tpr"],
+        )
+
+    def roc(self, *attacks: str) -> Figure:
+        """Draws ROC curves.
+
+        Args:
+            attacks: The names of attacks; without any all of them.
+
+        Raises:
+            InputError: if there is no such attack.
+        """
+        points = self.roc_points
+        known = list(dict.fromkeys(points["attack"]))
+        if unknown := [name for name in attacks if name not in known]:
+            raise InputError(f"{unknown[0]}: no such attack. Choose one of: {', '.join(known)}.")
+        if attacks:
+            points = points[points["attack"].isin(attacks)]
+        figure, axes = _axes("false positive rate", "true positive rate")
+        groups = points.groupby(["attack", "seat", "trust", "epsilon"], dropna=False, sort=False)
+        for mark, ((attack, seat, trust, epsilon), curves) in zip(_marks(), groups, strict=False):
+            terms = f"trust {trust}" if epsilon != epsilon else f"trust {trust}, epsilon {epsilon:g}"
+            for run, curve in curves.groupby("run"):
+                label = f"{attack} ({seat}, {terms})" if run == 0 else None
+                axes.plot(curve["fpr"], curve["tpr"], marker=mark, markevery=0.2, label=label)
+        axes.plot([0, 1], [0, 1], linestyle=":", color="gray", label="guessing")
+        axes.legend()
+        return figure
+
+
+class Audit(Result):
+    """Lower bounds of epsilon against each observer, beside the claims."""
+
+    kind = "audit"
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for each in self.document["observers"]:
+            one_run, gaussian = each.get("one_run") or {}, each.get("if_gaussian") or {}
+            rows.append(
+                {
+                    "observer": each["observer"],
+                    "claimed_epsilon": each["guarantee"]["epsilon"],
+                    "proven_epsilon": one_run.get("epsilon"),
+                    "ceiling": one_run.get("ceiling"),
+                    "proven_if_gaussian": gaussian.get("epsilon"),
+                    "holds": each["verdict"]["holds"],
+                }
+            )
+        return rows
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a claim is refuted."""
+        return bool(self.document["refuted"])
+
+    def _lines(self) -> list[str]:
+        return [f"{each['observer']}: {each['verdict']['words']}" for each in self.document["observers"]]
+
+
+class Tuning(Result):
+    """The choice of settings, and its cost."""
+
+    kind = "tune"
+
+    @cached_property
+    def guarantees(self) -> Guarantees:
+        """The guarantee of the choice and the released model against each observer."""
+        return Guarantees(self.document["privacy"]["guarantees"])
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """The chosen settings: key -> value."""
+        return dict(self.document["choice"]["settings"])
+
+    def _lines(self) -> list[str]:
+        chosen = ", ".join(f"{key} = {value}" for key, value in self.choice.items())
+        return [f"chosen: {chosen}", *repr(self.guarantees).split("\n")]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for candidate in self.document["candidates"]:
+            flat = {key: value for key, value in candidate.items() if not isinstance(value, dict | list)}
+            rows.append({**candidate.get("settings", {}), **flat})
+        return rows
+
+
+KINDS: Mapping[str, type[Result]] = {
+    cls.kind: cls
+    for cls in (Run, Comparison, StatisticsRun, StatisticsComparison, Estimates, Replay, Audit, Tuning)
+}
+
+
+def result_of(document: dict[str, Any]) -> Result:
+    """Returns a result document as an object of its kind."""
+    return KINDS[document["kind"]](document)
+
+
+def _marks() -> Iterator[str]:
+    """Returns marks, so that lines differ in shape as well as in colour."""
+    while True:
+        yield from ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def _axes(x: str, y: str) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    return figure, axes

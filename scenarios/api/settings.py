@@ -1,0 +1,223 @@
+"""From the arguments of a call to the scenario that a file would give."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.scenario.loading import AnyScenario, kind_of, loads
+from fedprivacy.scenario.option_names import settings_named
+from scenarios.api.models import is_object, settings_of
+from scenarios.api.people import People
+from scenarios.authoring.brought_data import Brought
+from scenarios.cli.kinds import kind_of as handling_of
+from scenarios.cli.scenario_argument import scenario_for
+
+# Arguments that are not the last part of a key, or of several keys -> the key that they set.
+KEYS: Mapping[str, str] = {
+    "trust": "privacy.trust",
+    "epsilon": "privacy.epsilon",
+    "delta": "privacy.delta",
+    "unit": "privacy.unit",
+    "adjacency": "privacy.adjacency",
+    "rounds": "server.rounds",
+    "optimizer": "server.optimizer",
+    "learning_rate": "training.learning_rate",
+    "server_learning_rate": "server.learning_rate",
+    "momentum": "training.momentum",
+    "trusts": "compare.trusts",
+    "units": "compare.units",
+    "epsilons": "compare.epsilons",
+    "seeds": "compare.seeds",
+    "mechanisms": "compare.mechanisms",
+    "mechanism": "privacy.mechanism",
+}
+Source = Any  # a ready name, a file, People or a scenario
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a call asks to run.
+
+    Args:
+        scenario: The scenario, complete.
+        command: The command that reproduces it; empty where Python objects are in it.
+        allow_code: Whether it may run code: the caller's own objects, or as the caller allowed.
+        people: The records, so that their temporary file stays as long as the request.
+    """
+
+    scenario: AnyScenario
+    command: str
+    allow_code: bool
+    people: People | None = None
+
+
+def request(
+    command: str, source: Source, settings: Mapping[str, Any], *, seed: int | None, allow_code: bool = False
+) -> Request:
+    """Returns the scenario of a call.
+
+    Args:
+        command: The command that runs such scenarios: "run", "compare", "replay", "audit" or "tune".
+        source: The name of a ready scenario, the path of a file, a scenario, or `People`.
+        settings: Arguments by keyword: short names (`epsilon`), names of keys that are there once
+            (`clipping_norm`), or whole keys in `set`.
+        seed: The seed; None for the scenario's own.
+        allow_code: Whether a scenario file may run its code.
+
+    Raises:
+        ScenarioError: with every mistake of the scenario and the arguments.
+    """
+    model = settings.get("model")
+    labels: dict[str, str] = {}
+    overrides: list[str] = []
+    kind = _kind(source)
+    for name, value in settings.items():
+        for key, item in _settings(name, value, kind):
+            text = f"{key}={_toml(item)}"
+            overrides.append(text)
+            labels[f"--set {text}"] = f"{name}={value!r}" if name != "set" else f"{key}={item!r}"
+    objects = is_object(model) or (isinstance(source, People) and source.temporary)
+    try:
+        if isinstance(source, str | os.PathLike):
+            scenario = scenario_for(command, str(source), overrides, seed)
+        else:
+            text = _people_text(source) if isinstance(source, People) else source.to_toml()
+            seeded = [] if seed is None else [f"seed={seed}"]
+            name = "people" if isinstance(source, People) else source.name
+            scenario = loads(text, name, [*overrides, *seeded])
+            handling_of(scenario).check_command(command, name)
+    except ScenarioError as error:
+        raise ScenarioError(
+            [replace(problem, key=labels.get(problem.key, problem.key)) for problem in error.problems]
+        ) from None
+    if objects:
+        scenario = scenario.model_copy(update={"description": _of_objects(scenario, source, model)})
+    line = _command_line(command, source, overrides, seed, allow_code)
+    return Request(
+        scenario,
+        "" if objects or line is None else line,
+        allow_code or is_object(model) or _has_own_model(source),
+        source if isinstance(source, People) else None,
+    )
+
+
+def _kind(source: Source) -> type[AnyScenario]:
+    """Returns the kind of scenario that a source is, a training where it cannot be read."""
+    from fedprivacy.scenario import reading
+    from scenarios.authoring.catalogue import find
+
+    if isinstance(source, str | os.PathLike):
+        try:
+            return kind_of(reading.read_text(find(str(source))))
+        except InputError:
+            return kind_of("")
+    return kind_of("") if isinstance(source, People) else type(source)
+
+
+def _settings(name: str, value: Any, kind: type[AnyScenario]) -> Iterator[tuple[str, Any]]:
+    """Returns the keys that an argument sets, and their values."""
+    if name == "set":
+        yield from dict(value).items()
+    elif name == "model":
+        yield from settings_of(value).items()
+    elif name == "rate":
+        yield from (("sampling.name", "poisson"), ("sampling.rate", value))
+    elif name == "cohort":
+        yield from (("sampling.name", "fixed"), ("sampling.cohort", value))
+    elif name in KEYS:
+        yield KEYS[name], value
+    else:
+        named = [text.partition("=")[0] for text in settings_named(name, "", kind)]
+        exact = [key for key in named if key.rpartition(".")[2] == name]
+        if len(exact) != 1:
+            problem = "several keys have this name" if exact else "no such setting"
+            names = exact or named or [*KEYS, "model", "rate", "cohort"]
+            raise InputError(f"{name}: {problem}. Choose from {', '.join(names)}; keys go in set = {{...}}.")
+        yield exact[0], value
+
+
+def _toml(value: Any) -> str:
+    """Returns a value as TOML.
+
+    Raises:
+        InputError: if TOML has no such value.
+    """
+    if isinstance(value, tuple | set | range):
+        value = list(value)
+    if hasattr(value, "item") and not isinstance(value, list | dict | str):  # a number of numpy
+        value = value.item()
+    try:
+        text = tomli_w.dumps({"value": {"value": value} if isinstance(value, dict) else value})
+    except TypeError as error:
+        raise InputError(
+            f"{value!r}: no value of a scenario: {error}. Give numbers, texts or lists."
+        ) from None
+    if isinstance(value, dict):
+        pairs = (f"{_toml_key(key)} = {_toml(item)}" for key, item in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    return " ".join(text.partition("=")[2].split("\n")).strip()
+
+
+def _toml_key(key: str) -> str:
+    return tomli_w.dumps({key: 0}).partition(" =")[0]
+
+
+def _people_text(people: People) -> str:
+    return Brought(
+        name="people",
+        path=str(people.path.absolute()),
+        facts=people.facts,
+        bounds=people.bounds,
+        read=people.read,
+    ).text()
+
+
+def _has_own_model(source: Source) -> bool:
+    model = getattr(source, "model", None)
+    return str(getattr(model, "factory", "")).startswith("fedprivacy_objects:")
+
+
+def _of_objects(scenario: AnyScenario, source: Source, model: Any) -> str:
+    """Returns the description of a scenario with Python objects in it: what a record of it lacks."""
+    parts = []
+    if isinstance(source, People) and source.temporary:
+        parts.append("the records, which were arrays in Python")
+    if is_object(model):
+        parts.append("the model, which was an object in Python")
+    note = f"This run cannot be repeated from its record alone: it lacks {' and '.join(parts)}."
+    return f"{scenario.description} {note}".strip()
+
+
+def _command_line(
+    command: str, source: Source, overrides: list[str], seed: int | None, allow_code: bool
+) -> str | None:
+    """Returns the command that does the same, None where no file holds the scenario."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    words = ["fedprivacy", command, str(source)]
+    for text in overrides:
+        words += ["--set", text]
+    if seed is not None:
+        words += ["--seed", str(seed)]
+    return shlex.join([*words, *(["--allow-code"] if allow_code else [])])
+
+
+def out_of(out: str | Path) -> Path:
+    """Returns the folder of run directories, once it is known to be writable.
+
+    Raises:
+        InputError: if it is not.
+    """
+    from fedprivacy.records.run_directory import check_out
+
+    path = Path(out)
+    check_out(path)
+    return path

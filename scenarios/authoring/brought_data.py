@@ -1,0 +1,130 @@
+"""Scenarios for data that a user brings: an .npz file, a table, or arrays from Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedprivacy.data.npz import Facts
+from fedprivacy.data.tables import FEWEST_USERS
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A data set, as a scenario names it.
+
+    Args:
+        name: The scenario's name.
+        path: The .npz file, relative to where the command runs.
+        facts: Its headers.
+        bounds: The lower and upper bound of each column, by which it is scaled; None: not scaled.
+        read: The columns whose bounds were read off the records.
+        description: What the data set is.
+        command: The command that wrote the scenario; empty from Python.
+    """
+
+    name: str
+    path: str
+    facts: Facts
+    bounds: tuple[Sequence[float], Sequence[float]] | None = None
+    read: Sequence[str] = ()
+    description: str = ""
+    command: str = ""
+
+    @property
+    def clients(self) -> int:
+        """The number of clients: the users, or else the records."""
+        return self.facts.users or self.facts.records
+
+    @property
+    def of_records(self) -> bool:
+        """Whether a record is protected, and not a client: with few clients no client can be hidden."""
+        return self.facts.users is not None and self.facts.users < FEWEST_USERS
+
+    @property
+    def delta(self) -> float:
+        """A power of ten below a tenth of 1/(what is protected), at most 1e-5."""
+        protected = self.facts.records if self.of_records else self.clients
+        return float(f"1e{min(-5, -math.ceil(math.log10(protected)) - 1)}")
+
+    def text(self) -> str:
+        """Returns the scenario as commented TOML."""
+        return "\n".join([*self._head(), *self._data(), *self._training(), *self._privacy()]) + "\n"
+
+    def _head(self) -> list[str]:
+        rows = [f"# Made by `{self.command}`.", ""] if self.command else []
+        unit = "one record" if self.of_records else "all records of one client"
+        rows += [f"name = {_text(self.name)}"]
+        about = (
+            f"{self.description} {self.facts.records:,} records of {self.clients:,} clients to train on, "
+            f"{self.facts.test_records:,} to test on. Protected is {unit}."
+        )
+        return [*rows, f"description = {_text(about.strip())}", "seed = 1", ""]
+
+    def _data(self) -> list[str]:
+        partition, about = "one-per-example", "each record is a client"
+        if self.facts.users is not None:
+            partition, about = "by-user", "all records of one user are one client's"
+        rows = [
+            "[data]",
+            'name = "npz"',
+            f"path = {_text(self.path)}",
+            f'partition = "{partition}"   # {about}',
+        ]
+        if self.bounds is not None:
+            if self.read:
+                rows += _comment(
+                    f"Read off the records, and so released to everyone who sees this file: the bounds of "
+                    f"{', '.join(self.read)}. No epsilon covers them. Write limits that follow from what the "
+                    "columns mean instead."
+                )
+            rows.append('scaling = "bounds"')
+            for key, values in zip(("low", "high"), self.bounds, strict=True):
+                rows.append(f"{key} = [{', '.join(f'{value:g}' for value in values)}]")
+        return [*rows, ""]
+
+    def _training(self) -> list[str]:
+        rows = ["[model]", 'name = "logistic"', "", "[training]", "learning_rate = 1.0"]
+        return [
+            *rows,
+            "",
+            "[server]",
+            "rounds = 40",
+            'optimizer = "adam"',
+            "learning_rate = 0.03",
+            "",
+            "[sampling]",
+            *(['name = "all"'] if self.of_records else ['name = "poisson"', f"rate = {self._rate:g}"]),
+            "",
+        ]
+
+    @property
+    def _rate(self) -> float:
+        return 0.5 if self.clients < 2_000 else 0.1
+
+    def _privacy(self) -> list[str]:
+        unit = "example" if self.of_records else "client"
+        return [
+            "[privacy]",
+            'trust = "central"           # "local": each client adds the noise; "none": nobody does',
+            f'unit = "{unit}"',
+            'adjacency = "replace-one"',
+            "clipping_norm = 1.0",
+            "epsilon = 4.0",
+            f"delta = {self.delta:g}",
+        ]
+
+
+def _text(value: str) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _comment(text: str) -> list[str]:
+    import textwrap
+
+    return [f"# {row}" for row in textwrap.wrap(text, _WIDTH)]

@@ -1,0 +1,155 @@
+"""`fedprivacy import`: a table becomes an .npz file and a scenario that is ready to run."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedprivacy.data import tables
+from fedprivacy.data.npz import facts
+from fedprivacy.errors import InputError
+from fedprivacy.io.atomic import replace_file
+from scenarios.authoring.brought_data import Brought
+from scenarios.authoring.new import check_name
+
+_BOUND = re.compile(r"(.+)=([^:=]+):([^:=]+)")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The files that were written, and what their user has to know.
+
+    Args:
+        data: The .npz file.
+        scenario: The scenario file.
+        notes: Statements on what was read off the records, on missing values and on the split.
+        command: The command that runs the scenario.
+    """
+
+    data: Path
+    scenario: Path
+    notes: tuple[str, ...]
+    command: str
+
+
+def import_table(
+    path: Path,
+    *,
+    label: str,
+    client: str | None,
+    test: str,
+    drop: Sequence[str],
+    bounds: Sequence[str],
+    name: str | None,
+    out: Path,
+) -> Imported:
+    """Writes NAME.npz and NAME.toml from a table.
+
+    Args:
+        path: A CSV, TSV or Parquet file.
+        label: The column of the labels.
+        client: The column that names the owner of each record; None: each record has its own.
+        test: The share of records to hold out, or a second file with test records.
+        drop: Columns to leave out.
+        bounds: Public limits of columns, each as "column=low:high".
+        name: The name of the scenario; None: that of the file.
+        out: The folder of both files.
+
+    Raises:
+        InputError: with what is wrong; no file is written then.
+    """
+    name = name or re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
+    check_name(name)
+    data, scenario = out / f"{name}.npz", out / f"{name}.toml"
+    if there := [file for file in (data, scenario) if file.exists()]:
+        raise InputError(f"{there[0]}: already exists. Choose another --name, or another folder with --out.")
+    limits = _limits(bounds)
+    frame = tables.read_table(path)
+    records, fraction = len(frame), _fraction(test)
+    if fraction is None:
+        import pandas as pd
+
+        frame = pd.concat([frame, tables.read_table(test)], ignore_index=True)
+    whole = tables.table(frame, label, client, drop, str(path))
+    notes = list(whole.notes)
+    if fraction is None:
+        train, held = (
+            whole.rows(np.flatnonzero(part))
+            for part in (whole.positions < records, whole.positions >= records)
+        )
+    else:
+        train, held, note = tables.split(whole, fraction)
+        notes.append(note)
+    if unknown := [column for column in limits if column not in train.feature_names]:
+        raise InputError(f"--bounds {unknown[0]}: {path} has no such column of numbers.")
+    low, high, read = tables.public_bounds(train, limits)
+    if read:
+        notes.append(
+            f"Released to everyone who sees {scenario.name}, and covered by no epsilon: the bounds of "
+            f"{', '.join(read)}, which were read off the records. Give public limits with "
+            f"--bounds {shlex.quote(f'{read[0]}=LOW:HIGH')}."
+        )
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **tables.arrays_of(train, held))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        replace_file(data, content.getvalue())
+        text = Brought(
+            name=name,
+            path=str(data),
+            facts=facts(str(data)),
+            bounds=(low, high),
+            read=read,
+            description=f"The table {path.name}.",
+            command=_command(path, label, client, test, drop, bounds),
+        ).text()
+        replace_file(scenario, text.encode())
+    except OSError as error:
+        data.unlink(missing_ok=True)
+        raise InputError(f"{out}: {error.strerror}. Choose another folder with --out.") from error
+    except InputError:
+        data.unlink(missing_ok=True)
+        raise
+    return Imported(data, scenario, tuple(notes), shlex.join(["fedprivacy", "run", str(scenario)]))
+
+
+def _command(
+    path: Path, label: str, client: str | None, test: str, drop: Sequence[str], bounds: Sequence[str]
+) -> str:
+    """Returns the command that wrote the scenario."""
+    words = ["fedprivacy", "import", str(path), "--label", label, "--test", test]
+    words += ["--client", client] if client else []
+    words += [word for name in drop for word in ("--drop", name)]
+    words += [word for text in bounds for word in ("--bounds", text)]
+    return shlex.join(words)
+
+
+def _fraction(test: str) -> float | None:
+    """Returns the share to hold out, None where `test` names a file."""
+    try:
+        share = float(test)
+    except ValueError:
+        return None
+    if not 0 < share < 1:
+        raise InputError(f"--test {test}: must be a share above 0 and below 1, or a file of test records.")
+    return share
+
+
+def _limits(bounds: Sequence[str]) -> Mapping[str, tuple[float, float]]:
+    limits = {}
+    for text in bounds:
+        match = _BOUND.fullmatch(text)
+        try:
+            low, high = (float(match[2]), float(match[3])) if match else (0.0, 0.0)
+        except ValueError:
+            low = high = 0.0
+        if match is None or not low < high:
+            raise InputError(f"--bounds {text}: must be COLUMN=LOW:HIGH with LOW below HIGH, as age=0:120.")
+        limits[match[1]] = (low, high)
+    return limits

@@ -1,0 +1,75 @@
+"""Terminal output of the commands about stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from fedprivacy.guarantees.statement import printed
+from fedprivacy.io.console import Terminal
+
+MOST_ROWS = 30
+_NAME = 40  # columns of a name
+_LINE = f"{{:<{_NAME}}}{{:<8}}{{:<9}}{{:<14}}{{}}"
+_DISPLAYS = {  # kind -> module of the command line, and its function
+    "run": ("display", "show_run"),
+    "compare": ("display", "show_comparison"),
+    "replay": ("display_attacks", "show_replay"),
+    "audit": ("display_audit", "show_audit"),
+    "tune": ("display_tune", "show_tune"),
+    "statistics": ("display_statistics", "show_statistics"),
+    "compare-statistics": ("display_statistics", "show_statistics_comparison"),
+    "erm": ("display_estimates", "show_estimates"),
+}
+
+
+def show_list(document: Mapping[str, Any]) -> None:
+    """Prints a row for each stored result, at most `MOST_ROWS`."""
+    console, rows = Terminal(soft_wrap=True), document["runs"]
+    if not rows:
+        console.print("No stored results fit.")
+        return
+    console.print(_LINE.format("run", "trust", "unit", "epsilon", "accuracy"))
+    for row in rows[:MOST_ROWS]:
+        bounds = [row[f"epsilon_{observer}"] for observer in ("server", "participant", "outsider")]
+        epsilons = "/".join("-" if bound is None else printed(bound) for bound in bounds)
+        accuracy = "-" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
+        result = accuracy if row["status"] == "finished" else row["status"]
+        unit = (row["unit"] or "-").partition(",")[0]
+        name, fields = row["run"], (row["trust"] or "-", unit, epsilons, result)
+        if len(name) >= _NAME:  # never cut, so that it can be copied
+            console.print(name)
+            name = ""
+        console.print(_LINE.format(name, *fields))
+        if row["tags"]:
+            console.print(f"  tags: {', '.join(row['tags'])}")
+    console.print("epsilon against server/participant/outsider; -: no guarantee")
+    if len(rows) > MOST_ROWS:
+        console.print(f"... and {len(rows) - MOST_ROWS:,} more: --filter, --sort, --csv or --json.")
+
+
+def show_result(document: Mapping[str, Any]) -> None:
+    """Prints a stored result as the command that made it did."""
+    from importlib import import_module
+
+    module, function = _DISPLAYS[document["kind"]]
+    getattr(import_module(f"scenarios.cli.{module}"), function)(document)
+
+
+def show_difference(document: Mapping[str, Any]) -> None:
+    """Prints what differs between two stored results."""
+    console = Terminal()
+    table = Table(box=None, pad_edge=False)
+    for name in ("", *document["names"]):
+        table.add_column(name, overflow="fold")
+    for title, values in (("settings", document["settings"]), ("results", document["results"])):
+        table.add_row(title, "", "", style="bold")
+        for key, pair in values.items():
+            table.add_row(f"  {key}", *("-" if value is None else str(value) for value in pair))
+    table.add_row("guarantee against", "", "", style="bold")
+    for observer, guarantee in document["guarantees"].items():
+        table.add_row(f"  {observer}", *guarantee["stated"])
+        table.add_row("", guarantee["verdict"], "")
+    console.print(table)

@@ -1,0 +1,105 @@
+"""The commands about stored results: list, show, diff, tag, rm. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scenarios.cli.options import RUNS
+from scenarios.cli.output import Json, print_result
+
+Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Folder = Annotated[
+    Path | None,
+    typer.Argument(metavar="FOLDER", help="The folder of run directories.", show_default="runs"),
+]
+
+
+def list_runs(
+    folder: Folder = None,
+    filter_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="CONDITION",
+            help="As trust=local or accuracy>0.9. May be repeated: all must fit.",
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="[-]COLUMN", help="Order by this column; -COLUMN: falling.")
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    json_: Json = False,
+) -> None:
+    """List stored results: name, time, trust model, epsilon against each observer, accuracy and status.
+
+    Epsilons are quoted from the records; `fedprivacy show` derives them again.
+    """
+    from fedprivacy.errors import InputError
+    from scenarios.cli.display_stored import show_list
+    from scenarios.stored.listing import COLUMNS, chosen, rows_of
+
+    if csv and json_:
+        raise InputError("--csv, --json: give one of them.")
+    rows = chosen(rows_of(folder or RUNS), filter_ or [], sort)
+    listed = [row.to_json() for row in rows]
+    if csv:
+        import csv as writer
+        import sys
+
+        table = writer.DictWriter(sys.stdout, COLUMNS)
+        table.writeheader()
+        table.writerows({**row, "tags": " ".join(row["tags"])} for row in listed)
+        return
+    print_result({"schema": 1, "kind": "list", "runs": listed}, json_, show_list)
+
+
+def show(run: Stored, json_: Json = False) -> None:
+    """Show a stored result, once its guarantees follow again from its scenario, plan and rounds."""
+    from fedprivacy.verification.verify import checked_document
+    from scenarios.cli.display_stored import show_result
+
+    print_result({**checked_document(run), "path": str(run)}, json_, show_result)
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.")],
+    json_: Json = False,
+) -> None:
+    """Compare two stored results: settings that differ, results and guarantees side by side."""
+    from scenarios.cli.display_stored import show_difference
+    from scenarios.stored.differences import difference
+
+    print_result(difference(first, second), json_, show_difference)
+
+
+def tag(
+    run: Stored,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="[TAG]...", help="Tags to add.")] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Take this tag away. May be repeated.")
+    ] = None,
+) -> None:
+    """Add tags to a stored result, for `list --filter tags=TAG`; without TAG print those that it has."""
+    from scenarios.stored.listing import tag as change
+
+    print(" ".join(change(run, tags or [], remove or [])) or "no tags")
+
+
+def rm(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove stored results with all of their files."""
+    from scenarios.stored.listing import remove, row_of
+
+    for run in runs:
+        row_of(run)  # a wrong name removes nothing
+    if not yes:
+        typer.confirm(f"Remove {', '.join(str(run) for run in runs)}?", abort=True)
+    for run in runs:
+        remove(run)
+        print(f"Removed {run}.")

@@ -1,0 +1,1 @@
+"""Stored results: listed, shown and compared with each other."""
