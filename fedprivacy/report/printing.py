@@ -64,12 +64,13 @@ def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
 
 def html(page: Page, operator: Section | None) -> str:
     """A page, and what of its document is for the operator only, as a whole HTML document."""
-    template, new_id = _environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
+    template, new_id = environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
     return printable(template.render(page=page, operator=operator, new_id=new_id))
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of this room, which escape every text."""
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,

@@ -31,6 +31,9 @@ def list_runs(
         str | None, typer.Option(metavar="[-]COLUMN", help="Order by this column; -COLUMN: falling.")
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Write FOLDER/index.html: a sortable table with links to reports.")
+    ] = False,
     json_: Json = False,
 ) -> None:
     """List stored results: name, time, trust model, epsilon against each observer, accuracy and status.
@@ -41,10 +44,15 @@ def list_runs(
     from scenarios.cli.display_stored import show_list
     from scenarios.stored.listing import COLUMNS, chosen, rows_of
 
-    if csv and json_:
-        raise InputError("--csv, --json: give one of them.")
+    if csv + json_ + page > 1:
+        raise InputError("--csv, --json, --page: give one of them.")
     rows = chosen(rows_of(folder or RUNS), filter_ or [], sort)
     listed = [row.to_json() for row in rows]
+    if page:
+        from fedprivacy.report.index import write
+
+        print(write(folder or RUNS, listed))
+        return
     if csv:
         import csv as writer
         import sys
