@@ -1,4 +1,9 @@
-"""Builds the privacy plan of a scenario."""
+"""Builds the privacy plan of a scenario.
+
+There is one way to a plan: `plan_of` calibrates its noise, and `stored_plan` checks the noise of a stored
+plan against the scenario without reading any data. Facts that settings leave open (clients, parameters, the
+smallest client) come as `Facts`, from the data or from the stored plan.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +61,11 @@ class Facts:
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
-    With unit "example" the data are loaded: how many records clients have matters.
+    With unit "example" the data are loaded, since the plan depends on record counts.
 
     Args:
         scenario: The scenario of the run.
-        model: Its model, where it has been made before; some mechanisms depend on how many parameters
-            it has.
+        model: Its model, if already made; some mechanisms depend on its number of parameters.
 
     Raises:
         UnsupportedEvent: if no accountant answers for this sampler and adjacency.
@@ -82,8 +86,8 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     """The plan of a scenario at the noise of a stored plan, without reading the data.
 
-    What the settings leave open (clients and records of a file, parameters of a model) is taken from the
-    stored plan. Of `mechanism = "auto"` any candidate is taken: which of them errs least is no matter of
+    Facts that the settings leave open (clients and records of a file, parameters of a model) come from the
+    stored plan. For `mechanism = "auto"` any candidate is accepted: the choice by least error does not affect
     privacy.
 
     Args:
