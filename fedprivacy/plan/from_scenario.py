@@ -19,6 +19,7 @@ from fedprivacy.io.tolerance import CLOSE
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
@@ -176,7 +177,7 @@ def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
     if plan.unit != "example":
         return
     records, least = int(sizes.sum()), int(sizes.min())
-    if plan.delta is not None and plan.delta * records >= 1:
+    if plan.delta is not None and publishes_one(plan.delta, records):
         raise InputError(
             f"privacy.delta = {plan.delta:g}: must be below 1/(number of records) = 1/{records} "
             f"= {1 / records:.3g}, as the clients have {records:,} records; {0.1 / records:.0e} is usual."
