@@ -1,4 +1,9 @@
-"""The clients of a node: their data, their training, and their remaining budgets."""
+"""The clients of a node: their data, their training, and their remaining budgets.
+
+Everything that protects a client (the plan, agreed record counts, time limits) comes from the clients' own
+scenario and never from a message. Calls are shaped by the plan and a client's own size, so that no client
+affects another's bits (`fedprivacy.training.calls`).
+"""
 
 from __future__ import annotations
 

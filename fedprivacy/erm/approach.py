@@ -17,6 +17,7 @@ from fedprivacy.erm.conditions import size_is_public
 from fedprivacy.erm.objective import Objective
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon
 
@@ -74,7 +75,7 @@ class Approach(ABC):
         check_adjacency(self.adjacency)
         if not 0 <= self.delta < 1:
             raise InputError(f"delta = {self.delta}: must be at least 0 and below 1.")
-        if self.delta * self.objective.records >= 1:
+        if publishes_one(self.delta, self.objective.records):
             raise InputError(
                 f"delta = {self.delta:g}: must be below 1/(number of records) = "
                 f"{1 / self.objective.records:.2g}: "

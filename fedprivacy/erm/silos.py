@@ -30,6 +30,7 @@ from fedprivacy.erm.federated import (
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]
@@ -60,7 +61,7 @@ class OneShotAverage(Federated):
         if not self.sizes:
             raise InputError("sizes: there must be at least one silo.")
         _ = self.approaches
-        if self.approach.delta * self.records >= 1:
+        if publishes_one(self.approach.delta, self.records):
             raise InputError(
                 f"delta = {self.approach.delta:g}: must be below 1/(number of all {len(self.sizes)} silos' "
                 f"records) = {1 / self.records:.2g}: else a mechanism that publishes one whole record would "

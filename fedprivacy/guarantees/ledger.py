@@ -1,4 +1,11 @@
-"""The ledger: the releases to each observer as DpEvents, from which guarantees are computed."""
+"""The ledger: the releases to each observer as DpEvents, from which guarantees are computed.
+
+A ledger states one or more claims for each observer: an event that bounds the observer's whole view, and the
+assumptions that the claim needs. A round's requested clients are charged before its first message, and its
+model before it moves, so a crash cannot lose a charge. Under local trust a claim is for the client with the
+most participations. A stored ledger is derived again from its plan and rounds, and compared
+(`fedprivacy.verification`).
+"""
 
 from __future__ import annotations
 

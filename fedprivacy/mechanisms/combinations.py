@@ -126,6 +126,14 @@ def refuse_broken(terms: Terms, table: Iterable[Entry[Terms]]) -> None:
         raise InputError("\n".join(map(str, broken)))
 
 
+def publishes_one(delta: float | None, units: int | None) -> bool:
+    """Returns whether a delta is 1/(number of units) or more; not where either is unknown or 0.
+
+    Publishing one of n units in full, drawn at random, is (0, 1/n)-DP: such a delta promises nothing.
+    """
+    return bool(delta and units and delta >= 1 / units)
+
+
 # A plan takes everybody then; a reader who names a larger cohort has made a mistake.
 COHORT_WITHIN_POPULATION = Rule[Terms](
     "cohort",

@@ -1,4 +1,9 @@
-"""Builds the privacy plan of a scenario."""
+"""Builds the privacy plan of a scenario.
+
+There is one way to a plan: `plan_of` calibrates its noise, and `stored_plan` checks the noise of a stored
+plan against the scenario without reading any data. Facts that settings leave open (clients, parameters, the
+smallest client) come as `Facts`, from the data or from the stored plan.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from fedprivacy.io.tolerance import CLOSE
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
@@ -56,12 +62,11 @@ class Facts:
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
-    With unit "example" the data are loaded: how many records clients have matters.
+    With unit "example" the data are loaded, since the plan depends on record counts.
 
     Args:
         scenario: The scenario of the run.
-        model: Its model, where it has been made before; some mechanisms depend on how many parameters
-            it has.
+        model: Its model, if already made; some mechanisms depend on its number of parameters.
 
     Raises:
         UnsupportedEvent: if no accountant answers for this sampler and adjacency.
@@ -82,8 +87,8 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     """The plan of a scenario at the noise of a stored plan, without reading the data.
 
-    What the settings leave open (clients and records of a file, parameters of a model) is taken from the
-    stored plan. Of `mechanism = "auto"` any candidate is taken: which of them errs least is no matter of
+    Facts that the settings leave open (clients and records of a file, parameters of a model) come from the
+    stored plan. For `mechanism = "auto"` any candidate is accepted: the choice by least error does not affect
     privacy.
 
     Args:
@@ -172,7 +177,7 @@ def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
     if plan.unit != "example":
         return
     records, least = int(sizes.sum()), int(sizes.min())
-    if plan.delta is not None and plan.delta * records >= 1:
+    if plan.delta is not None and publishes_one(plan.delta, records):
         raise InputError(
             f"privacy.delta = {plan.delta:g}: must be below 1/(number of records) = 1/{records} "
             f"= {1 / records:.3g}, as the clients have {records:,} records; {0.1 / records:.0e} is usual."

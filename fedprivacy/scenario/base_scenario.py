@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import tomli_w
+from pydantic import model_validator
 
+from fedprivacy.errors import Finding
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import Places, refuse
@@ -64,6 +66,15 @@ class BaseScenario(Head):
     @abstractmethod
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        refuse(self.conflicts(), Places())
+        return self
+
+    @abstractmethod
+    def conflicts(self) -> Iterable[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
 
     @classmethod
     def without_stale_keys(cls, tables: Tables, overrides: Sequence[str]) -> Tables:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import model_validator
-
+from fedprivacy.errors import Finding
 from fedprivacy.scenario import cells, inspection, variations
 from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, KINDS
 from fedprivacy.scenario.model import Model
 from fedprivacy.scenario.rules import training
@@ -40,16 +38,15 @@ class Scenario(BaseScenario):
     evaluation: Evaluation
     compare: Compare
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def conflicts(self) -> list[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
         valid = {
             f"{section}.{key}": value
             for section in KINDS
             for key, value in dict(getattr(self, section)).items()
             if value is not None
         }
-        refuse(training.findings(Values(valid)), Places())
-        return self
+        return training.findings(Values(valid))
 
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:

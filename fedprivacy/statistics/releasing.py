@@ -1,4 +1,8 @@
-"""Turns totals into releases: central trust adds noise or selects, local trust estimates."""
+"""Turns totals into releases: central trust adds noise or selects, local trust estimates.
+
+A query's totals arrive summed over all chunks: exact under central trust, where noise or a choice is drawn
+here, or randomised under local trust, where they are only turned into estimates with their variances.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Runs an attack scenario: trains the target runs, runs each attack, writes the result."""
+"""Runs an attack scenario: trains the target runs, runs each attack, writes the result.
+
+A replay consists of two kinds of resumable jobs: training a target run up to its attacks, and running one
+branch of attacks on it. A branch is charged to the account of its run before it starts, so an interruption
+cannot spend the same answers twice.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +48,19 @@ def replay(
     report: bool = True,
     on_attack: OnAttack | None = None,
 ) -> dict[str, Any]:
-    """Plays every attack of a scenario on every one of its runs.
+    """Runs every attack of a scenario on every one of its runs.
 
     Args:
         scenario: The run, the game and the attacks.
         out: Where the directory of the result goes.
-        stored: The directory of an earlier replay, whose trained runs are attacked again; what passive
-            attackers saw of them is scored without any training.
+        stored: The directory of an earlier replay, whose trained runs are attacked again; transcripts of
+            passive attackers are scored without any training.
         workers: Parallel processes; the results do not depend on their number.
         resume: The directory of this replay, to resume: finished trainings and attacks are kept. A repeated
             attack sends the same requests, gets the same noise, and costs nothing more.
         command: The command that reproduces it, for the record.
         report: Whether to write report.html.
-        on_attack: Called with a label, steps done and steps in all: runs to train, and branches to play.
+        on_attack: Called with a label, steps done and steps in all: runs to train, and branches to run.
 
     Returns:
         The document that is also in run.json.
@@ -104,7 +109,7 @@ def _work(
     report: bool,
     on_attack: OnAttack | None,
 ) -> dict[str, Any]:
-    """Trains and attacks what has not been, and closes the replay."""
+    """Runs the unfinished trainings and attacks, and closes the replay."""
     results_so_far: Played = {}
     trained: Trained = {}
     ending = Ending(task.path, task.again)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.combinations import COHORT_WITHIN_POPULATION, RULES, Terms, problems
+from fedprivacy.mechanisms.combinations import COHORT_WITHIN_POPULATION, RULES, Terms, problems, publishes_one
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import (
@@ -62,7 +62,7 @@ class GaussianQuestion(GaussianOptions, Question):
                 "--cohort: a cohort of fixed size needs --population too.",
             ),
             (
-                population is not None and self.delta >= 1 / population,
+                publishes_one(self.delta, population),
                 f"--delta {self.delta}: must be below 1/population = {1 / (population or 1):.3g}.",
             ),
         ]

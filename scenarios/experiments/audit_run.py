@@ -1,4 +1,9 @@
-"""One audited run: a scenario trained with canary clients, and each observer's view of them."""
+"""One audited run: a scenario trained with canary clients, and each observer's view of them.
+
+The scenario is trained twice through the real apps: with canaries, and as a rehearsal without canaries and
+noise. The auditor subtracts the rehearsal's movement, and scores each canary for each observer from that
+observer's view alone.
+"""
 
 from __future__ import annotations
 

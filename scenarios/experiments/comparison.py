@@ -99,7 +99,7 @@ def compare(
     Args:
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes; the runs go below it.
-        workers: Processes that run cells side by side; the numbers do not depend on it.
+        workers: Parallel processes; the results do not depend on their number.
         resume: The directory of this comparison, to resume: finished runs are kept.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
@@ -111,7 +111,7 @@ def compare(
     Raises:
         InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
             be trained as asked, or `out` not be written, or `resume` not be resumed.
-        RunError: if a run fails; what has finished is in the report.
+        RunError: if a run fails; the report has the finished cells.
     """
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)

@@ -229,7 +229,7 @@ BROKEN = [
     (SecondNodeIsSilent, "did not answer"),
     (SecondNodeTells, "expected finite"),
     (SecondNodeTellsNaN, "expected finite"),
-    (SecondNodeNamesOthers, "names others"),
+    (SecondNodeNamesOthers, "names silos"),
 ]
 
 

@@ -237,7 +237,7 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
         for each in queries
         for cell in document.cells
     ):
-        caption += " Told: how many answers could be told; errors are of those alone."
+        caption += " Released: the share of answers with an estimate; errors are of those alone."
     stands_with = words.terms(document.guarantees())
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named below."
@@ -252,7 +252,7 @@ def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:
         "—" if cell.clients is None else f"{cell.clients:,}",
         "—" if cell.repeats is None else f"{cell.repeats:,}",
         figures.error(query.error.mean if query.error else None)
-        + (f"\n({figures.percent(query.told)} told)" if _some_untold(query) else ""),
+        + (f"\n({figures.percent(query.told)} released)" if _some_untold(query) else ""),
         "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
         figures.error(query.rmse),
         figures.percent(query.covered),

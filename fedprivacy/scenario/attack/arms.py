@@ -9,9 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.rules import broken_rules
 from fedprivacy.io.toml_text import dotted, literal
-from fedprivacy.scenario.attack.rules import between
+from fedprivacy.scenario.attack.rules import ARMS_RULES, between
 from fedprivacy.scenario.attack.sections import Attack, GameSettings
+from fedprivacy.scenario.attack.values import GameValues
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import overlaid
 from fedprivacy.scenario.changes import Tables
@@ -116,10 +118,7 @@ def inspect_arms(
     run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arms: Mapping[str, Arm]
 ) -> Iterator[Finding]:
     """All that is wrong with the arms, where the rest of the scenario is valid by itself."""
-    for key in ("clipped", "unprotected"):
-        if getattr(game, key):
-            what = "has no effect beside [arms.NAME]"
-            yield Finding(("game", key), what, 'Remove it, and add an arm with privacy.trust = "none".')
+    yield from broken_rules(ARMS_RULES, GameValues(run, game, attacks))
     used: set[str] = set()
     refused: dict[str, Finding] = {}
     reported: set[tuple[KeyPath, str]] = set()

@@ -215,3 +215,28 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Check(_of_attacks),
 )
+
+
+def _not_beside_arms(key: str) -> Rule[GameValues]:
+    return Rule(
+        f"game.{key}",
+        lambda v: bool(v[f"game.{key}"]),
+        "has no effect beside [arms.NAME]",
+        'Remove it, and add an arm with privacy.trust = "none".',
+        shown=False,
+    )
+
+
+def _needs_privacy(key: str) -> Rule[GameValues]:
+    return Rule(
+        f"game.{key}",
+        lambda v: bool(v[f"game.{key}"]) and v["privacy.trust"] == "none",
+        'has no effect with privacy.trust = "none"',
+        'Remove it, or set privacy.trust = "local" or "central".',
+        shown=False,
+    )
+
+
+# Of a game with arms, and of one whose runs the game itself names.
+ARMS_RULES: tuple[Entry[GameValues], ...] = (_not_beside_arms("clipped"), _not_beside_arms("unprotected"))
+RULES_OF_VARIANTS = First(*map(_needs_privacy, ("epsilons", "clipped", "unprotected")))

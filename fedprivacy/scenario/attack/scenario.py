@@ -10,8 +10,9 @@ from pydantic import Field
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, game_in_arm, inspect_arms
-from fedprivacy.scenario.attack.rules import between
+from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
+from fedprivacy.scenario.attack.values import GameValues
 from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.extended_scenario import ExtendedScenario
@@ -50,6 +51,7 @@ class AttackScenario(ExtendedScenario):
         if arms:
             yield from inspect_arms(run, game, attacks, arms)
         else:
+            yield from RULES_OF_VARIANTS.findings(GameValues(run, game, attacks))
             yield from _variants(training, run, game)
             yield from between(run, game, attacks)
 
@@ -130,11 +132,8 @@ def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | No
 
 def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[Finding]:
     """The problems of the runs that the game adds."""
-    for key in ("epsilons", "clipped", "unprotected"):
-        if getattr(game, key) and run.privacy.trust == "none":
-            remedy = 'Remove it, or set privacy.trust = "local" or "central".'
-            yield Finding(("game", key), 'has no effect with privacy.trust = "none"', remedy)
-            return
+    if run.privacy.trust == "none":
+        return  # which has no others
     for trust, epsilon, clipped in _levels(run, game):
         key = "epsilons" if epsilon else "clipped" if clipped else "unprotected"
         for finding in inspect(cell(training, Corner(trust, clipped=clipped), epsilon)).findings:

@@ -9,6 +9,7 @@ from fedprivacy.data import npz
 from fedprivacy.data.columns import unknown
 from fedprivacy.errors import Finding
 from fedprivacy.io.rules import Check, Entry, Rule, beneath, broken_rules, exceeds
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
 from fedprivacy.scenario.erm.values import ApproachValues, ErmValues
 
@@ -135,12 +136,6 @@ def _of_approaches(v: ErmValues) -> Iterator[Finding]:
         yield from beneath(("approaches", name), broken_rules(APPROACH_RULES, ApproachValues(approach, v)))
 
 
-def _delta_is_large(v: ErmValues) -> bool:
-    # With delta = 1/n a mechanism may publish one record in full and still keep the guarantee.
-    delta = v["privacy.delta"]
-    return delta is not None and delta * v.most_records >= 1
-
-
 def _delta_is_unresolved(v: ErmValues) -> Iterator[Finding]:
     known = v.parts.get("data") is not None and v.parts.get("study") is not None
     yield from DELTA_IS_RESOLVED.findings(v) if known else ()
@@ -157,7 +152,7 @@ STUDY_RULES: tuple[Entry[ErmValues], ...] = (
     Check(_delta_is_unresolved),
     Rule(
         "privacy.delta",
-        _delta_is_large,
+        lambda v: publishes_one(v["privacy.delta"], v.most_records),
         lambda v: f"must be below 1/(number of records) = {1 / v.most_records:.2g}",
         "1e-6 is usual.",
         shown=False,

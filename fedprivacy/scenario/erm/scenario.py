@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
@@ -14,7 +14,6 @@ from fedprivacy.scenario.erm import rules
 from fedprivacy.scenario.erm import sections as s
 from fedprivacy.scenario.erm.sections import APPROACH, KINDS
 from fedprivacy.scenario.erm.values import records_of
-from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD
 from fedprivacy.scenario.validation import Inspection, SectionReader
 
@@ -34,11 +33,9 @@ class ErmScenario(BaseScenario):
     federation: s.Federation
     study: s.Study
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        parts = {name: getattr(self, name) for name in (*KINDS, "approaches")}
-        refuse(rules.findings(parts), Places())
-        return self
+    def conflicts(self) -> list[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
+        return rules.findings({name: getattr(self, name) for name in (*KINDS, "approaches")})
 
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:

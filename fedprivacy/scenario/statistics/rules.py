@@ -8,6 +8,7 @@ from typing import Any, get_args
 from fedprivacy.errors import Finding
 from fedprivacy.io.rules import Check, Entry, First, Rule, beneath, broken_rules
 from fedprivacy.io.toml_text import literal, suggestion
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
 from fedprivacy.scenario.statistics.query_rules import QUERY_RULES
 from fedprivacy.scenario.statistics.values import QueryValues, StatisticsValues
@@ -92,12 +93,6 @@ DATA_RULES: tuple[Entry[StatisticsValues], ...] = (
 )
 
 
-def _delta_is_large(v: StatisticsValues) -> bool:
-    # With delta = 1/n a mechanism may publish one client in full and still keep the guarantee.
-    delta = v["privacy.delta"]
-    return bool(delta) and v.clients is not None and delta >= 1 / v.clients
-
-
 PRIVACY_RULES: tuple[Entry[StatisticsValues], ...] = (
     Rule(
         "privacy.adjacency",
@@ -114,7 +109,7 @@ PRIVACY_RULES: tuple[Entry[StatisticsValues], ...] = (
     DELTA_IS_RESOLVED,
     Rule(
         "privacy.delta",
-        _delta_is_large,
+        lambda v: publishes_one(v["privacy.delta"], v.clients),
         lambda v: f"must be below 1/clients = {1 / (v.clients or 1):.3g}",
         "With more, publishing one client in full would be allowed. 0 is pure epsilon-DP.",
     ),
@@ -172,11 +167,7 @@ COMPARE_RULES: tuple[Entry[StatisticsValues], ...] = (
     ),
     Rule(
         "compare.clients",
-        lambda v: (
-            v["compare.clients"] is not None
-            and bool(v["privacy.delta"])
-            and v["privacy.delta"] >= 1 / v.most_compared
-        ),
+        lambda v: v["compare.clients"] is not None and publishes_one(v["privacy.delta"], v.most_compared),
         lambda v: f"{v.most_compared} clients are too many for delta",
         lambda v: f"delta = {v['privacy.delta']:g} must be below 1/clients of each cell.",
         shown=False,

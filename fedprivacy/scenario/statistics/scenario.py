@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-from pydantic import model_validator
+from collections.abc import Iterator
+from typing import Any
 
 from fedprivacy.errors import Finding, ScenarioError
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables, lay
-from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import rules
@@ -34,11 +32,10 @@ class Statistics(BaseScenario):
     federation: Federation
     compare: Compare
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def conflicts(self) -> Iterator[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
         parts = {name: getattr(self, name) for name in ("data", "queries", "privacy", "compare")}
-        refuse(rules.findings(parts, columns_of(self.data), number_of_clients(self.data)), Places())
-        return self
+        return rules.findings(parts, columns_of(self.data), number_of_clients(self.data))
 
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
