@@ -62,7 +62,7 @@ def run(
     candidates = candidates_of(scenario, fleet.model) if report else None
     with (
         launched(engine, scenario, fleet, allow_code=allow_code) as apps,
-        begin_run(out, scenario.name, scenario.to_toml()) as directory,
+        begin_run(out, scenario.label, scenario.to_toml()) as directory,
     ):
         record = RunRecord(
             scenario,

@@ -276,7 +276,7 @@ def _main(grid: Grid, context: Context) -> None:
         stated = Stated(pinned, noise, reads=read)
 
         def begin(text: str) -> RunDirectory:
-            directory = held.enter_context(begin_run(out, scenario.name, text))
+            directory = held.enter_context(begin_run(out, scenario.label, text))
             home.begin(directory)
             return directory
 

@@ -17,7 +17,7 @@ def begin_run(parent: Path, name: str, scenario: str) -> Iterator[RunDirectory]:
 
     Args:
         parent: Where it goes.
-        name: The scenario's.
+        name: The scenario's label.
         scenario: Its text, complete.
 
     Raises:

@@ -85,6 +85,14 @@ class BaseScenario(Head):
     def tables(self) -> dict[str, Any]:
         """Returns the scenario as plain tables, in the order of a file."""
 
+    @property
+    def label(self) -> str:
+        """The name with trust model and epsilon, for run directories: "digits-central-eps2"."""
+        privacy = getattr(self, "privacy", None)
+        trust, epsilon = getattr(privacy, "trust", None), getattr(privacy, "epsilon", None)
+        parts = [self.name, trust, None if epsilon is None else f"eps{epsilon:g}"]
+        return "-".join(part for part in parts if part)
+
     def to_toml(self, *, compare: bool = True) -> str:
         """Returns the complete scenario as TOML; reading it gives an equal scenario.
 

@@ -163,7 +163,7 @@ class _RecordWriter:
                     document = broken_off(document, status, str(error))
                 else:
                     document |= {"status": status, "error": error}
-            with begin_run(self.out, self.scenario.name, text) as directory:
+            with begin_run(self.out, self.scenario.label, text) as directory:
                 document |= {
                     "path": str(directory.path),
                     "command": self.command,

@@ -117,7 +117,7 @@ def audit(
         "neighbours": None if heard_runs[0].neighbours is None else heard_runs[0].neighbours.to_json(),
     }
     seconds = time.perf_counter() - began
-    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
+    with begin_run(out, scenario.label, scenario.to_toml()) as directory:
         document = AuditDocument.new(
             path=str(directory.path),
             name=scenario.name,

@@ -39,7 +39,7 @@ def ask(
         RunError: if nobody answers a query; the directory then has the progress.
     """
     respondents = Respondents.of(scenario)
-    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
+    with begin_run(out, scenario.label, scenario.to_toml()) as directory:
         try:
             play(scenario, respondents, directory, command=command, on_query=on_query)
         finally:
