@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # In the order of the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
-    run, compare, tune, replay, risk, audit, scenarios, new, import_table, report, list_runs, show, diff, tag, rm,
-    doctor,
+    run, compare, tune, replay, risk, audit, scenarios, new, import_table, report,
+    list_runs, show, diff, tag, rm, doctor,
 )  # fmt: skip
 
 app = typer.Typer(
