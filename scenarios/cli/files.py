@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fedprivacy.io.escape import on_one_line
-from scenarios.cli.options import RUNS, Out, complete
+from scenarios.cli.options import RUNS, Out, complete, complete_run
 from scenarios.cli.output import Json, print_result
 
 
@@ -99,7 +99,12 @@ def import_table(
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs or comparisons.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Directories of runs or comparisons.", autocompletion=complete_run
+        ),
+    ],
 ) -> None:
     """Render the report of stored runs again.
 

@@ -17,6 +17,7 @@ from scenarios.cli.options import (
     Set,
     Track,
     TrackOperator,
+    complete_run,
 )
 from scenarios.cli.output import Json, print_result
 
@@ -28,7 +29,8 @@ def run(
     engine: AnyEngine = "embedded",
     out: Out = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Resume an interrupted run instead.")
+        Path | None,
+        typer.Option(metavar="RUN", help="Resume an interrupted run instead.", autocompletion=complete_run),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that train clients in parallel; default: one a core.")

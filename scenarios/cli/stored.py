@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from scenarios.cli.options import RUNS
+from scenarios.cli.options import RUNS, complete_run
 from scenarios.cli.output import Json, print_result
 
-Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
 Folder = Annotated[
     Path | None,
     typer.Argument(metavar="FOLDER", help="The folder of run directories.", show_default="runs"),
@@ -73,8 +73,8 @@ def show(run: Stored, json_: Json = False) -> None:
 
 
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.")],
+    first: Stored,
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", autocompletion=complete_run)],
     json_: Json = False,
 ) -> None:
     """Compare two stored results: settings that differ, results and guarantees side by side."""
@@ -98,7 +98,9 @@ def tag(
 
 
 def rm(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run directories.", autocompletion=complete_run)
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove stored results with all of their files."""
