@@ -15,7 +15,8 @@ from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, check_wh
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.report.statistics import answers, errors, figures, lines
+from fedprivacy.report.charts import looks
+from fedprivacy.report.statistics import answers, errors, figures
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.comparison import SHOWN
 from fedprivacy.verification.verify import checked_document
@@ -252,7 +253,7 @@ def test_what_epsilon_stands_at_is_said_once_at_the_finding(documents) -> None:
 
 
 def test_lines_of_several_epsilons_differ_by_more_than_colour() -> None:
-    assert len(set(map(str, lines.DASHES))) == len(lines.DASHES)
+    assert len({str(line) for _, line in looks.SHADES}) == len(looks.SHADES)
 
 
 def test_exact_central_and_local_answers_stand_side_by_side(documents) -> None:

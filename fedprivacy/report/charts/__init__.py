@@ -1,0 +1,15 @@
+"""Charts as values: a `Chart` of panels lays itself out for wide and narrow windows and derives its words.
+
+A module says what its chart shows (series, axes, reference lines, bands); nothing outside this folder places
+anything by pixels. Kinds of panel: `Lines` (with intervals), `Dots`, `Histogram`, `Roc` and `Surface`.
+"""
+
+from __future__ import annotations
+
+from fedprivacy.report.charts import looks
+from fedprivacy.report.charts.axis import Axis
+from fedprivacy.report.charts.chart import Chart
+from fedprivacy.report.charts.lines import Lines
+from fedprivacy.report.charts.series import Band, Point, Reference, Series
+
+__all__ = ["Axis", "Band", "Chart", "Lines", "Point", "Reference", "Series", "looks"]
