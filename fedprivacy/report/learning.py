@@ -1,4 +1,4 @@
-"""Learning curves: accuracy and loss of a run by round, and the arms of a comparison beside each other."""
+"""Learning curves: accuracy and loss by round, and the axes of rounds and accuracies."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def rounds(last: int) -> Axis:
     return Axis("Round", limits=(0.0, max(last, 1)), whole=True, phrase="in round {}")
 
 
-def accuracy(label: str, values: Sequence[float]) -> Axis:
-    """The axis of accuracies: all of it, unless they lie close together."""
-    return Axis(label, words.accuracy, tick_text=percent, limits=looks.accuracy_range(values))
+def accuracy(label: str, values: Sequence[float], limits: tuple[float, float] | None = None) -> Axis:
+    """The axis of accuracies: all of it, unless they lie close together or its ends are known."""
+    return Axis(label, words.accuracy, tick_text=percent, limits=limits or looks.accuracy_range(values))
 
 
 def points(values: Values) -> tuple[Point, ...]:

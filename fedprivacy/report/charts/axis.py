@@ -36,6 +36,8 @@ class Axis:
         ticks: Value -> name, where ticks are not to be round numbers; without names the value is written.
         whole: Whether ticks are whole numbers.
         phrase: How a sentence places something on it: "at epsilon {}".
+        says: Places something on it in a sentence, in place of `phrase`.
+        partly: Follows the label where there is no room to name every tick.
         named: Whether its ticks have their names (the upper of two charts with one axis has none).
     """
 
@@ -47,6 +49,8 @@ class Axis:
     ticks: Mapping[float, str] = field(default_factory=dict)
     whole: bool = False
     phrase: str = "at {}"
+    says: Callable[[float], str] | None = None
+    partly: str = ""
     named: bool = True
 
     def place(self, value: float) -> float:
@@ -57,7 +61,16 @@ class Axis:
 
     def spoken(self, value: float) -> str:
         """Where something lies, in words."""
+        if self.says is not None:
+            return self.says(value)
         return self.phrase.format(self.ticks.get(value) or self.text(value))
+
+    def interval(self, ends: tuple[float, float] | None) -> str:
+        """Both ends of an interval, their unit once; a dash where there is none."""
+        if ends is None:
+            return "—"
+        low, high = map(self.text, ends)
+        return f"{low.removesuffix(' %')} to {high}" if high.endswith(" %") else f"{low} to {high}"
 
     def ends(self, values: Sequence[float], pad: float = 0.05) -> tuple[float, float]:
         """The places of its ends, so that these values are seen."""

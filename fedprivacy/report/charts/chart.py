@@ -157,16 +157,14 @@ class Chart:
         return 2 if len(self.panels) == 4 else min(3, len(self.panels))
 
     def _shared(self, room: float) -> list[Key]:
-        """The legend of the whole picture: where an entry stands for the same in every panel."""
-        each = [keys for panel_of in self.panels if (keys := panel_of.keys(room))]
-        if not each:
-            return []
-        every = [key for keys in each for key in keys]
-        by_look: dict[str, set[str]] = {}
+        """The legend of the whole picture, where panels share entries and no look means two things."""
+        every = [key for each in self.panels for key in each.keys(room)]
+        labels = [label for each in self.panels for label in {key.label for key in each.keys(room)}]
+        meanings: dict[str, set[str]] = {}
         for key in every:
-            by_look.setdefault(str(key.look), set()).add(key.label)
-        common = set.intersection(*({key.label for key in keys} for keys in each))
-        return every if common and all(len(labels) == 1 for labels in by_look.values()) else []
+            meanings.setdefault(str(key.look), set()).add(key.label)
+        shared = len(labels) > len(set(labels)) and all(len(meant) == 1 for meant in meanings.values())
+        return every if shared else []
 
     @staticmethod
     def _head(each: Panel, room: float, *, apart: bool) -> tuple[list[Label], list[Sample], float]:

@@ -45,9 +45,9 @@ def legend(keys: Sequence[Key], room: float) -> tuple[list[Label], list[Sample],
     entries = list({key.label: key for key in reversed(keys) if key.label}.values())[::-1]
     if not entries:
         return [], [], 0.0
-    longest = max(width(key.label) for key in entries) + INDENT
-    several = not any(key.note for key in entries)
-    columns = max(1, min(3, len(entries), int((room + APART) // (longest + APART)))) if several else 1
+    wide = (max(width(key.label, bold=bool(key.note)), width(key.note, SMALL)) for key in entries)
+    longest = max(wide) + INDENT
+    columns = max(1, min(3, len(entries), int((room + APART) // (longest + APART))))
     labels: list[Label] = []
     samples: list[Sample] = []
     top = 0.0

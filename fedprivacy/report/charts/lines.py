@@ -39,6 +39,7 @@ class Lines:
         title: What the panel is called.
         color: Of the title.
         flat: How tall it is beside others of its width: 0.5 is half as tall.
+        legend: Whether labels stand in a legend, however much room there is at the ends of lines.
         square: Whether its axes are as tall as wide, with a grid in both directions.
     """
 
@@ -51,6 +52,7 @@ class Lines:
     color: str = svg.INK
     flat: float = 1.0
     square: bool = False
+    legend: bool = False
 
     @property
     def heading(self) -> str:
@@ -82,7 +84,7 @@ class Lines:
         """The names of the ticks on the left, labels at the ends of lines on the right."""
         height = self._tall(room)
         names = self.y.marks(self.y_ends, panel.rows(height))
-        out_left, out_right = panel.overhang(self.x, self.x_ends, self._many(room))
+        out_left, out_right = panel.overhang(self.x, self.x_ends, room, self._many(room))
         left = max(max((width(name) for _, name in names), default=0.0) + GAP, out_left)
         ends = [label.box[2] for _, lines in self._ends(room) for label in lines]
         return left, max(out_right, max(ends) + 2 * GAP if ends else 0.0, GAP)
@@ -100,8 +102,8 @@ class Lines:
         """The names of all ticks, and labels at the ends of lines."""
         names = panel.across(self.x, self.x_ends, box.width, self._many(box.width))
         return [
-            *panel.beside(self.y, self.y_ends, box, panel.rows(box.height)),
             *panel.below(self.x, names, box),
+            *panel.beside(self.y, self.y_ends, box, panel.rows(box.height)),
             *self._end_labels(box, room),
         ]
 
@@ -118,12 +120,14 @@ class Lines:
         for line in self.references:
             self._reference(axes, line)
         for series, shift in zip(self.series, self._shifts(box), strict=True):
-            self._series(axes, series, shift)
+            self._series(axes, series, shift, box)
 
     def sentence(self) -> str:
         """The points of each series; of many the first and the last."""
         parts = [self._spoken(series) for series in self.series if series.width >= 1]
-        parts += [f"{_called(line)}: {self.y.text(line.at)}" for line in self.references if line.label]
+        for line in (line for line in self.references if line.label):
+            value = self.y.text(line.at)
+            parts.append(_called(line) if value in line.label else f"{_called(line)}: {value}")
         heading = ": ".join(filter(None, [self.title, self.y.label]))
         return f"{heading}. {'; '.join(parts)}." if heading else f"{'; '.join(parts)}."
 
@@ -132,7 +136,7 @@ class Lines:
         rows: list[Sequence[Value] | Group] = []
         for series in self.series:
             rows += [Group(series.label, series.note)] if series.label else []
-            rows += [(self._where(p), self.y.text(p.y), self._interval(p)) for p in series.points]
+            rows += [(self._where(p), self.y.text(p.y), self.y.interval(p.interval)) for p in series.points]
         for line in self.references:
             rows += [Group(line.label, self.y.text(line.at))] if line.label else []
         head = (words.capital(self.x.label), self.y.label or "Value", "Interval")
@@ -143,13 +147,11 @@ class Lines:
     def _where(self, point: Point) -> str:
         return self.x.ticks.get(point.x) or self.x.text(point.x)
 
-    def _interval(self, point: Point) -> str:
-        return "—" if point.interval is None else " to ".join(map(self.y.text, point.interval))
-
     def _spoken(self, series: Series) -> str:
         points = series.points if len(series.points) <= SPOKEN else (series.points[0], series.points[-1])
         each = [
-            f"{self.y.text(p.y)} {self.x.spoken(p.x)}" + (f" ({self._interval(p)})" if p.interval else "")
+            f"{self.y.text(p.y)} {self.x.spoken(p.x)}"
+            + (f" ({self.y.interval(p.interval)})" if p.interval else "")
             for p in points
         ]
         return f"{_called(series)}: {', '.join(each)}" if series.label else ", ".join(each)
@@ -170,7 +172,7 @@ class Lines:
 
     def _at_ends(self, room: float) -> bool:
         """Whether the labels stand at the ends of the lines: where these take a small part of the width."""
-        entries = self._labelled
+        entries = [] if self.legend else self._labelled
         if room >= LARGE:
             return bool(entries)
         longest = max((width(entry.label, bold=True) for entry in entries), default=math.inf)
@@ -254,13 +256,15 @@ class Lines:
         place = (self.x if line.upright else self.y).place(line.at)
         across(place, color=color, linestyle=dashes, linewidth=line.width)
 
-    def _series(self, axes: Axes, series: Series, shift: float) -> None:
+    def _series(self, axes: Axes, series: Series, shift: float, box: Box) -> None:
         color, marker, dashes = series.look
         low, high = axes.get_ylim()
         figure = axes.get_figure(root=True)
         assert figure is not None
         aside = axes.transData + ScaledTranslation(shift / 72, 0, figure.dpi_scale_trans)
-        crowded = max(0.4, min(1.0, 100 / max(1, len(series.points))))
+        # Many points without a line are smaller, so that none touches the next.
+        room = box.width / max(1, len(series.points))
+        crowded = 1.0 if dashes else max(0.3, min(1.0, room / 12))
         for point in series.points:
             x, y = self.x.place(point.x), self.y.place(point.y)
             if point.since is not None:

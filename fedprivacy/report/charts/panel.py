@@ -1,4 +1,4 @@
-"""What every kind of panel has in common: its box, its head, and how much room its texts take around it."""
+"""What every kind of panel has in common: its box, its head, and the texts around its axes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from fedprivacy.report import svg
 from fedprivacy.report.blocks import Table
 from fedprivacy.report.charts.axis import Axis
-from fedprivacy.report.charts.label import LINE, SIZE, Label, thinned, width, wrapped
+from fedprivacy.report.charts.label import LINE, SIZE, Label, cut, thinned, width, wrapped
 from fedprivacy.report.charts.series import Key
 
 LARGE, PHONE = 600.0, 380.0  # pixels of a panel that has a window to itself, and of one on a phone
 GAP = 8.0  # pixels between texts beside each other, and between a tick and its name
+NAME = 160.0  # pixels of a tick's name at most
 PAD = 4.0  # pixels at the edges of the picture
 
 
@@ -107,7 +108,7 @@ def across(axis: Axis, ends: tuple[float, float], inner: float, many: int) -> li
     if not axis.named:
         return []
     low, high = ends
-    ticks = axis.marks(ends, many)
+    ticks = [(at, cut(name, NAME)) for at, name in axis.marks(ends, many)]
     places = [inner * (at - low) / ((high - low) or 1.0) for at, _ in ticks]
     each = min((b - a for a, b in pairwise(places)), default=inner) - GAP
     longest = max((width(word) for _, name in ticks for word in name.split()), default=0.0)
@@ -126,31 +127,27 @@ def across(axis: Axis, ends: tuple[float, float], inner: float, many: int) -> li
     ]
 
 
-def overhang(axis: Axis, ends: tuple[float, float], many: int) -> tuple[float, float]:
-    """Pixels that the names of the outermost ticks may stand out left and right of the axes."""
-    low, high = ends
-    names = [(at, width(name)) for at, name in axis.marks(ends, many)] if axis.named else []
-    if not names:
-        return 0.0, 0.0
-    inner = 220.0  # axes are at least so wide: a name whose tick lies within them stands out by less
-    left = max(wide / 2 - inner * (at - low) / ((high - low) or 1.0) for at, wide in names)
-    right = max(wide / 2 - inner * (high - at) / ((high - low) or 1.0) for at, wide in names)
+def overhang(axis: Axis, ends: tuple[float, float], room: float, many: int) -> tuple[float, float]:
+    """Pixels that the names of the outermost ticks stand out left and right of the axes."""
+    inner = 0.75 * room  # what axes take at least, with the texts beside them
+    boxes = [name.box for name in across(axis, ends, inner, many)]
+    left = max((-box[0] for box in boxes), default=0.0)
+    right = max((box[2] - inner for box in boxes), default=0.0)
     return max(0.0, left), max(0.0, right)
 
 
 def foot(axis: Axis, names: Sequence[Label], inner: float) -> float:
     """Pixels that the names of the ticks and the label of a horizontal axis take below it."""
     lines = round(max((name.y for name in names), default=-LINE) / LINE) + 1
-    return (
-        6.0 + LINE * lines + LINE * len(wrapped(axis.label, inner + 2 * GAP)) + (4.0 if axis.label else 0.0)
-    )
+    label = len(wrapped(_label(axis, names), inner + 2 * GAP))
+    return 6.0 + LINE * (lines + label) + (4.0 if label else 0.0)
 
 
 def below(axis: Axis, names: Sequence[Label], box: Box) -> list[Label]:
     """The names of the ticks and the label of a horizontal axis at their places."""
     lines = round(max((name.y for name in names), default=-LINE) / LINE) + 1
     top = box.bottom + 6.0 + LINE / 2
-    label = wrapped(axis.label, box.width + 2 * GAP)
+    label = wrapped(_label(axis, names), box.width + 2 * GAP)
     return [
         *(name.moved(box.left, top) for name in names),
         *(
@@ -158,6 +155,11 @@ def below(axis: Axis, names: Sequence[Label], box: Box) -> list[Label]:
             for index, text in enumerate(label)
         ),
     ]
+
+
+def _label(axis: Axis, names: Sequence[Label]) -> str:
+    """The label, which says so where not every tick has its name."""
+    return axis.label + (axis.partly if len({name.x for name in names}) < len(axis.ticks) else "")
 
 
 def beside(axis: Axis, ends: tuple[float, float], box: Box, many: int) -> list[Label]:

@@ -1,4 +1,4 @@
-"""What is drawn: points with their intervals in series, reference lines, bands, and what they stand for."""
+"""What is drawn: points with their intervals in series, reference lines, bands, and their keys."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Series:
         end: What stands at its right end in place of its label: its last value, say.
         width: Of its line in pixels.
         steps: Whether it goes up in steps.
+        sample: What stands for it in a legend, where series of several looks share one label.
     """
 
     look: Look
@@ -52,11 +53,12 @@ class Series:
     end: str = ""
     width: float = 2.25
     steps: bool = False
+    sample: Look | None = None
 
     @property
     def key(self) -> Key:
         """What stands for it in a legend."""
-        return Key(self.label, self.look, self.note, self.width)
+        return Key(self.label, self.sample or self.look, self.note, self.width)
 
 
 @dataclass(frozen=True)
