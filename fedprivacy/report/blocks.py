@@ -1,6 +1,6 @@
 """What a page consists of. The template knows how each block looks; the blocks hold text, never HTML.
 
-The one exception is a picture's SVG, which `plots` draws.
+The one exception is the SVG of a picture, which `charts` draws.
 """
 
 from __future__ import annotations

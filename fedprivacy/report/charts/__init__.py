@@ -9,7 +9,28 @@ from __future__ import annotations
 from fedprivacy.report.charts import looks
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.chart import Chart
+from fedprivacy.report.charts.dots import Dots, Row
+from fedprivacy.report.charts.histogram import Bars, Histogram
 from fedprivacy.report.charts.lines import Lines
+from fedprivacy.report.charts.roc import Roc, roc
 from fedprivacy.report.charts.series import Band, Point, Reference, Series
+from fedprivacy.report.charts.surface import Surface, surface
 
-__all__ = ["Axis", "Band", "Chart", "Lines", "Point", "Reference", "Series", "looks"]
+__all__ = [
+    "Axis",
+    "Band",
+    "Bars",
+    "Chart",
+    "Dots",
+    "Histogram",
+    "Lines",
+    "Point",
+    "Reference",
+    "Roc",
+    "Row",
+    "Series",
+    "Surface",
+    "looks",
+    "roc",
+    "surface",
+]

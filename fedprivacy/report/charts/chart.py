@@ -20,11 +20,10 @@ BETWEEN = 16.0  # pixels between two panels
 
 @dataclass(frozen=True)
 class Placed:
-    """A panel with the box of its axes, and the pixels that it has in all."""
+    """A panel with the box of its axes."""
 
     panel: Panel
     box: Box
-    room: float
 
 
 @dataclass(frozen=True)
@@ -139,13 +138,13 @@ class Chart:
             height = max(each.height(wide, room) for each, wide in zip(row, inner, strict=True))
             for at, each in enumerate(row):
                 x = at * (room + BETWEEN)
-                box = Box(x + left[at], top + above, inner[at], height)
+                box = Box(x + left[at], top + above, inner[at], height, room)
                 written, marks, tall = heads[at]
                 down = top + above - tall
                 labels += [label.moved(x, down) for label in written]
                 samples += [replace(mark, x=mark.x + x, y=mark.y + down) for mark in marks]
-                labels += each.labels(box, room)
-                placed.append(Placed(each, box, room))
+                labels += each.labels(box)
+                placed.append(Placed(each, box))
             top += above + height + max(each.below(wide) for each, wide in zip(row, inner, strict=True))
             top += BETWEEN if start + columns < len(self.panels) else PAD
         return Layout(width, top, tuple(placed), tuple(labels), tuple(samples))

@@ -22,6 +22,7 @@ from fedprivacy.report.charts.series import Band, Key, Point, Reference, Series
 ASIDE = 7.0  # pixels between the points of two series at one place
 SPOKEN = 8  # points of a series that a sentence names; of more the first and the last
 MARKED = 25  # points of a line that each have their marker
+SQUARE = 330.0  # pixels of the side of square axes at most
 ENDS = 0.27  # of a panel's width, what labels at the ends of lines may take
 TALL, LOW = 320.0, 216.0  # pixels of the axes, large and beside others
 
@@ -87,7 +88,8 @@ class Lines:
         out_left, out_right = panel.overhang(self.x, self.x_ends, room, self._many(room))
         left = max(max((width(name) for _, name in names), default=0.0) + GAP, out_left)
         ends = [label.box[2] for _, lines in self._ends(room) for label in lines]
-        return left, max(out_right, max(ends) + 2 * GAP if ends else 0.0, GAP)
+        spare = room - left - SQUARE if self.square else 0.0
+        return left, max(out_right, max(ends) + 2 * GAP if ends else 0.0, GAP, spare)
 
     def height(self, inner: float, room: float) -> float:
         """As tall as its width suggests, and as the labels at the ends of its lines need."""
@@ -98,13 +100,13 @@ class Lines:
         """The names of the ticks, and the label."""
         return panel.foot(self.x, panel.across(self.x, self.x_ends, inner, self._many(inner)), inner)
 
-    def labels(self, box: Box, room: float) -> list[Label]:
+    def labels(self, box: Box) -> list[Label]:
         """The names of all ticks, and labels at the ends of lines."""
         names = panel.across(self.x, self.x_ends, box.width, self._many(box.width))
         return [
             *panel.below(self.x, names, box),
             *panel.beside(self.y, self.y_ends, box, panel.rows(box.height)),
-            *self._end_labels(box, room),
+            *self._end_labels(box),
         ]
 
     def paint(self, axes: Axes, box: Box) -> None:
@@ -197,8 +199,8 @@ class Lines:
     def _label_height(lines: Sequence[Label]) -> float:
         return LINE * len(lines) + (6.0 if len(lines) > 1 else 1.0)
 
-    def _end_labels(self, box: Box, room: float) -> list[Label]:
-        ends = self._ends(room)
+    def _end_labels(self, box: Box) -> list[Label]:
+        ends = self._ends(box.room)
         if not ends:
             return []
         wanted = []

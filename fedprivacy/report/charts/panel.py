@@ -23,12 +23,21 @@ PAD = 4.0  # pixels at the edges of the picture
 
 @dataclass(frozen=True)
 class Box:
-    """The axes of a panel, in pixels from the upper left corner of the picture."""
+    """The axes of a panel, in pixels from the upper left corner of the picture.
+
+    Args:
+        left: Its left edge.
+        top: Its upper edge.
+        width: Of the axes.
+        height: Of the axes.
+        room: The width of the panel with the texts beside its axes.
+    """
 
     left: float
     top: float
     width: float
     height: float
+    room: float
 
     @property
     def right(self) -> float:
@@ -75,7 +84,7 @@ class Panel(Protocol):
         """Pixels that its texts take below its axes."""
         ...
 
-    def labels(self, box: Box, room: float) -> list[Label]:
+    def labels(self, box: Box) -> list[Label]:
         """Its texts around and within its axes."""
         ...
 
