@@ -84,15 +84,14 @@ class Dots:
 
     def sides(self, room: float) -> tuple[float, float]:
         """Names on the left where they fit there, values on the right."""
-        ends = self.x_ends
-        out_left, out_right = panel.overhang(self.x, ends, room, self._many(room))
         right = max((width(text, bold=True) for text, _ in self._values().values()), default=0.0)
         names = 0.0
         if not self._above(room):
             names = max((self._wide(row, room) for row in self.rows), default=0.0)
         # A name that is cut takes all the room that there is.
         names = min(names, NAMES * room)
-        return max(names + GAP if names else GAP, out_left), max(right + 2 * GAP if right else GAP, out_right)
+        least = names + GAP if names else GAP, right + 2 * GAP if right else GAP
+        return panel.sides(self.x, self.x_ends, room, least)
 
     def height(self, inner: float, room: float) -> float:
         """All rows."""
@@ -100,11 +99,11 @@ class Dots:
 
     def below(self, inner: float) -> float:
         """The names of the ticks, and the label."""
-        return panel.foot(self.x, panel.across(self.x, self.x_ends, inner, self._many(inner)), inner)
+        return panel.foot(self.x, panel.across(self.x, self.x_ends, inner), inner)
 
     def labels(self, box: Box) -> list[Label]:
         """Names, values, and the axis below."""
-        names = panel.across(self.x, self.x_ends, box.width, self._many(box.width))
+        names = panel.across(self.x, self.x_ends, box.width)
         labels = panel.below(self.x, names, box)
         values, room = self._values(), box.room
         left = box.left - self.sides(room)[0]
@@ -140,7 +139,7 @@ class Dots:
         tops = [sum(heights[:number]) for number in range(len(heights))]
         axes.set_xlim(*self.x_ends)
         axes.set_ylim(sum(heights), 0)
-        axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, self._many(box.width))])
+        axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, panel.columns(box.width))])
         axes.set_yticks([])
         axes.grid(visible=not above, axis="x")
         for number, (row, top, tall) in enumerate(zip(self.rows, tops, heights, strict=True)):
@@ -203,9 +202,6 @@ class Dots:
         }
 
     # --- layout
-
-    def _many(self, inner: float) -> int:
-        return max(3, min(8, int(inner / 75)))
 
     def _noted(self, room: float) -> bool:
         """Whether there are notes, and room for all of them."""

@@ -78,8 +78,7 @@ class Histogram:
     def sides(self, room: float) -> tuple[float, float]:
         """The names of the ticks on the left."""
         names = [width(name) for _, name in self.y.marks(self.y.ends([]), panel.rows(TALL))]
-        left, right = panel.overhang(self.x, self.x_ends, room, self._many(room))
-        return max(max(names, default=0.0) + GAP, left), max(right, GAP)
+        return panel.sides(self.x, self.x_ends, room, (max(names, default=0.0) + GAP, GAP))
 
     def height(self, inner: float, room: float) -> float:
         """The same wherever it stands."""
@@ -87,11 +86,11 @@ class Histogram:
 
     def below(self, inner: float) -> float:
         """The names of the ticks, and the label."""
-        return panel.foot(self.x, panel.across(self.x, self.x_ends, inner, self._many(inner)), inner)
+        return panel.foot(self.x, panel.across(self.x, self.x_ends, inner), inner)
 
     def labels(self, box: Box) -> list[Label]:
         """The names of all ticks."""
-        names = panel.across(self.x, self.x_ends, box.width, self._many(box.width))
+        names = panel.across(self.x, self.x_ends, box.width)
         return [
             *panel.below(self.x, names, box),
             *panel.beside(self.y, self.y.ends([]), box, panel.rows(box.height)),
@@ -103,7 +102,7 @@ class Histogram:
         ends = y.ends([])
         axes.set_xlim(*self.x_ends)
         axes.set_ylim(*ends)
-        axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, self._many(box.width))])
+        axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, panel.columns(box.width))])
         axes.set_yticks([at for at, _ in y.marks(ends, panel.rows(box.height))])
         edges = np.array(self.edges)
         middles, widths = (edges[1:] + edges[:-1]) / 2, self.filled * np.diff(edges)
@@ -141,7 +140,3 @@ class Histogram:
 
     def _shares(self) -> list[np.ndarray]:
         return [np.array(bars.counts) / max(1, sum(bars.counts)) for bars in self.bars]
-
-    @staticmethod
-    def _many(inner: float) -> int:
-        return max(3, min(7, int(inner / 70)))

@@ -85,11 +85,11 @@ class Lines:
         """The names of the ticks on the left, labels at the ends of lines on the right."""
         height = self._tall(room)
         names = self.y.marks(self.y_ends, panel.rows(height))
-        out_left, out_right = panel.overhang(self.x, self.x_ends, room, self._many(room))
-        left = max(max((width(name) for _, name in names), default=0.0) + GAP, out_left)
+        left = max((width(name) for _, name in names), default=0.0) + GAP
         ends = [label.box[2] for _, lines in self._ends(room) for label in lines]
         spare = room - left - SQUARE if self.square else 0.0
-        return left, max(out_right, max(ends) + 2 * GAP if ends else 0.0, GAP, spare)
+        right = max(max(ends) + 2 * GAP if ends else 0.0, GAP, spare)
+        return panel.sides(self.x, self.x_ends, room, (left, right))
 
     def height(self, inner: float, room: float) -> float:
         """As tall as its width suggests, and as the labels at the ends of its lines need."""
@@ -98,11 +98,11 @@ class Lines:
 
     def below(self, inner: float) -> float:
         """The names of the ticks, and the label."""
-        return panel.foot(self.x, panel.across(self.x, self.x_ends, inner, self._many(inner)), inner)
+        return panel.foot(self.x, panel.across(self.x, self.x_ends, inner), inner)
 
     def labels(self, box: Box) -> list[Label]:
         """The names of all ticks, and labels at the ends of lines."""
-        names = panel.across(self.x, self.x_ends, box.width, self._many(box.width))
+        names = panel.across(self.x, self.x_ends, box.width)
         return [
             *panel.below(self.x, names, box),
             *panel.beside(self.y, self.y_ends, box, panel.rows(box.height)),
@@ -113,7 +113,7 @@ class Lines:
         """Bands, reference lines and series; intervals at the same place stand a little apart."""
         axes.set_xlim(*self.x_ends)
         axes.set_ylim(*self.y_ends)
-        axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, self._many(box.width))], minor=False)
+        axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, panel.columns(box.width))], minor=False)
         axes.set_yticks([at for at, _ in self.y.marks(self.y_ends, panel.rows(box.height))], minor=False)
         axes.grid(visible=self.square, axis="x")
         for band in self.bands:
@@ -164,10 +164,6 @@ class Lines:
     def _labelled(self) -> list[Series | Reference]:
         entries: list[Series | Reference] = [*self.series, *self.references]
         return [entry for entry in entries if entry.label]
-
-    def _many(self, inner: float) -> int:
-        """About how many ticks the horizontal axis has."""
-        return max(3, min(10, int(inner / 60)))
 
     def _tall(self, room: float) -> float:
         return self.flat * (TALL if room >= LARGE else LOW)

@@ -109,7 +109,7 @@ def head(panel: Panel, room: float) -> list[tuple[str, bool, str]]:
     ]
 
 
-def across(axis: Axis, ends: tuple[float, float], inner: float, many: int) -> list[Label]:
+def across(axis: Axis, ends: tuple[float, float], inner: float) -> list[Label]:
     """The names of the ticks of a horizontal axis; where they would touch some are left out.
 
     Names that stand for categories break into lines where there is room for each.
@@ -117,15 +117,15 @@ def across(axis: Axis, ends: tuple[float, float], inner: float, many: int) -> li
     if not axis.named:
         return []
     low, high = ends
-    ticks = [(at, cut(name, NAME)) for at, name in axis.marks(ends, many)]
+    ticks = axis.marks(ends, columns(inner))
     places = [inner * (at - low) / ((high - low) or 1.0) for at, _ in ticks]
     each = min((b - a for a, b in pairwise(places)), default=inner) - GAP
     longest = max((width(word) for _, name in ticks for word in name.split()), default=0.0)
-    broken = longest <= each and any(width(name) > each for _, name in ticks)
+    broken = longest <= each and any(width(name) > min(each, NAME) for _, name in ticks)
     first = [
         Label(lines[0], place, 0.0, "center")
         for place, (_, name) in zip(places, ticks, strict=True)
-        if (lines := wrapped(name, each, most=3) if broken else [name] if name else [])
+        if (lines := wrapped(name, each, most=3) if broken else [cut(name, NAME)] if name else [])
     ]
     if not broken:
         return thinned(first, GAP)
@@ -136,13 +136,20 @@ def across(axis: Axis, ends: tuple[float, float], inner: float, many: int) -> li
     ]
 
 
-def overhang(axis: Axis, ends: tuple[float, float], room: float, many: int) -> tuple[float, float]:
-    """Pixels that the names of the outermost ticks stand out left and right of the axes."""
-    inner = 0.75 * room  # what axes take at least, with the texts beside them
-    boxes = [name.box for name in across(axis, ends, inner, many)]
-    left = max((-box[0] for box in boxes), default=0.0)
-    right = max((box[2] - inner for box in boxes), default=0.0)
-    return max(0.0, left), max(0.0, right)
+def sides(
+    axis: Axis, ends: tuple[float, float], room: float, least: tuple[float, float]
+) -> tuple[float, float]:
+    """Pixels left and right of the axes: at least so many, and what the names of the outermost ticks take.
+
+    Names stand out by less the wider the axes are, which are the wider the less they stand out.
+    """
+    left, right = least
+    for _ in range(2):
+        inner = room - left - right
+        boxes = [name.box for name in across(axis, ends, inner)]
+        left = max([least[0], *(-box[0] for box in boxes)])
+        right = max([least[1], *(box[2] - inner for box in boxes)])
+    return left, right
 
 
 def foot(axis: Axis, names: Sequence[Label], inner: float) -> float:
@@ -183,6 +190,11 @@ def beside(axis: Axis, ends: tuple[float, float], box: Box, many: int) -> list[L
         if not shown or shown[-1].y - label.y >= SIZE + 1:
             shown.append(label)
     return shown
+
+
+def columns(inner: float) -> int:
+    """About how many ticks a horizontal axis has."""
+    return max(3, min(9, int(inner / 68)))
 
 
 def rows(height: float) -> int:
