@@ -138,7 +138,7 @@ class Chart:
             height = max(each.height(wide, room) for each, wide in zip(row, inner, strict=True))
             for at, each in enumerate(row):
                 x = at * (room + BETWEEN)
-                box = Box(x + left[at], top + above, inner[at], height, room)
+                box = Box(x + left[at], top + above, inner[at], height, room, x)
                 written, marks, tall = heads[at]
                 down = top + above - tall
                 labels += [label.moved(x, down) for label in written]

@@ -106,7 +106,7 @@ class Dots:
         names = panel.across(self.x, self.x_ends, box.width)
         labels = panel.below(self.x, names, box)
         values, room = self._values(), box.room
-        left = box.left - self.sides(room)[0]
+        left = box.start
         plain = not any(row.heading or row.note for row in self.rows)
         top = box.top
         for number, (row, tall) in enumerate(zip(self.rows, self._heights(room), strict=True)):

@@ -31,6 +31,7 @@ class Box:
         width: Of the axes.
         height: Of the axes.
         room: The width of the panel with the texts beside its axes.
+        start: The left edge of these texts.
     """
 
     left: float
@@ -38,6 +39,7 @@ class Box:
     width: float
     height: float
     room: float
+    start: float
 
     @property
     def right(self) -> float:
@@ -144,11 +146,11 @@ def sides(
     Names stand out by less the wider the axes are, which are the wider the less they stand out.
     """
     left, right = least
-    for _ in range(2):
+    for _ in range(6):
         inner = room - left - right
         boxes = [name.box for name in across(axis, ends, inner)]
-        left = max([least[0], *(-box[0] for box in boxes)])
-        right = max([least[1], *(box[2] - inner for box in boxes)])
+        left = max([left, *(-box[0] for box in boxes)])
+        right = max([right, *(box[2] - inner for box in boxes)])
     return left, right
 
 
@@ -165,12 +167,18 @@ def below(axis: Axis, names: Sequence[Label], box: Box) -> list[Label]:
     top = box.bottom + 6.0 + LINE / 2
     label = wrapped(_label(axis, names), box.width + 2 * GAP)
     return [
-        *(name.moved(box.left, top) for name in names),
+        *(_within(name.moved(box.left, top), box) for name in names),
         *(
             Label(text, box.left + box.width / 2, top + LINE * (lines + index) + 4.0, "center")
             for index, text in enumerate(label)
         ),
     ]
+
+
+def _within(name: Label, box: Box) -> Label:
+    """The same a little aside where it would leave the panel: other panels of its column made it narrower."""
+    left, _, right, _ = name.box
+    return name.moved(max(0.0, box.start - left) - max(0.0, right - box.start - box.room), 0.0)
 
 
 def _label(axis: Axis, names: Sequence[Label]) -> str:
