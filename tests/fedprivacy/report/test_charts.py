@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pages import HOSTILE, Page
+from pages import HOSTILE, Page, check_charts, check_layout
 from test_report import (
     classes,
     compare_document,
@@ -30,7 +30,7 @@ from test_units import ran as ran_by_records
 
 from fedprivacy.attacks.roc import Curve
 from fedprivacy.report import svg
-from fedprivacy.report.blocks import Block, Details, Group, Picture, Table
+from fedprivacy.report.blocks import Group, Table
 from fedprivacy.report.charts import (
     Axis,
     Band,
@@ -48,10 +48,9 @@ from fedprivacy.report.charts import (
     surface,
 )
 from fedprivacy.report.charts.axis import at_data, categories, percent
-from fedprivacy.report.charts.label import Label, cut, overlap, thinned, width, wrapped
+from fedprivacy.report.charts.label import Label, cut, thinned, width, wrapped
 from fedprivacy.report.charts.legend import legend
 from fedprivacy.report.charts.series import Key
-from fedprivacy.report.printing import page_of
 
 SHAPES = [False, True]  # wide and narrow
 
@@ -121,26 +120,6 @@ def chart(*panels: Any, **parts: Any) -> Chart:
     return Chart("name", "A title", "A caption.", tuple(panels), **parts)
 
 
-def check_layout(drawn: Chart) -> None:
-    """That every text lies in the picture, and none on another, in both shapes."""
-    for narrow in SHAPES:
-        layout = drawn.layout(narrow=narrow)
-        assert layout.width == (360.0 if narrow else 920.0)
-        for text in layout.labels:
-            left, top, right, bottom = text.box
-            assert left >= -0.5, text
-            assert right <= layout.width + 0.5, text
-            assert top >= -0.5, text
-            assert bottom <= layout.height + 0.5, text
-        assert not [(a.text, b.text) for a, b in combinations(layout.labels, 2) if overlap(a, b)]
-        for placed in layout.panels:
-            assert placed.box.width > 0.3 * placed.box.room
-            assert placed.box.height > 20
-            assert placed.box.bottom <= layout.height
-        for (_, upper), (_, lower) in pairwise((p, p.box) for p in layout.panels):
-            assert lower.top >= upper.bottom or lower.left >= upper.right
-
-
 def texts(drawn: str) -> list[str]:
     return [text.strip() for text in re.findall(r"<text[^>]*>(.*?)</text>", drawn, re.DOTALL)]
 
@@ -193,24 +172,6 @@ def test_whatever_the_names_and_figures_texts_stay_apart(
     check_layout(chart(rows))
 
 
-def charts(document: dict[str, Any]) -> Iterator[tuple[Chart, Picture]]:
-    """Every chart of a page, with its block."""
-    page = page_of(document)
-
-    def pictures(blocks: Sequence[Block | Details]) -> Iterator[Picture]:
-        for block in blocks:
-            if isinstance(block, Details):
-                yield from pictures(block.blocks)
-            elif isinstance(block, Picture):
-                yield block
-
-    for blocks in (page.lead, *(section.blocks for section in page.sections)):
-        for picture in pictures(blocks):
-            drawn = getattr(picture.draw, "__self__", None)
-            assert isinstance(drawn, Chart)
-            yield drawn, picture
-
-
 def with_classes() -> dict[str, Any]:
     document = run_document(12)
     document["final"]["per_class"] = classes()
@@ -233,17 +194,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_charts_of_a_page_keep_their_texts_apart_and_their_lines_differ(name: str) -> None:
-    drawn = list(charts(copy.deepcopy(DOCUMENTS[name]())))
-    assert drawn
-    for each, picture in drawn:
-        check_layout(each)
-        assert picture.tables
-        for panel in each.panels:
-            named = [series for series in getattr(panel, "series", ()) if series.label]
-            by_look = {tuple(map(str, series.look)): series.label for series in named}
-            assert len(by_look) == len({series.label for series in named})
-            shapes = {tuple(map(str, series.look[1:])) for series in named}
-            assert len(shapes) == len(by_look)  # without its colour each differs too
+    check_charts(copy.deepcopy(DOCUMENTS[name]()))
 
 
 def test_labels_stand_at_the_ends_of_lines_where_there_is_room_and_else_above() -> None:

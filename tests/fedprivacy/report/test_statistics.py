@@ -11,7 +11,19 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, check_whole, poisoned, safe, worded
+from pages import (
+    HOSTILE,
+    LOOKS,
+    MEASURE,
+    OPPOSITE,
+    Page,
+    check_charts,
+    check_shown,
+    check_whole,
+    poisoned,
+    safe,
+    worded,
+)
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
@@ -489,3 +501,8 @@ def test_a_print_is_dark_on_white_without_what_is_for_the_operator(
     printed = browser.evaluate("document.querySelector('main').innerText")
     assert "Who is protected from whom" in printed
     assert "For the operator" not in printed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_charts_keep_their_texts_apart_and_their_lines_differ(documents, name: str) -> None:
+    check_charts(documents[name])
