@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from fedprivacy.report import words
 
 STEPS = [1, 2, 2.5, 5, 10]  # of round numbers
+LONGEST = 16  # characters of a tick; a longer number is written with a power of ten
 DECADES = 8  # at most so many of them have a tick
 
 
@@ -75,7 +76,9 @@ class Axis:
     def ends(self, values: Sequence[float], pad: float = 0.05) -> tuple[float, float]:
         """The places of its ends, so that these values are seen."""
         if self.limits is not None:
-            return self.place(self.limits[0]), self.place(self.limits[1])
+            low, high = map(self.place, self.limits)
+            # An axis of no length has no places: one of a constant that a module could not foresee.
+            return (low, high) if high > low else (low, low + max(1.0, 1e-6 * abs(low)))
         places = [place for value in values if math.isfinite(place := self.place(value))]
         low, high = min(places, default=0.0), max(places, default=1.0)
         # Where all lie on one spot, an axis as narrow as rounding would show steps that mean nothing.
@@ -88,7 +91,11 @@ class Axis:
         """The places of the ticks between the ends, each with its name; about so many."""
         low, high = ends
         slack = 1e-9 * (high - low)
-        write = self.tick_text or self.text
+
+        def write(value: float) -> str:
+            text = (self.tick_text or self.text)(value)
+            return text if len(text) <= LONGEST else f"{value:.3g}"
+
         if self.ticks:
             every = [(self.place(value), name or write(value)) for value, name in self.ticks.items()]
         elif self.log:

@@ -348,6 +348,17 @@ def test_all_values_lie_between_the_ends(log: bool, values: list[float]) -> None
     assert all(low <= axis.place(value) <= high for value in values)
 
 
+@pytest.mark.parametrize("constant", [0.0, 1.0, -1e18, 1e300])
+def test_an_axis_has_a_length_even_where_its_limits_have_none(constant: float) -> None:
+    low, high = Axis(limits=(constant, constant)).ends([])
+    assert low < high < math.inf
+    point = Point(1.0, constant)
+    panel = Lines(
+        Axis(), Axis("Loss", limits=(constant, constant)), (Series(looks.LOOKS["local"], "", (point,)),)
+    )
+    check_layout(chart(panel))
+
+
 def test_a_logarithmic_axis_has_no_place_for_zero() -> None:
     assert Axis(log=True).place(0.0) == -math.inf
     zero = replace(lines(), y=Axis("Error", log=True), series=(
