@@ -114,9 +114,9 @@ def _decades(low: float, high: float) -> list[float]:
     return [decade + math.log10(step) for decade in decades for step in steps if decade % every == 0]
 
 
-def at_data(values: Sequence[float], names: Callable[[float], str] | None = None) -> dict[float, str]:
+def at_data(values: Sequence[float]) -> dict[float, str]:
     """Ticks where the data is."""
-    return {value: names(value) if names else "" for value in sorted(set(values))}
+    return dict.fromkeys(sorted(set(values)), "")
 
 
 def categories(names: Sequence[str]) -> dict[float, str]:

@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 
 from fedprivacy.report import svg
 from fedprivacy.report.blocks import Table
-from fedprivacy.report.charts import panel
+from fedprivacy.report.charts import panel, strokes
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.label import LINE, SMALL, Label, cut, width, wrapped
-from fedprivacy.report.charts.legend import edge
 from fedprivacy.report.charts.looks import mark
 from fedprivacy.report.charts.panel import GAP, LARGE, Box
 from fedprivacy.report.charts.series import Key, Point, Reference, Series
@@ -259,19 +258,11 @@ class Dots:
             color, marker = mark(series.look)
             for point in (point for point in series.points if point.y == number):
                 if marker == UPRIGHT:
-                    ends = [middle - 0.42 * min(tall, ROW), middle + 0.42 * min(tall, ROW)]
-                    axes.plot([point.x] * 2, ends, color=color, linewidth=2.5, clip_on=False, zorder=1.5)
-                    continue
-                y = middle + SEVERAL * (dots.index(at) - (len(dots) - 1) / 2)
-                if point.interval:
-                    axes.plot(
-                        point.interval, [y, y], color=color, linewidth=2.25, solid_capstyle="butt",
-                        marker="|", markersize=9, markeredgewidth=1.75, zorder=2,
-                    )  # fmt: skip
-                axes.plot(
-                    [point.x], [y], color=color, linestyle="", marker=marker, clip_on=False, zorder=3,
-                    **edge(color, marker, 10.0),
-                )  # fmt: skip
+                    half = 0.42 * min(tall, ROW)
+                    strokes.upright(axes, color, point.x, (middle - half, middle + half))
+                else:
+                    aside = SEVERAL * (dots.index(at) - (len(dots) - 1) / 2)
+                    strokes.dot(axes, (color, marker), point, middle + aside)
 
 
 def _key(series: Series) -> Key:

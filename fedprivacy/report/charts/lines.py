@@ -8,20 +8,17 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from matplotlib.axes import Axes
-from matplotlib.transforms import ScaledTranslation
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Group, Table, Value
-from fedprivacy.report.charts import legend, panel
+from fedprivacy.report.charts import legend, panel, strokes
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.label import LINE, Label, width
-from fedprivacy.report.charts.legend import edge
 from fedprivacy.report.charts.panel import GAP, LARGE, Box
 from fedprivacy.report.charts.series import Band, Key, Point, Reference, Series
 
 ASIDE = 7.0  # pixels between the points of two series at one place
 SPOKEN = 8  # points of a series that a sentence names; of more the first and the last
-MARKED = 25  # points of a line that each have their marker
 SQUARE = 330.0  # pixels of the side of square axes at most
 ENDS = 0.27  # of a panel's width, what labels at the ends of lines may take
 TALL, LOW = 320.0, 216.0  # pixels of the axes, large and beside others
@@ -120,9 +117,9 @@ class Lines:
             low, high = self.x.place(band.low), self.x.place(band.high)
             axes.axvspan(low, high, color=band.color, alpha=band.opacity, linewidth=0, zorder=0)
         for line in self.references:
-            self._reference(axes, line)
+            strokes.reference(axes, line, self.x if line.upright else self.y)
         for series, shift in zip(self.series, self._shifts(box), strict=True):
-            self._series(axes, series, shift, box)
+            strokes.series(axes, series, self.x, self.y, box, shift, inside=self.square)
 
     def sentence(self) -> str:
         """The points of each series; of many the first and the last."""
@@ -242,58 +239,6 @@ class Lines:
             for place, index in enumerate(sorted(members)):
                 shifts[index] = step * (place - (len(members) - 1) / 2)
         return shifts
-
-    # --- marks
-
-    def _reference(self, axes: Axes, line: Reference) -> None:
-        color, _, dashes = line.look
-        across = axes.axvline if line.upright else axes.axhline
-        if line.interval:
-            span = axes.axvspan if line.upright else axes.axhspan
-            span(*line.interval, color=color, alpha=0.14, linewidth=0)
-        place = (self.x if line.upright else self.y).place(line.at)
-        across(place, color=color, linestyle=dashes, linewidth=line.width)
-
-    def _series(self, axes: Axes, series: Series, shift: float, box: Box) -> None:
-        color, marker, dashes = series.look
-        low, high = axes.get_ylim()
-        figure = axes.get_figure(root=True)
-        assert figure is not None
-        aside = axes.transData + ScaledTranslation(shift / 72, 0, figure.dpi_scale_trans)
-        # Many points without a line are smaller, so that none touches the next.
-        room = box.width / max(1, len(series.points))
-        crowded = 1.0 if dashes else max(0.3, min(1.0, room / 12))
-        for point in series.points:
-            x, y = self.x.place(point.x), self.y.place(point.y)
-            if point.since is not None:
-                axes.plot([self.x.place(point.since), x], [y, y], color=color, linewidth=1.0, alpha=0.6)
-            if point.interval:
-                ends = [min(max(self.y.place(end), low), high) for end in point.interval]
-                axes.plot([x, x], ends, color=color, linewidth=1.5 * crowded, transform=aside)
-                # An interval that goes on beyond the axis has no end there.
-                capped = [end for end in ends if low < end < high]
-                axes.plot(
-                    [x] * len(capped), capped, color=color, linestyle="", marker="_",
-                    markersize=8 * crowded, transform=aside,
-                )  # fmt: skip
-        joined = [point for point in series.points if point.joined]
-        axes.plot(
-            [self.x.place(p.x) for p in joined], [max(self.y.place(p.y), low) for p in joined],
-            color=color, linestyle=dashes or "", linewidth=series.width, transform=aside,
-            drawstyle="steps-post" if series.steps else "default", clip_on=series.steps or self.square,
-        )  # fmt: skip
-        if not marker:
-            return
-        often = 1 if len(series.points) <= MARKED or not dashes else len(series.points) // 8
-        for size, points in (
-            (8.0 * crowded, [p for p in series.points if not p.large]),
-            (12.0, [p for p in series.points if p.large]),
-        ):
-            axes.plot(
-                [self.x.place(p.x) for p in points], [max(self.y.place(p.y), low) for p in points],
-                color=color, linestyle="", marker=marker, markevery=often, clip_on=False, transform=aside,
-                zorder=3, **edge(color, marker, size),
-            )  # fmt: skip
 
 
 def _called(entry: Series | Reference) -> str:
