@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# As many tests at once as there are cores, up to four.
-JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$n || echo 4)
+# One more test at once than there are cores, up to five: many tests wait for processes that they start.
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 5)
 STAMP := $(VENV)/.installed
 
 .PHONY: install demo test lint style types suite clean

@@ -1,4 +1,4 @@
-"""Computes guarantees from a ledger: who is protected from whom, in numbers and in words."""
+"""Computes guarantees from a ledger, for each observer, in numbers and in words."""
 
 from __future__ import annotations
 

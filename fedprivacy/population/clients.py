@@ -25,11 +25,11 @@ Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets
 
 @dataclass(frozen=True)
 class Population:
-    """One array of records, and who owns which of them.
+    """One array of records, with the owner of each.
 
-    `test_owned` is whether test records belong to clients too, or may: only a file that names the users of
-    both parts can reveal where users are the clients. `judged` are the targets of a membership game, which no
-    defence may look at.
+    `test_owned`: whether test records belong to clients, or may; if users are the clients, only a file that
+    names the users of both parts can show that they do not. `judged`: the targets of a membership game, which
+    no defence may read.
     """
 
     dataset: Dataset
@@ -52,12 +52,12 @@ class Population:
         return digest.hexdigest()
 
     def tests_clients(self, where: str) -> bool:
-        """Whether the accuracy on a held-out part (`held_out`) is a matter of the clients' records."""
+        """Whether the accuracy on a held-out part (`held_out`) depends on clients' held-out records."""
         return where == "test" and self.test_owned
 
     @property
     def references(self) -> NDArray[np.int64]:
-        """The numbers of the public records, of a game those that are no targets: what a defence may use."""
+        """The indices of the public records that a defence may use; in a game without its targets."""
         public = self.partition.public
         return public if self.judged is None else np.setdiff1d(public, self.judged)
 
@@ -113,6 +113,7 @@ def _from_file(options: Npz | FlwrDatasets) -> Population:
             yield rows if columns is None else rows[:, list(columns)]
             start += len(block)
 
+    # Only public records: a mean or deviation of clients' records would be an uncharged release.
     scaling = _scaling(options, columns, public)
     x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
     classes = facts.classes(options.classes)

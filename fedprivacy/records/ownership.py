@@ -1,4 +1,4 @@
-"""Who works on a run directory holds it: the one way to begin in a new one, and to go on in one."""
+"""Exclusive ownership of a run directory: the only way to start or resume work in one."""
 
 from __future__ import annotations
 

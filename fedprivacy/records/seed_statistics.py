@@ -71,7 +71,8 @@ def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[d
 def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """The guarantees of a cell: for each observer that of the seed where it is weakest.
 
-    If a fault has ended the run of any seed, the assumption that the observer is not told stands with all.
+    If a fault has ended the run of any seed, the assumption that the observer does not learn of it applies to
+    all.
 
     Args:
         runs: The guarantees of each seed's run; an epsilon of None is no guarantee.
@@ -82,7 +83,7 @@ def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, An
         known = worst.get(guarantee["observer"])
         if known is None or _far(guarantee) > _far(known):
             worst[guarantee["observer"]] = guarantee
-        if BROKEN_OFF in guarantee["assumptions"]:
+        if BROKEN_OFF.among(guarantee["assumptions"]):
             failed.add(guarantee["observer"])
     return [_of_failed(stated) if observer in failed else stated for observer, stated in worst.items()]
 
@@ -151,7 +152,7 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Differenc
 
 
 def _student(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and half of its 95 % Student t interval where there is more than one value."""
+    """The mean, and half of its 95 % Student t interval for two or more values."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None

@@ -1,17 +1,18 @@
-"""How the batches of DP-SGD were drawn, and what that cost the records of each client."""
+"""The batches of DP-SGD, and their cost for the records of each client."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import PerClient, Records
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import common, words
 from fedprivacy.report.blocks import Block, Details, Facts, Section, Table, Text
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
-from fedprivacy.report.documents import Arm, RunDocument
-from fedprivacy.report.parts import PerClient, Records
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 
 # Keys of [training] that have an effect on DP-SGD alone.
@@ -24,7 +25,7 @@ def without_effect(unit: str | None) -> tuple[str, ...]:
 
 
 def describe(value: Mapping[str, Any] | None) -> str:
-    """How batches are drawn, as the record says it; empty where it does not.
+    """The batch sampler, from the record; empty if the record lacks it.
 
     >>> describe({"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None})
     '10 Poisson batches of rate 0.2 in a round'
@@ -36,7 +37,7 @@ def describe(value: Mapping[str, Any] | None) -> str:
 
 
 def of_run(document: RunDocument) -> list[Section]:
-    """How DP-SGD ran; no section where the record does not say how batches were drawn."""
+    """The section on DP-SGD; none if the record lacks the batch sampler."""
     privacy = document.privacy
     batches = _batches(privacy.batches or {})
     if batches is None:
@@ -63,7 +64,7 @@ def of_run(document: RunDocument) -> list[Section]:
 
 
 def _batches(value: Mapping[str, Any]) -> Batches | None:
-    """What draws batches; None where the record does not say it in our words."""
+    """The batch sampler; None if the record's words are unknown."""
     kind = BATCHES.get(str(value.get("name")))
     try:
         batches = kind(**{key: entry for key, entry in value.items() if key != "name"}) if kind else None
@@ -74,7 +75,7 @@ def _batches(value: Mapping[str, Any]) -> Batches | None:
 
 
 def _noise(trust: str, multiplier: float | None) -> str:
-    """How much noise there is on a sum of gradients; empty where there is none."""
+    """The amount of noise on a sum of gradients; empty without noise."""
     if multiplier is None or trust not in ("local", "central"):
         return ""
     on = "the sum of each batch" if trust == "local" else "the sum over all clients"

@@ -1,4 +1,4 @@
-"""What a page consists of. The template knows how each block looks; the blocks hold text, never HTML.
+"""The blocks of a page. The template renders each kind; blocks contain text, never HTML.
 
 The one exception is the SVG of a picture, which `charts` draws.
 """

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Section, Table, Text
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, looks
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
-from fedprivacy.report.documents import Arm, CompareDocument, RunDocument
-from fedprivacy.report.parts import ClassAccuracy
 
 DRAWN = 20  # classes that a picture has room for
 AVERAGE = "An average over all records hides this spread."
@@ -21,7 +22,7 @@ AVERAGE = "An average over all records hides this spread."
 
 @dataclass(frozen=True)
 class Column:
-    """What one model reaches on each class."""
+    """The accuracy of one model on each class."""
 
     look: Look
     label: str
@@ -85,7 +86,7 @@ def _classes(columns: Sequence[Column]) -> dict[int | str, ClassAccuracy]:
 
 
 def _names(columns: Sequence[Column]) -> dict[int | str, str]:
-    """What each class is called; with its number where another class has the same name."""
+    """The label of each class, with its number if another class has the same name."""
     classes = _classes(columns)
     often = Counter(entry.name for entry in classes.values())
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
 from fedprivacy.report import (
     candidates,
     classes,
@@ -33,8 +34,6 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
 from fedprivacy.report.charts.axis import at_data, percent
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Cell
 from fedprivacy.report.wording import TRAINING
 
 ROOM = 5  # arms of which each has room to say against whom it holds
@@ -89,7 +88,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
 
 
 def _finding_terms(document: CompareDocument) -> str:
-    """What an epsilon in the finding stands with, and for each trust model against whom."""
+    """The terms of an epsilon in the finding, with each trust model's observers."""
     stands_with = words.terms(document.guarantees())
     reaches = [
         f"{words.trust(trust)}: {words.reach(guarantees)}."
@@ -174,7 +173,7 @@ def _figures(document: CompareDocument) -> Table:
 
 
 def _several(document: CompareDocument) -> bool:
-    """Whether local mechanisms are compared, so that each cell says which one ran."""
+    """Whether several local mechanisms are compared, so that each cell names its own."""
     return any(arm.mechanism for arm in document.arms)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import common, learning, names, words
 from fedprivacy.report.blocks import Section, Table
 from fedprivacy.report.charts import Chart, Lines, Series, looks
-from fedprivacy.report.documents import Arm, CompareDocument
-from fedprivacy.report.parts import Cell
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.comparison import CompareDocument, Gap, Option
 from fedprivacy.report import names, svg, words
 from fedprivacy.report.blocks import Group, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
 from fedprivacy.report.charts.axis import categories
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Gap, Option
 
 MINUS = "\N{MINUS SIGN}"
 UNCHARGED = (

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import (
     batches,
     candidates,
@@ -20,8 +23,6 @@ from fedprivacy.report import (
 )
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.charts import Chart, looks
-from fedprivacy.report.documents import Arm, RunDocument
-from fedprivacy.report.parts import Privacy
 from fedprivacy.report.wording import TRAINING
 
 
@@ -67,7 +68,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
 
 
 def _finding(document: RunDocument) -> Finding:
-    """What the model reaches, and against whom at which epsilon, in one sentence."""
+    """The model's accuracy and its epsilon against each observer, in one sentence."""
     done, guarantees = _done(document), document.privacy.guarantees
     accuracy = document.final.accuracy if document.final else None
     reached = "No round was evaluated"
@@ -97,7 +98,7 @@ def _unit(document: RunDocument) -> str | None:
 
 
 def _adds_noise(document: RunDocument) -> str:
-    """Who adds the noise, and to what."""
+    """The party that adds the noise, and its target."""
     return TRAINING.of(_unit(document)).noise.get(_trust(document), "")
 
 

@@ -1,10 +1,10 @@
-"""What a run that stopped early has cost: its planned charge, and that of the rounds that completed."""
+"""The costs of a run that stopped early: the planned charge, and the completed rounds'."""
 
 from __future__ import annotations
 
+from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Table, Value
-from fedprivacy.report.parts import Privacy
 
 PLANNED = (
     " The guarantees below charge the whole plan: whoever, or whatever, ended the run may have depended on "

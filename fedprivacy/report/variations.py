@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedprivacy.documents.comparison import CompareDocument, Variation
 from fedprivacy.report import common, names, words
 from fedprivacy.report.blocks import Section, Table, Text
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import categories, percent
 from fedprivacy.report.charts.looks import Look
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Variation
 
 UNCHARGED = (
     "Who picks the best of these on private data learns from it: that choice would have to be charged for, "

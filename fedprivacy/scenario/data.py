@@ -235,7 +235,7 @@ class _File(_Data):
 
     @property
     def facts(self) -> Facts:
-        """What the file says of itself, read again only when the file has changed.
+        """The file's own facts, read again only when the file has changed.
 
         Raises:
             NpzError: if it is not a file that can be used.

@@ -114,7 +114,7 @@ Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]
 
 
 def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
-    """Lets a scenario run code only if whoever runs it said so: a file alone never does.
+    """Lets a scenario run code only if the user permits it: a file alone never does.
 
     Raises:
         InputError: if the model is code and that was not allowed.

@@ -135,7 +135,7 @@ class SeparatedSampling(Section):
 
 
 class Federation(Section):
-    """How clients are spread over hosts, and what a node replies."""
+    """The distribution of clients over hosts, and the replies of nodes."""
 
     hosts: int = Field(1, ge=1, le=10**6, description="The number of logical hosts of the clients.")
     chunk_size: int = Field(1024, ge=1, le=10**6, description="The clients asked in one message.")

@@ -54,18 +54,18 @@ class Values:
 
     @cached_property
     def terms(self) -> Terms:
-        """The terms of the privacy plan that the scenario asks for, as far as they are valid."""
+        """The valid terms of the scenario's privacy plan."""
         terms = {term: self[key] for term, key in PLAN_KEYS.items()}
         return Terms(**terms, population=self.population, names=PLAN_KEYS)
 
     @cached_property
     def facts(self) -> Facts | None:
-        """What the data file says of itself; None if the scenario has none, or none that can be used."""
+        """The facts of the data file; None without a usable file."""
         return None if isinstance(self.read, tuple) else self.read
 
     @cached_property
     def read(self) -> Facts | tuple[Finding, ...] | None:
-        """What the data file says of itself, or what keeps it from being used; None where there is none."""
+        """The facts of the data file, or its problem; None without a file."""
         file = self.file
         return file if file is None or isinstance(file, tuple) else read_facts(file, self["data.path"])
 
@@ -117,7 +117,7 @@ class Values:
 
     @property
     def owners(self) -> int | None:
-        """What is dealt out, public part included: all training records, or by user all users."""
+        """The dealt units, public part included: all training records, or by user all users."""
         users = self.facts.users if self.facts else None
         return users if self["data.partition"] == "by-user" else self.records
 
@@ -158,7 +158,7 @@ class Values:
 
     @property
     def units(self) -> tuple[int | None, str]:
-        """How many are protected, as far as it can be known, and what they are.
+        """The number of protected units, if known, and their kind.
 
         Where a comparison has both units it is the larger number, since all its cells have the same delta.
         """
@@ -172,7 +172,7 @@ class Values:
 
 
 def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
-    """The .npz file of a data set that flwr-datasets loads, or why there is none.
+    """The .npz file of a data set that flwr-datasets loads, or the reason for none.
 
     None where a key that says what to load is missing or wrong by itself.
     """
@@ -190,7 +190,7 @@ def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
 
 
 def read_facts(file: str, path: str) -> Facts | tuple[Finding, ...]:
-    """What an .npz file says of itself, or what keeps it from being used; `path` is the scenario's."""
+    """The facts of an .npz file, or its problem; `path` is the scenario's."""
     from fedprivacy.data.npz import NpzError, facts
 
     try:

@@ -23,12 +23,12 @@ ONE_RUN_ALONE = (
     "several releases about the same people, which cost the sum of their epsilons at most."
 )
 OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
-# What tells how many clients there are, where one may be there or not: see `SIZES_NOTE`.
+# Keys that reveal the number of clients, which is private under add-remove: see `SIZES_NOTE`.
 SIZES = (
     "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
     "performance.peak_memory_mb",
 )  # fmt: skip
-# Errors against the true values, and what is made of them.
+# Errors against the true values, and figures derived from them.
 SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.guarantees.charge import charged
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
-from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.io.environment import versions
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.ledger import StatisticsLedger
@@ -146,26 +148,19 @@ class StatisticsRecord:
     def _document(self, status: str, error: str | None) -> dict[str, Any]:
         charge = charged_ledger(self.plan, len(self.queries), status, held=self.held, stated=self.stated)
         claims = claims_of(self.scenario, self.plan, charge, held=self.held, stated=self.stated)
-        return {
-            "schema": SCHEMA,
-            "kind": "statistics",
-            "name": self.scenario.name,
-            "seed": self.scenario.seed,
-            "path": str(self.directory.path) if self.directory else None,
-            "status": status,
-            "error": error,
-            "command": self.command,
-            "started": self.started,
-            "versions": versions(),
-            "scenario": self.scenario.tables(),
-            "noise_key": self.noise_key,
-            "randomness": claims["randomness"],
-            "plan": claims["plan"],
-            "dealing": self.dealing,
-            "queries": self.queries,
+        return StatisticsDocument.new(
+            name=self.scenario.name,
+            seed=self.scenario.seed,
+            path=str(self.directory.path) if self.directory else None,
+            status=status,
+            error=error,
+            command=self.command,
+            started=self.started,
+            versions=versions(),
+            scenario=self.scenario.tables(),
+            noise_key=self.noise_key,
+            dealing=self.dealing,
+            queries=self.queries,
             **claims,
-            "performance": {
-                "seconds": round(time.perf_counter() - self._clock, 3),
-                "peak_memory_mb": peak_memory_mb(),
-            },
-        }
+            performance=Performance.of_process(time.perf_counter() - self._clock),
+        ).to_json()

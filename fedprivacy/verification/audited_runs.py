@@ -23,7 +23,7 @@ AGAIN = "audit again"
 
 
 def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What a record says of the runs of an audit (`audited`), as it may be shown.
+    """The verified entry about the runs of an audit (`audited`).
 
     Raises:
         InputError: it is not what they were, or a ledger is not that of its scenario with its canaries.
@@ -48,7 +48,7 @@ def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _facts(document: Mapping[str, Any], plan: Plan, where: str) -> dict[str, Any]:
-    """What is said of the runs, once plan and ledgers have it too, and the words say no more."""
+    """The stated facts of the runs, after comparison with plan, ledgers and words."""
     audited, ledgers = document["audited"], document["ledgers"]
     facts = {
         "trials": len(ledgers),
@@ -73,7 +73,7 @@ def _facts(document: Mapping[str, Any], plan: Plan, where: str) -> dict[str, Any
 
 
 def _tested(scenario: Scenario) -> tuple[bool, ...]:
-    """Whether held-out records may belong to clients: only a file can say so."""
+    """Whether held-out records may belong to clients, which only a file can state."""
     file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
     return (False, True) if file and scenario.evaluation.on == "test" else (False,)
 
@@ -91,7 +91,7 @@ def _ledger(plan: Plan, stored: Mapping[str, Any], tested: bool, key: str, where
 
 
 def _check_counts(plan: Plan, counts: Mapping[int, int], shares: int | None, key: str, where: str) -> None:
-    """That answers, and the fewest noise shares of a sum, are no more than the plan's rounds can have."""
+    """Checks that answers and least noise shares are possible in the plan's rounds."""
     clients, most = sum(counts.values()), max(counts, default=0)
     if clients != plan.population or most > plan.answers or min(counts.values(), default=0) < 1:
         problem = f"says {counts}, the plan has {plan.population} clients of {plan.answers} answers at most"

@@ -62,7 +62,7 @@ class Cell:
 
     @property
     def part(self) -> str:
-        """The list of the document that the cell stands in."""
+        """The document's list that contains the cell."""
         if self.variation is not None:
             return "variations"
         return "cells" if self.corner.option is None else "options"
@@ -114,7 +114,7 @@ def results(cells: Sequence[Cell], base: Path) -> dict[str, Any]:
 
 
 def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: bool) -> dict[str, Any]:
-    """What is said with all cells: their intervals, what is for the operator alone, and notes.
+    """The closing fields of all cells: intervals, operator-only fields, and notes.
 
     Args:
         scenario: What was compared.
@@ -145,7 +145,7 @@ def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]])
 
 
 def _stopping(cells: Sequence[Cell]) -> list[str]:
-    """What is to be said of early stopping, where there is any: of each patience that was run."""
+    """The notes about early stopping, one for each patience."""
     by_patience: dict[int, list[Cell]] = {}
     for cell in cells:
         patience = cell.first.server.patience

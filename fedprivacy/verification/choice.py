@@ -89,7 +89,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 def _check_choice(
     document: Mapping[str, Any], scenario: TuneScenario, plans: Sequence[Plan], where: str
 ) -> None:
-    """That the chosen candidate is one, and that nothing is said of a choice that was not made."""
+    """Checks that the chosen candidate exists, and that a missing choice has no fields."""
     choice = document["choice"]
     chosen = choice["candidate"]
     if choice["clients"] != plans[0].population:

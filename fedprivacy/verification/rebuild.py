@@ -162,7 +162,7 @@ def _possible(
 
 
 def counts_of(ledger: Mapping[str, Any]) -> dict[int, int]:
-    """How many clients have answered how often; empty where that is not counted."""
+    """The number of clients by participations; empty if not counted."""
     return {int(count): clients for count, clients in ledger.get("participations", {}).items()}
 
 
@@ -174,7 +174,7 @@ def check_participations(
     where: str,
     remedy: str,
 ) -> None:
-    """That what was counted of clients under local trust is what the rounds add up to.
+    """Checks that the counts of clients under local trust match the rounds.
 
     Args:
         ledger: What has been released, from the record.
@@ -211,7 +211,7 @@ def check_participations(
 
 
 def possible_shares(rounds: Sequence[Mapping[str, Any]], unknown: int = 0) -> list[int | None]:
-    """The least number of noise shares in any sum: 0 if a client that was asked has not answered.
+    """The least number of noise shares in any sum: 0 if a requested client has not answered.
 
     Where something went wrong the record does not always say whether that client answered.
 

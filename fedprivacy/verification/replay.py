@@ -49,7 +49,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 
 def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> list[AttackScenario]:
-    """The variants of a scenario. Its data are not looked at: of a file others stand in, as many clients."""
+    """The variants of a scenario, with placeholder data for as many clients instead of its file."""
     data = scenario.data
     if not isinstance(data, Npz | FlwrDatasets):
         return list(scenario.variants)

@@ -62,7 +62,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
 
 
 def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str) -> Plan:
-    """The plan of a record, once it is the one that its scenario asks for.
+    """The plan of a record, checked against its scenario.
 
     Args:
         data: The plan as JSON.
@@ -82,7 +82,7 @@ def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str)
 
 
 def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
-    """That what is said of the sizes of clients fits together."""
+    """Checks that the statements about clients' sizes are consistent."""
     sizes, groups = sizes_of(document), document["ledger"].get("clients")
     if plan.unit != "example" or sizes is None:
         return
@@ -111,7 +111,7 @@ def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
 def check_candidates(
     candidates: Sequence[Mapping[str, Any]] | None, scenario: Scenario, plan: Plan, at: str, where: str
 ) -> None:
-    """That the mechanism that was chosen is the plan's, among those that there are.
+    """Checks that the chosen mechanism is the plan's, among the known candidates.
 
     Args:
         candidates: As the record has them.

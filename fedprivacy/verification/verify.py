@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.kinds import check_fields
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.records.stored_fields import check_fields
 from fedprivacy.verification import audit, choice, comparison, estimates, replay, run, statistics
 from fedprivacy.verification.differences import brief
 

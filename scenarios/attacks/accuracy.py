@@ -1,4 +1,4 @@
-"""How good the trained runs of a game are: each accuracy with its interval over runs, for every arm."""
+"""Accuracies of a game's trained runs, with intervals over runs, for every arm."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def measure(run: TargetRun) -> dict[str, float]:
 
 
 def accuracy(measured: Any) -> Accuracy:
-    """What `measure` gave.
+    """The measured accuracies of one run.
 
     Raises:
         InputError: it is something else.
@@ -64,7 +64,7 @@ def arms_document(
     trained: Trained,
     seeds: Sequence[int],
 ) -> list[dict[str, Any]]:
-    """What the document says of each arm at each epsilon whose runs all were measured.
+    """The document's entry for each arm at each epsilon whose runs were all measured.
 
     Args:
         variants: The arms at their epsilons.

@@ -1,4 +1,4 @@
-"""Whose records a stored replay found to be exposed: what `fedprivacy risk` answers and shows."""
+"""The most exposed records of a stored replay: the command `fedprivacy risk`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io.console import Terminal
-from fedprivacy.records.run_directory import SCHEMA, read_document
+from fedprivacy.records.run_directory import read_document
 from fedprivacy.report.attacks import exposed, figures
 from fedprivacy.verification.verify import checked_document
 
@@ -29,10 +30,10 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
     Args:
         path: Its directory.
         most: How many records, at most.
-        attack: By which of its attacks; None: by the first that tells.
+        attack: The attack that ranks the records; None: the first that measures exposure.
 
     Raises:
-        InputError: it is no replay, or damaged, or none of its attacks tells who is exposed, or not this one.
+        InputError: it is no replay, or damaged, or neither this attack nor any other measures exposure.
     """
     file = path / "run.json"
     kind = read_document(file).get("kind")

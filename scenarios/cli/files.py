@@ -77,7 +77,7 @@ def doctor(
     ray: Annotated[bool, typer.Option("--ray", help="Also start Ray, which takes seconds.")] = False,
     json_: Json = False,
 ) -> None:
-    """Check whether this machine can run fedprivacy, and say what to do where it cannot.
+    """Check whether this machine can run fedprivacy, and name the fix for each problem.
 
     It checks Python, packages, processors, memory, folders, ports, and that no other packages have our names.
     Exit code 1 if a check fails.

@@ -14,13 +14,13 @@ from breaking import DEEP, ODD, Tally, bounded, broken_bytes, broken_json, broke
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fedprivacy.documents.kinds import read as read_report
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io import bounded_json
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.records.run_record import RunRecord
 from fedprivacy.report import render
-from fedprivacy.report.reading import read as read_report
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.verification.resume import plan_to_resume
 from fedprivacy.verification.verify import checked_document

@@ -44,7 +44,7 @@ class Exact:
 
 
 def exact(scenario: ErmScenario, people: Records, count: int) -> Exact:
-    """The minimum over so many records."""
+    """The minimum over the given number of records."""
     objective = objective_of(scenario, count)
     x, y = people.first(count)
     theta = minimise_within(objective, x, y, scenario.objective.radius)
@@ -116,8 +116,8 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int
     """Estimates by silos, in this process or over a grid; for silos that do not answer see `federated`.
 
     Returns:
-        The estimates, shape (repeats, d); the fewest silos that answered in any step; and what the document
-        says of those that did not.
+        The estimates, shape (repeats, d); the fewest silos that answered in any step; and the document's
+        entries about the others.
     """
     silos, ask = silos_of(side.scenario, cell), ask or side.ask
     thetas: list[Vector] = []

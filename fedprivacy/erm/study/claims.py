@@ -190,5 +190,5 @@ def bound_of(scenario: ErmScenario, cell: Cell, approach: Approach, away: float)
 
 
 def length(theta: Any) -> float:
-    """How far from 0 a point is."""
+    """The distance of a point from 0."""
     return float(np.linalg.norm(np.asarray(theta, dtype=np.float64)))

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, play
@@ -18,9 +20,9 @@ from fedprivacy.erm.study.lots import Ask
 from fedprivacy.erm.study.people import Records, dimension_of, study_streams
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.deployment import Stated
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 
 OnCell = Callable[[dict[str, Any]], None]
@@ -87,28 +89,23 @@ def study(
 
     def write(status: str, error: str | None = None, **more: Any) -> None:
         directory.write_document(
-            {
-                "schema": SCHEMA,
-                "kind": "erm",
-                "name": scenario.name,
-                "seed": scenario.seed,
-                "path": str(directory.path),
-                "status": status,
-                "error": error,
-                "command": command,
-                "started": started,
-                "versions": versions(),
-                "scenario": scenario.tables(),
-                "dealing": dealing(),
-                "cells": cells,
-                "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
+            EstimatesDocument.new(
+                name=scenario.name,
+                seed=scenario.seed,
+                path=str(directory.path),
+                status=status,
+                error=error,
+                command=command,
+                started=started,
+                versions=versions(),
+                scenario=scenario.tables(),
+                dealing=dealing(),
+                cells=cells,
+                exact=[_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
                 **frame_of(scenario, cells, stated, status),
-                "performance": {
-                    "seconds": round(time.perf_counter() - clock, 3),
-                    "peak_memory_mb": peak_memory_mb(),
-                },
-            }
+                performance=Performance.of_process(time.perf_counter() - clock),
+            ).to_json()
         )
 
     write("running")
@@ -261,7 +258,7 @@ def drawn_cell(scenario: ErmScenario, records: int) -> Cell | None:
 
 
 def surface_claims(scenario: ErmScenario, cell: Cell, stated: Stated | None) -> dict[str, Any]:
-    """Which cell a surface shows, and what is promised of its path.
+    """The cell of a surface, and the guarantee of its path.
 
     Raises:
         InputError: A condition of its theorem does not hold.

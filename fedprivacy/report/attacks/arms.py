@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fedprivacy.documents.attack import Played
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Played
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.blocks import (
     Block,
@@ -26,7 +27,6 @@ from fedprivacy.report.blocks import (
     Value,
 )
 from fedprivacy.report.charts import Chart
-from fedprivacy.report.parts import Figures
 from fedprivacy.report.protection import USEFUL_EPSILON
 
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
@@ -41,7 +41,7 @@ BEFORE = (
 
 
 def finding(document: ReplayDocument) -> Finding:
-    """Without privacy, and for each seat the most accurate of what keeps it from telling anything."""
+    """The result without privacy, and for each seat the most accurate arm that stops its attack."""
     if not document.arms:
         return Finding("No arm was trained to its end.", "", "", "")
     verdict = document.judged
@@ -56,7 +56,7 @@ def finding(document: ReplayDocument) -> Finding:
 
 
 def cautions(document: ReplayDocument) -> list[str]:
-    """What must not be mistaken: a weak attack for a proof, equal epsilons for equal promises."""
+    """Cautions: a weak attack is no proof, and equal epsilons are not equal guarantees."""
     by_change: dict[tuple[str | None, str | None], dict[str, None]] = {}
     for arm in document.arms:
         for held in arm.guarantees:
@@ -69,7 +69,7 @@ def cautions(document: ReplayDocument) -> list[str]:
 
 
 def sentences(document: ReplayDocument) -> list[str]:
-    """What decides, in words: a sentence for the bare arms, and for each seat what is proven and measured."""
+    """The finding: a sentence for arms without noise, and for each seat the proven and measured."""
     reached = strongest.reached(document)
     bare = [arm for arm in document.arms if not any(g.holds for g in arm.guarantees)]
     lines = [
@@ -86,7 +86,7 @@ def sentences(document: ReplayDocument) -> list[str]:
 
 
 def _decides(seat: str, group: list[Reached]) -> list[str]:
-    """What is worth most against a seat: among equal promises, and among what was only measured."""
+    """The most accurate arms against a seat: among equal guarantees, and among measured ones."""
     known = [reach for reach in group if reach.arm.accuracy.test.mean is not None]
     quiet = max((reach for reach in known if reach.hidden), key=_worth, default=None)
     who, useful = f"Against {figures.seat(seat)}:", f"an epsilon of {words.number(USEFUL_EPSILON)} or less"
@@ -228,7 +228,7 @@ def _ended(arm: Played) -> str:
 
 
 def skipped(document: ReplayDocument) -> list[str]:
-    """What could not be played, and why; arms of the same reason together."""
+    """The impossible attacks with their reasons; arms of the same reason together."""
     reasons: dict[tuple[str, str], dict[str, None]] = {}
     for arm in document.arms:
         for name, why in arm.skipped.items():

@@ -1,4 +1,4 @@
-"""Whose records an attack on the released model tells: each class, and the most exposed records."""
+"""The records exposed by an attack on the released model: classes and single records."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from fedprivacy.documents.part import Part
 from fedprivacy.errors import InputError
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import exposed_classes, exposed_records, figures
 from fedprivacy.report.attacks.exposed_parts import Exposure
 from fedprivacy.report.blocks import Block, Details, Table, Text
-from fedprivacy.report.parts import Part
 
 FIELD = "exposures"  # of a replay document, for the operator alone
 SHOWN = 20  # records on the page
@@ -26,7 +26,7 @@ class _Exposures(Part):
 
 
 def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure, ...]:
-    """What a replay document says of who is exposed; nothing where none of its attacks tells.
+    """The exposure in a replay document; empty if no attack measured it.
 
     Raises:
         InputError: it is damaged.
@@ -38,7 +38,7 @@ def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure,
 
 
 def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
-    """All records and the most exposed, and the classes, of each attack that tells."""
+    """All records, the most exposed, and the classes, for each attack with exposure."""
     parts: list[Block | Details] = []
     for number, exposure in enumerate(read(document), start=1):
         parts.append(

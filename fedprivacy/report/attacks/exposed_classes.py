@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import Measure
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures
 from fedprivacy.report.attacks.exposed_parts import Exposure
-from fedprivacy.report.attacks.parts import Measure
 from fedprivacy.report.blocks import Picture, Table
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series
 from fedprivacy.report.charts.axis import categories

@@ -1,4 +1,4 @@
-"""The pieces of a replay document that say who is exposed, and what they say in words."""
+"""The parts of a replay document about exposure, and their wording."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from fedprivacy.attacks.roc import Rate
+from fedprivacy.documents.attack import Count, Measure, Real
+from fedprivacy.documents.part import Part
+from fedprivacy.documents.roc import Rate
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.parts import Count, Measure, Real
-from fedprivacy.report.parts import Part
 
 
 class Record(Part):
@@ -43,7 +43,7 @@ class Carried(Part):
 
 
 class Spread(Part):
-    """How many records have an advantage between two edges: those exposed for certain, and the others."""
+    """The number of records with an advantage between two edges, certainly exposed or not."""
 
     edges: tuple[Real, ...] = Field(min_length=2, max_length=1001)
     certain: tuple[Count, ...]
@@ -64,7 +64,7 @@ class Spread(Part):
 
 
 class Exposure(Part):
-    """Who is exposed by one attack; what older documents lack is None or empty.
+    """The exposure by one attack; fields that older documents lack are None or empty.
 
     Args:
         attack: Its name.
@@ -105,7 +105,7 @@ class Exposure(Part):
 
     @property
     def basis(self) -> str:
-        """What the figures rest on."""
+        """The basis of the figures."""
         return (
             f"{figures.score(self.method)}, on each of {self.models:,} reference models in turn, with the "
             f"help of the others; each was trained without noise on a half of the {self.records:,} "
@@ -117,7 +117,7 @@ class Exposure(Part):
 
     @property
     def summary(self) -> str:
-        """How many are exposed, for certain."""
+        """The number of certainly exposed records."""
         return (
             f"{self.exposed:,} of {self.records:,} records are exposed for certain: models that were trained "
             "on them call them members more often than others do (Fisher's exact test at 5 %, corrected for "
@@ -126,7 +126,7 @@ class Exposure(Part):
 
     @property
     def carrying(self) -> str:
-        """What part of the leakage the most exposed records carry; empty where that is not known."""
+        """The share of the leakage that the most exposed records carry; empty if unknown."""
         if not self.carried:
             return ""
         each = [

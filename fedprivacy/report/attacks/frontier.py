@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.attack import Level
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, price, scale, strongest
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Level
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.charts import Axis, Lines, Point, Reference, Series
 from fedprivacy.report.charts.axis import percent

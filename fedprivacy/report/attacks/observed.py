@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import Attack, Measure, Observed
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import learning, svg, words
 from fedprivacy.report.attacks import figures, levels, price
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Measure, Observed
 from fedprivacy.report.blocks import Block, Details, Entry, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
 from fedprivacy.report.charts.looks import Look

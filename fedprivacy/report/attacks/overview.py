@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, levels, price
-from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Picture, Table
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Reference, Row, Series
 from fedprivacy.report.charts.looks import Look

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.attack import Histogram as Scores
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks.parts import Attack
-from fedprivacy.report.attacks.parts import Histogram as Scores
 from fedprivacy.report.charts import Axis, Bars, Histogram, Roc, roc
 
 PER_RATE = 5  # so many false alarms are expected at least, or no TPR is told

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import figures, levels, panel
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.charts import Chart
 from fedprivacy.report.charts.roc import allowed, averaged

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.attack import Attack, Level
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, scale
-from fedprivacy.report.attacks.parts import Attack, Level
 from fedprivacy.report.charts import Axis, Lines, Reference, Series, looks
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look

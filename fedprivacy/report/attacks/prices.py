@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels, price
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.charts import Chart, looks
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from fedprivacy.documents.attack import CLIPPED, Level
 from fedprivacy.report import words
 from fedprivacy.report.attacks import levels
-from fedprivacy.report.attacks.parts import CLIPPED, Level
 from fedprivacy.report.charts import Axis, Band, Point
 
 MARGIN = 0.09  # the share of the axis beyond both ends

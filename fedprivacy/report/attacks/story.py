@@ -1,14 +1,14 @@
-"""What gives a member away under gradient ascent: its loss is pushed up, and training brings it down."""
+"""The signal of gradient ascent: a member's raised loss, which training corrects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.attack import Attack, Story
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Story
 from fedprivacy.report.blocks import Section, Table
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series
 from fedprivacy.report.charts.axis import categories

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import svg
-from fedprivacy.report.documents import Arm
 
 Look = tuple[str, str, Any]  # colour, marker, line style
 LOOKS: dict[str, Look] = {

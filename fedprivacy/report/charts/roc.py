@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fedprivacy.attacks.roc import Curve
+from fedprivacy.documents.roc import Curve
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Table
 from fedprivacy.report.charts.axis import Axis, percent

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import (
     Block,
@@ -19,9 +21,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.estimates import surface
-from fedprivacy.report.estimates.documents import EstimatesCell, EstimatesDocument
 from fedprivacy.report.wording import ESTIMATES
 
 SIMULATED = (

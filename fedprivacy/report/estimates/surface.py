@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.report import charts, words
 from fedprivacy.report.blocks import Section
 from fedprivacy.report.charts import Chart
 from fedprivacy.report.common import spaced
-from fedprivacy.report.estimates.documents import EstimatesDocument
 
 STEPS = 300  # points of a path that are drawn
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.answers import Query, Row
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import common, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
 from fedprivacy.report.charts import Chart, Dots, looks
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import dots, figures
-from fedprivacy.report.statistics.documents import StatisticsDocument
-from fedprivacy.report.statistics.parts import Query, Row
 
 DRAWN = 40  # rows of a query that a picture has room for
 LISTED = 400  # rows of a query that a table lists
@@ -55,7 +55,7 @@ def drawn_places(kind: str, rows: Sequence[Row], most: int) -> list[int]:
 
 
 def only(kind: str, shown: int, whole: int, where: str, *, first: bool = False) -> str:
-    """A sentence where not all rows are shown; `first`: nor are all that were asked for at hand."""
+    """A sentence if not all rows are shown; `first`: only the first are stored."""
     if shown >= whole:
         return ""
     which = "Evenly spaced" if kind == "quantile" else "The largest"
@@ -94,7 +94,7 @@ def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) 
 
 
 def _intervals(queries: Sequence[Query]) -> list[str]:
-    """What the bars are, and what they cover."""
+    """The meaning and coverage of the bars."""
     sentences = {
         f"Bars: {confident(query)}, which covers {query.covers}."
         if query.covers
@@ -108,7 +108,7 @@ def _intervals(queries: Sequence[Query]) -> list[str]:
 
 
 def confident(query: Query) -> str:
-    """How sure its interval is."""
+    """The confidence of its interval."""
     share = "" if query.confidence is None else f"{words.number(100 * query.confidence)} % "
     return f"{share}interval"
 
@@ -152,7 +152,7 @@ def _untold(queries: Sequence[Query]) -> Table:
 
 
 def _choices(queries: Sequence[Query]) -> Table:
-    """What was chosen, what is truly best, and what the choice is worth beside it."""
+    """The choices, the truly best ones, and the values of both."""
     rows = [
         (
             query.name,

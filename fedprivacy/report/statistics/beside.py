@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.answers import Answer, Repeats, Row
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import common, names, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
 from fedprivacy.report.charts import Chart, Dots, looks
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import dots, figures
 from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Answer, Repeats, Row
 from fedprivacy.statistics.comparison import SHOWN
 
 EXACT = f"Exact ({figures.SIMULATION_ONLY})"
@@ -126,7 +126,7 @@ def _left_out(sizes: Sequence[int]) -> str:
 
 
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
-    """At which epsilon, with all that it stands with, and how many clients."""
+    """The epsilon with its terms, and the number of clients."""
     clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
     stands_with = words.terms(document.guarantees())
     if epsilon is None or not stands_with:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.answers import Row
 from fedprivacy.report import svg
 from fedprivacy.report.charts import Axis, Dots, Point, Series
 from fedprivacy.report.charts import Row as Named
 from fedprivacy.report.charts.looks import Look
 from fedprivacy.report.statistics import figures
-from fedprivacy.report.statistics.parts import Row
 
 EXACT: Look = (svg.NONE, "|", "")  # the true value: an upright line that no dot hides
 

@@ -1,18 +1,18 @@
-"""How far off a comparison's answers are: over the number of clients, over epsilon, and in a table."""
+"""Errors of a comparison's answers over clients, over epsilon, and in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.answers import HUGE, Repeats, Slope, StatisticsCell
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import common, names, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data, percent
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import HUGE, Repeats, Slope, StatisticsCell
 
 TOGETHER = 2  # queries of the picture on top; the others have one of their own
 LINES = 10  # lines that a panel tells apart
@@ -33,7 +33,7 @@ def of_comparison(document: StatisticsComparison) -> list[Block]:
 
 
 def tables(document: StatisticsComparison) -> list[Block]:
-    """Every figure where there is no picture of it."""
+    """A table of every figure without a picture."""
     rest = [query for query in document.questions if not _drawable(document, query)]
     return [_table(document, rest)] if rest and document.cells else []
 
@@ -94,7 +94,7 @@ def _drawable(document: StatisticsComparison, query: Repeats) -> bool:
 
 
 def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[float | None, bool]:
-    """What is drawn of a query in a cell, and whether it is a share of the repeats."""
+    """The drawn figure of a query in a cell, and whether it is a share of the repeats."""
     if query is None:
         return None, False
     if query.kind in CHOICES:
@@ -157,7 +157,7 @@ def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: f
 
 
 def _point(document: StatisticsComparison, cell: StatisticsCell, name: str, x: float | None) -> Point | None:
-    """What is drawn of a cell; an error of 0 has no place on a logarithmic axis."""
+    """The drawn point of a cell; an error of 0 has no place on a logarithmic axis."""
     query = cell.query(name)
     figure, share = _figure(document, query)
     if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
@@ -217,7 +217,7 @@ def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
 
 
 def _epsilons_drawn(document: StatisticsComparison) -> int:
-    """How many epsilons each arm has a line for."""
+    """The number of epsilons with a line in each arm."""
     return max(1, min(len(looks.SHADES), LINES // max(1, len(_noisy(document)))))
 
 
@@ -237,7 +237,7 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
         for each in queries
         for cell in document.cells
     ):
-        caption += " Told: how many answers could be told; errors are of those alone."
+        caption += " Released: the share of answers with an estimate; errors are of those alone."
     stands_with = words.terms(document.guarantees())
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named below."
@@ -252,7 +252,7 @@ def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:
         "—" if cell.clients is None else f"{cell.clients:,}",
         "—" if cell.repeats is None else f"{cell.repeats:,}",
         figures.error(query.error.mean if query.error else None)
-        + (f"\n({figures.percent(query.told)} told)" if _some_untold(query) else ""),
+        + (f"\n({figures.percent(query.told)} released)" if _some_untold(query) else ""),
         "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
         figures.error(query.rmse),
         figures.percent(query.covered),

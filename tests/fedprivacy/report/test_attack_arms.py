@@ -24,10 +24,10 @@ from pages import (
 )
 
 from fedprivacy import report
+from fedprivacy.documents.kinds import read
 from fedprivacy.errors import InputError
 from fedprivacy.report.attacks import arms, strongest
 from fedprivacy.report.attacks.arms import WEAK
-from fedprivacy.report.reading import read
 from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}

@@ -25,11 +25,11 @@ from pages import (
 )
 
 from fedprivacy import report
+from fedprivacy.documents.attack import Histogram
+from fedprivacy.documents.kinds import read
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
 from fedprivacy.report.attacks import figures, levels, panel, panels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Histogram
-from fedprivacy.report.reading import read
 from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}

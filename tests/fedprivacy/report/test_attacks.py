@@ -25,13 +25,13 @@ from pages import (
 )
 
 from fedprivacy import report
-from fedprivacy.attacks.roc import Curve
+from fedprivacy.documents.kinds import read
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.documents.roc import Curve
 from fedprivacy.errors import InputError
 from fedprivacy.io import tolerance
 from fedprivacy.report.attacks import figures, finding
-from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.charts.roc import allowed, averaged
-from fedprivacy.report.reading import read
 from fedprivacy.verification.verify import checked_document
 from scenarios.cli.display_attacks import show_replay
 

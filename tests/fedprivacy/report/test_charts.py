@@ -28,7 +28,7 @@ from test_units import SPENT
 from test_units import compared as compared_units
 from test_units import ran as ran_by_records
 
-from fedprivacy.attacks.roc import Curve
+from fedprivacy.documents.roc import Curve
 from fedprivacy.report import svg
 from fedprivacy.report.blocks import Group, Table
 from fedprivacy.report.charts import (

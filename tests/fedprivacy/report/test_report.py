@@ -23,9 +23,10 @@ from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, poisoned
 from PIL import Image
 
 from fedprivacy import report
+from fedprivacy.documents import redaction
 from fedprivacy.errors import InputError
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.report import batches, common, names, public, redaction, words
+from fedprivacy.report import batches, common, names, public, words
 from fedprivacy.report.charts import axis, legend, looks
 from fedprivacy.report.charts import label as labels
 

@@ -249,10 +249,10 @@ def test_a_slope_without_an_interval_stands_with_the_reason(documents) -> None:
 
 def test_errors_stand_with_how_many_answers_were_told(documents) -> None:
     document = copy.deepcopy(documents["falling"])
-    assert "told)" not in worded(document).text("main")
+    assert "released)" not in worded(document).text("main")
     document["cells"][-1]["queries"][0]["told"] = 0.625
     text = worded(document).text("main")
-    assert "(62.5 % told)" in text
+    assert "(62.5 % released)" in text
     assert "errors are of those alone" in text
 
 

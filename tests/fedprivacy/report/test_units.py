@@ -12,11 +12,12 @@ from pages import Page, check_shown, check_whole, poisoned, safe, saved, worded
 
 from fedprivacy import report
 from fedprivacy.accounting.composition import group
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.records.comparison_summary import finding
 from fedprivacy.report import batches, names, words
 from fedprivacy.report.charts import looks
-from fedprivacy.report.documents import Arm, CompareDocument
-from fedprivacy.report.parts import Guarantee
 
 SIZES = {"smallest": 1, "median": 3, "largest": 400}
 POISSON = {"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None}

@@ -467,7 +467,7 @@ ONE_MISTAKE = {
         'name = "fixed"\ncohort = 1438',
         [
             "my.toml:15: sampling.cohort = 1438: larger than the population of 1437 clients. "
-            'At most 1437, or sampling name = "all" for everyone.'
+            'At most 1437, or sampling.name = "all" for everyone.'
         ],
     ),
     "fixed cohorts without an accountant": (

@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedprivacy.attacks.roc import Curve, Rate
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
+from fedprivacy.documents.roc import Curve, Rate
+from fedprivacy.io.validation import Fields
 from fedprivacy.mechanisms.catalogue import ClipOnly
-from fedprivacy.report.parts import Figures, Guarantee, Part
 
 Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**12)]
@@ -20,7 +23,7 @@ Level = float | Literal["clipped"] | None  # an epsilon, clipping alone, no priv
 
 
 class Measure(Part):
-    """A figure between -1 and 1 with its 95 % interval; `covers` says which chance that is of."""
+    """A figure between -1 and 1 with its 95 % interval; `covers` names the covered chance."""
 
     value: float = Field(ge=-1, le=1, allow_inf_nan=False)
     low: float = Field(ge=-1, le=1, allow_inf_nan=False)
@@ -29,7 +32,7 @@ class Measure(Part):
 
 
 class Histogram(Part):
-    """How many members and non-members have a score between two edges."""
+    """The numbers of members and non-members with a score between two edges."""
 
     edges: tuple[Real, ...] = Field(min_length=2, max_length=1001)
     members: tuple[Count, ...]
@@ -85,7 +88,7 @@ class Observed(Part):
 
 
 class Verdict(Part):
-    """Whether all attacks together agree with their bounds, once their number is reckoned with.
+    """Whether all attacks together agree with their bounds, corrected for their number.
 
     Args:
         words: The verdict in sentences, which name what is refuted.
@@ -111,7 +114,7 @@ class Bound(Part):
 
 
 class ClassMeasure(Part):
-    """How well one class's members are told apart; null where too few were measured."""
+    """The separation of one class's members; null for too few records."""
 
     auc: Measure | None = None
     members: Count = 0
@@ -126,10 +129,35 @@ class ModelAccuracy(Part):
     train: Rate | None = None
 
 
-class Empirical(Part):
-    """A lower bound on epsilon that trials prove, or the reason why there is none."""
+class Guesses(Fields):
+    """How guesses fared, of so many coins; of the documents, to verify `Empirical` alone."""
 
-    reason: str | None = None
+    trials: Annotated[int, Field(ge=1, le=10**8)]
+    made: Annotated[int, Field(ge=1, le=10**8)]
+    right: Annotated[int, Field(ge=0, le=10**8)]
+
+
+class Point(Fields):
+    """Who is called a member at one threshold of one run; figures are verified by these counts."""
+
+    hits: Annotated[int, Field(ge=0, le=10**9)]
+    members: Annotated[int, Field(ge=1, le=10**9)]
+    alarms: Annotated[int, Field(ge=0, le=10**9)]
+    nonmembers: Annotated[int, Field(ge=1, le=10**9)]
+
+
+Points = Annotated[
+    dict[str, Annotated[list[Point], Field(min_length=1, max_length=10_000)]], Field(max_length=100)
+]
+Repeated = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0)]
+
+
+class Empirical(Part):
+    """A proved lower bound on epsilon, or the reason for none."""
+
+    reason: Annotated[str | None, IF_THERE] = None
+    guesses: Annotated[Raw, Checked(Guesses | None, optional=True)] = None
     epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     ceiling: float | None = None
     confidence: float | None = None
@@ -173,7 +201,8 @@ class Played(Part):
     unit: str | None = None
     adjacency: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    seeds: Count = 1
+    ledger: Annotated[Raw, Checked(Index)] = None
+    seeds: Annotated[Count, Checked(Repeated)] = 1
     rounds: Count | None = None
     rounds_played: tuple[Count, ...] = ()
     accuracy: ArmAccuracy = ArmAccuracy()
@@ -187,7 +216,7 @@ class Played(Part):
         return level_of(self.epsilon, self.mechanism)
 
     def against(self, seat: str) -> Guarantee | None:
-        """What is guaranteed against a seat, if anything is."""
+        """The guarantee against a seat, if any."""
         return next(
             (guarantee for guarantee in self.guarantees if guarantee.observer == seat and guarantee.holds),
             None,
@@ -195,13 +224,14 @@ class Played(Part):
 
 
 class Supervised(Part):
-    """What a logistic regression on all scores of an attack reaches; chosen by `calibration_auc`."""
+    """The result of a logistic regression on all scores of an attack (`calibration_auc`)."""
 
     calibration_auc: Rate
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
     tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
+    points: Annotated[Raw, Checked(Points | None, optional=True)] = None
 
 
 class Attack(Part):
@@ -210,10 +240,11 @@ class Attack(Part):
     The same name stands once for each level of privacy of the attacked runs.
     """
 
-    name: str = "attack"
+    name: Annotated[str, CHECKED] = "attack"
+    ledger: Annotated[Raw, Checked(Index)] = None
     arm: str = ""
     attack: str = ""
-    seat: str
+    seat: Annotated[str, CHECKED]
     trust: str | None = None
     mechanism: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
@@ -225,7 +256,8 @@ class Attack(Part):
     members: Count | None = None
     nonmembers: Count | None = None
     measured: Count | None = None
-    seeds: Count = 1
+    seeds: Annotated[Count, Checked(Repeated)] = 1
+    points: Annotated[Raw, Checked(Points)] = None
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
@@ -236,13 +268,14 @@ class Attack(Part):
     stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
     score: tuple[str, ...] = ()
     calibration_auc: Rate | None = None
-    supervised: Supervised | None = None
+    supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     blind: Measure | None = None
-    bound: Bound = Bound()
-    guarantee: Guarantee | None = None
+    bound: Annotated[Bound, Checked(dict[str, Any])] = Bound()
+    guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
-    empirical_epsilon: Empirical | None = None
+    epsilon_lower_bound: Annotated[Raw, Checked(Number | None)] = None
+    empirical_epsilon: Annotated[Empirical | None, Checked(Empirical)] = None
 
     @property
     def level(self) -> Level:
@@ -251,5 +284,5 @@ class Attack(Part):
 
     @property
     def lacks_epsilon(self) -> bool:
-        """Whether the attacked run has privacy, but no epsilon that was asked for."""
+        """Whether the attacked run has privacy without a target epsilon."""
         return self.epsilon is None and self.trust not in (None, "none")

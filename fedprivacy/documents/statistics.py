@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from fedprivacy.report.documents import TRUST_ORDER, Arm, Document
-from fedprivacy.report.parts import Guarantee, Privacy
-from fedprivacy.report.statistics.parts import Query, Repeats, Slope, StatisticsCell
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fedprivacy.documents.answers import Query, Repeats, Slope, StatisticsCell
+from fedprivacy.documents.envelope import STATUS, TABLE, TRUST_ORDER, Arm, Document, Performance
+from fedprivacy.documents.guarantee import Guarantee, Privacy
+from fedprivacy.documents.ledger import StatisticsLedger
+from fedprivacy.documents.part import CHECKED, Checked, Number, Raw
+from fedprivacy.io.validation import Fields
+
+
+class StatisticsPlan(Fields):
+    """What was asked for, as far as it is verified before its scenario."""
+
+    population: Annotated[int, Field(ge=1)]
 
 
 class StatisticsPrivacy(Privacy):
-    """What was guaranteed, and what a shuffler, which there is not, would make of it."""
+    """The guarantees, and those that a hypothetical shuffler would give."""
 
+    epsilon: Annotated[float | None, Checked(Number | None)] = None
     shuffled: Guarantee | None = None
 
 
 class StatisticsDocument(Document):
-    """Queries that clients were asked."""
+    """The document of a statistics run."""
 
-    queries: tuple[Query, ...] = ()
-    privacy: StatisticsPrivacy = StatisticsPrivacy()
+    KIND = "statistics"
+
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    noise_key: str | None = None
+    randomness: Annotated[dict[str, str], TABLE] = Field(default_factory=dict)
+    plan: Annotated[Raw, Checked(StatisticsPlan)] = None
+    dealing: Raw = None
+    queries: Annotated[
+        tuple[Query, ...], Checked(Annotated[list[dict[str, Any]], Field(max_length=10_000)])
+    ] = ()
+    privacy: Annotated[StatisticsPrivacy, CHECKED] = StatisticsPrivacy()
+    ledger: Annotated[Raw, Checked(StatisticsLedger)] = None
+    operator_only: Raw = None
+    simulation_only: Raw = None
+    notes: tuple[str, ...] = ()
+    performance: Performance | None = None
 
     @property
     def trust(self) -> str:
@@ -28,10 +57,21 @@ class StatisticsDocument(Document):
 class StatisticsComparison(Document):
     """Queries under each trust model, mechanism, epsilon and number of clients, repeated."""
 
-    cells: tuple[StatisticsCell, ...] = ()
+    KIND = "compare-statistics"
+
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    cells: Annotated[
+        tuple[StatisticsCell, ...], Checked(Annotated[list[StatisticsCell], Field(max_length=10_000)])
+    ] = ()
+    slope: Raw = None
     slopes: tuple[Slope, ...] = ()
     finding: str | None = None
     interval: str | None = None
+    operator_only: Raw = None
+    simulation_only: Raw = None
+    notes: tuple[str, ...] = ()
+    performance: Performance | None = None
 
     @property
     def arms(self) -> list[Arm]:

@@ -6,9 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedprivacy.report.documents import Document
-from fedprivacy.report.parts import Figures, Guarantee, Part
+from fedprivacy.documents.answers import Mean
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
 
+Positive = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Numbers = Annotated[tuple[Finite, ...], Field(max_length=10_000)]
 
@@ -22,19 +26,22 @@ class Coefficient(Figures):
 class EstimatesCell(Part):
     """One approach at one epsilon and number of records."""
 
-    approach: str
+    approach: Annotated[str, CHECKED]
     kind: str
-    epsilon: float = Field(gt=0)
-    records: int = Field(gt=0)
+    epsilon: Annotated[float, Checked(Number)] = Field(gt=0)
+    records: Annotated[int, Checked(Positive)] = Field(gt=0)
     silos: int = 1
     trust: str = "central"
-    refused: str | None = None
+    refused: Annotated[str | None, CHECKED] = None
     delta: float | None = None
     noise: str | None = None
-    excess: Figures = Figures()
+    excess: Annotated[Figures, Checked(Mean | None, optional=True)] = Figures()
     bound: float | None = None
     theta: tuple[Coefficient, ...] = ()
     guarantees: tuple[Guarantee, ...] = ()
+    present: Annotated[int | None, Checked(Positive | None, optional=True)] = None
+    absent: Annotated[int | None, Checked(Count | None, optional=True)] = None
+    first_absence: Annotated[str | None, IF_THERE] = None
 
 
 class Slope(Part):
@@ -50,21 +57,21 @@ class Value(Part):
     """One coordinate of the exact minimum."""
 
     name: str
-    value: float
+    value: Annotated[float, Checked(Number)]
 
 
 class Exact(Part):
-    """The minimum over so many records."""
+    """The minimum over the given number of records."""
 
-    records: int
-    theta: tuple[Value, ...] = ()
+    records: Annotated[int, Checked(Positive)]
+    theta: Annotated[tuple[Value, ...], Checked(Annotated[list[Value], Field(max_length=1000)])] = ()
 
 
 class Surface(Part):
     """The objective over the plane of two coordinates, and a private path over it."""
 
     names: Annotated[tuple[str, ...], Field(min_length=2, max_length=2)]
-    approach: str
+    approach: Annotated[str, CHECKED]
     epsilon: float
     guarantee: Guarantee
     axis: Annotated[Numbers, Field(min_length=2)]
@@ -79,11 +86,23 @@ class Surface(Part):
 class EstimatesDocument(Document):
     """A study: each approach at each epsilon and number of records."""
 
-    cells: tuple[EstimatesCell, ...] = ()
-    exact: tuple[Exact, ...] = ()
+    KIND = "erm"
+
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    dealing: Raw = None
+    cells: Annotated[
+        tuple[EstimatesCell, ...], Checked(Annotated[list[EstimatesCell], Field(max_length=10_000)])
+    ] = ()
+    exact: Annotated[tuple[Exact, ...], Checked(Annotated[list[Exact], Field(max_length=10_000)])] = ()
+    surface: Annotated[Surface | None, IF_THERE] = None
     slopes: tuple[Slope, ...] = ()
-    surface: Surface | None = None
     finding: str | None = None
+    randomness: Annotated[dict[str, str], TABLE] = Field(default_factory=dict)
+    operator_only: Raw = None
+    simulation_only: Raw = None
+    notes: tuple[str, ...] = ()
+    performance: Performance | None = None
 
     @property
     def approaches(self) -> list[str]:

@@ -8,7 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedprivacy.report.parts import Figures, Guarantee, Part
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.guarantee import Guarantees
+from fedprivacy.documents.ledger import Ledger
+from fedprivacy.documents.part import CHECKED, Checked, Number, Part, Raw
+from fedprivacy.io.validation import Fields
 
 HUGE = 1e300  # beyond it an axis cannot be computed
 
@@ -35,12 +39,12 @@ class Row:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends, where there is an interval."""
+        """Both ends of the interval, or None."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 class Answer(Part):
-    """What was published of a query, its interval, and what only a simulation knows: the true value."""
+    """The published answer of a query, its interval, and the true value (simulation only)."""
 
     labels: tuple[str, ...] | None = None
     estimate: Several | One = None
@@ -81,7 +85,7 @@ def _column(value: Any, size: int) -> Sequence[float | None]:
 
 
 class Bound(Part):
-    """What a mechanism promises of its whole answer."""
+    """The error bound of a mechanism's whole answer."""
 
     what: str
     at_most: float = Field(allow_inf_nan=False)
@@ -105,37 +109,44 @@ class Query(Answer):
     scored: str | None = None
 
 
+class Mean(Fields):
+    """The part of `Figures` that the errors of a query, and of an estimate, are verified for."""
+
+    mean: Number
+
+
 class Repeats(Part):
     """One query in one cell of a comparison, over the repeats; `answer` is the first repeat's."""
 
-    name: str
-    kind: str
+    name: Annotated[str, CHECKED]
+    kind: Annotated[str, CHECKED]
     mechanism: str | None = None
     noise: str | None = None
-    measure: str | None = None
-    bound: Bound | None = None
-    error: Figures | None = None
-    rmse: Known = None
-    told: Known = None
+    measure: Annotated[str | None, Checked(str)] = None
+    bound: Annotated[Bound | None, Checked(dict[str, Any] | None)] = None
+    error: Annotated[Figures | None, Checked(Mean | None)] = None
+    rmse: Annotated[Known, Checked(Number | None)] = None
+    told: Annotated[Known, Checked(Number | None)] = None
     covered: Known = None
     within_bound: Known = None
-    right: Known = None
+    right: Annotated[Known, Checked(Number | None)] = None
     score: Figures | None = None
     best: Known = None
     scored: str | None = None
-    answer: Answer = Answer()
+    answer: Annotated[Answer, Checked(dict[str, Any])] = Answer()
 
 
 class StatisticsCell(Part):
     """One trust model, mechanism, epsilon and number of clients."""
 
-    trust: str
-    asked: str | None = None
-    epsilon: float | None = Field(None, gt=0, allow_inf_nan=False)
-    clients: int | None = Field(None, ge=1, le=10**12)
-    repeats: int | None = None
-    queries: tuple[Repeats, ...] = ()
-    guarantees: tuple[Guarantee, ...] = ()
+    trust: Annotated[str, CHECKED]
+    asked: Annotated[str | None, CHECKED] = None
+    clients: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = Field(None, ge=1, le=10**12)
+    epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
+    guarantees: Guarantees = ()
+    ledger: Annotated[Raw, Checked(Ledger)] = None
+    repeats: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = None
+    queries: Annotated[tuple[Repeats, ...], Checked(Annotated[list[Repeats], Field(max_length=10_000)])] = ()
 
     def query(self, name: str) -> Repeats | None:
         """Its figures of the query of this name."""

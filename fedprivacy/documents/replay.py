@@ -1,23 +1,38 @@
-"""The result document of attacks that were played."""
+"""The result document of attacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, Played, Verdict
-from fedprivacy.report.documents import Document
-from fedprivacy.report.parts import Guarantee
+from fedprivacy.documents.attack import CLIPPED, Attack, Level, Played, Verdict
+from fedprivacy.documents.envelope import STATUS, Document, Performance
+from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.documents.ledger import Ledger
+from fedprivacy.documents.part import CHECKED, Checked, Raw
 
 
 class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
-    attacks: tuple[Attack, ...] = ()
-    arms: tuple[Played, ...] = ()
+    KIND = "replay"
+
+    name: Annotated[str, CHECKED] = "unnamed"
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    attacks: Annotated[tuple[Attack, ...], Checked(Annotated[list[Attack], Field(max_length=1000)])] = ()
+    arms: Annotated[
+        tuple[Played, ...], Checked(Annotated[list[Played], Field(max_length=1000)], optional=True)
+    ] = ()
+    exposures: Raw = None  # the operator's, with a section of its own
+    plans: Annotated[Raw, Checked(Annotated[list[dict[str, Any]], Field(max_length=1000)])] = None
+    ledgers: Annotated[Raw, Checked(Annotated[list[Ledger], Field(max_length=1000)])] = None
     verdict: Verdict | None = None
+    notes: tuple[str, ...] = ()
+    operator_only: Raw = None
+    performance: Performance | None = None
 
     @model_validator(mode="after")
     def _every_private_run_has_an_epsilon(self) -> ReplayDocument:
@@ -82,7 +97,7 @@ class ReplayDocument(Document):
 
     @property
     def planned(self) -> int | None:
-        """How many attacks the scenario asks for, over all its levels; None where it does not say."""
+        """The number of attacks in the scenario, over all its levels; None if unknown."""
         if self.scenario.get("arms"):
             return None  # in each arm those that can be had
         epsilons = self.setting("game", "epsilons")
@@ -91,13 +106,13 @@ class ReplayDocument(Document):
         return len(self.attack_settings) * (epsilon_count + beside) or None
 
     def trust_at(self, level: Level) -> str:
-        """The trust model of the runs at a level; that of the scenario where the attacks do not say."""
+        """The trust model of the runs at a level; by default the scenario's."""
         return next(
             (attack.trust for attack in self.attacks if attack.level == level and attack.trust), self.trust
         )
 
     def guarantees(self, level: Level) -> list[Guarantee]:
-        """What is guaranteed at a level against each seat that attacks, once."""
+        """The guarantees at a level against each attacking seat, once."""
         by_observer = {
             attack.guarantee.observer: attack.guarantee
             for attack in self.attacks
