@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
-
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.guarantee import PerClient, Records
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import common, plots, svg, words
-from fedprivacy.report.blocks import Block, Details, Facts, Picture, Section, Table, Text
+from fedprivacy.report import common, words
+from fedprivacy.report.blocks import Block, Details, Facts, Section, Table, Text
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
+from fedprivacy.report.charts.axis import percent
+from fedprivacy.report.charts.looks import Look
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 
 # Keys of [training] that have an effect on DP-SGD alone.
@@ -143,34 +143,28 @@ def _spread(document: RunDocument, spread: PerClient) -> list[Block | Details]:
     )
     head = ("Epsilon of a record", "Clients", "Answers", "Records of each")
     table = Table(caption, head, rows, numeric=frozenset({1, 2}))
-    title = "Step chart of the share of clients whose records cost at most an epsilon"
-    look = plots.look(Arm(privacy.trust or "none"))
-    draw = partial(_draw, spread, look[0], title, text)
     shown = f"Share of the {clients:,} clients whose records cost at most so much."
-    return [
-        Text(text),
-        Picture(draw, f"{shown} Epsilon stands at {stands_with}, against {who}.", [table]),
-    ]
+    chart = Chart(
+        "spread",
+        "Step chart of the share of clients whose records cost at most an epsilon",
+        f"{shown} Epsilon stands at {stands_with}, against {who}.",
+        (_steps_up(spread, looks.look(Arm(privacy.trust or "none"))),),
+        terms=text,
+        tables=(table,),
+    )
+    return [Text(text), chart.picture]
 
 
-def _draw(spread: PerClient, color: str, title: str, spoken: str, *, narrow: bool) -> str:
+def _steps_up(spread: PerClient, look: Look) -> Lines:
     """The share of clients by epsilon, a step up at each group."""
     groups = sorted(spread.groups, key=lambda group: group.epsilon)
     total, reached = sum(group.clients for group in groups), 0
-    x, y = [0.0], [0.0]
+    points = [Point(0.0, 0.0)]
     for group in groups:
         reached += group.clients
-        x, y = [*x, group.epsilon], [*y, reached / total]
-    with svg.style():
-        drawn = svg.figure(360, 260) if narrow else svg.figure(920, 280)
-        axes = svg.place(drawn, left=52, top=40, right=20, bottom=56)
-        end = 1.06 * groups[-1].epsilon or 1.0
-        axes.set_xlim(0, end)
-        axes.set_ylim(0, 1.02)
-        axes.plot([*x, end], [*y, 1.0], color=color, drawstyle="steps-post", clip_on=False)
-        axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.set_xlabel("epsilon of a record (smaller is more private)", labelpad=6)
-        plots.heading(axes, "Share of clients at or below", shift=-44)
-        return svg.write(drawn, "spread-narrow" if narrow else "spread-wide", title, spoken)
+        points.append(Point(group.epsilon, reached / total))
+    end = 1.06 * groups[-1].epsilon or 1.0
+    series = Series((look[0], "", "-"), "", (*points, Point(end, 1.0)), steps=True)
+    x = Axis("epsilon of a record (smaller is more private)", limits=(0.0, end), phrase="at epsilon {}")
+    y = Axis("Share of clients at or below", percent, limits=(0.0, 1.02))
+    return Lines(x, y, (series,))

@@ -1,6 +1,6 @@
 """The blocks of a page. The template renders each kind; blocks contain text, never HTML.
 
-The one exception is a picture's SVG, which `plots` draws.
+The one exception is the SVG of a picture, which `charts` draws.
 """
 
 from __future__ import annotations

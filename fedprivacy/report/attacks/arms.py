@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,6 +26,7 @@ from fedprivacy.report.blocks import (
     Table,
     Value,
 )
+from fedprivacy.report.charts import Chart
 from fedprivacy.report.protection import USEFUL_EPSILON
 
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
@@ -237,9 +237,7 @@ def skipped(document: ReplayDocument) -> list[str]:
 
 
 def _picture(document: ReplayDocument) -> Picture:
-    title = "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy"
     reached = strongest.reached(document)
-    spoken = " ".join(_sentence_of(reach) for group in reached.values() for reach in group)
     caption = (
         "Three panels: AUC of the strongest attack at each seat with its 95 % interval (points), and the "
         "most that the arm's guarantee allows any attack there (dashed in the arm's colour, proven at the "
@@ -248,11 +246,13 @@ def _picture(document: ReplayDocument) -> Picture:
         "logarithmic axis, stricter to the left; the grey field is without any. "
         f"{strongest.CHOSEN} {strongest.terms(document)}"
     )
-    return Picture(
-        draw=partial(frontier.draw, document, title, spoken),
-        caption=caption,
-        tables=[_table(document, reached)],
-    )
+    return Chart(
+        "frontier",
+        "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy",
+        caption,
+        frontier.panels(document),
+        tables=(_table(document, reached),),
+    ).picture
 
 
 def _table(document: ReplayDocument, reached: dict[str, list[Reached]]) -> Table:
@@ -285,13 +285,6 @@ def _table(document: ReplayDocument, reached: dict[str, list[Reached]]) -> Table
         f"The strongest attack at each seat, what is allowed, and the price. {strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(3, len(head))), stacked=True)
-
-
-def _sentence_of(reach: Reached) -> str:
-    return (
-        f"{words.capital(figures.seat(reach.seat))}, {strongest.label(reach.arm)}: {reach.name}, AUC "
-        f"{_area(reach)}, bound {figures.at_most(reach.bound.auc)}, accuracy {_accuracy(reach.arm)}."
-    )
 
 
 def _area(reach: Reached) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from fedprivacy.documents.attack import Attack, Bound, Played
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report import plots, svg, words
+from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.charts.looks import LOOKS, MORE, Look
 
 SEATS = ("server", "participant", "outsider")
 # Who sees more has the attacks of those who see less, too: the final model, the global models, the updates.
@@ -72,15 +73,15 @@ def label(arm: Played) -> str:
     return f"{arm.arm}, {levels.name(arm.level)}"
 
 
-def looks(document: ReplayDocument) -> dict[str, plots.Look]:
+def looks(document: ReplayDocument) -> dict[str, Look]:
     """The style of each arm: the trust model's usual one for its first arm, others for the rest."""
-    looks_of_arms: dict[str, plots.Look] = {}
+    looks_of_arms: dict[str, Look] = {}
     taken: set[str] = set()
-    more = [*plots.MORE, (svg.DISTRIBUTED, "D", ":")]
+    more = [*MORE, (svg.DISTRIBUTED, "D", ":")]
     for arm in document.arms:
         if arm.arm in looks_of_arms:
             continue
-        color, marker, line = plots.LOOKS.get(arm.trust, plots.LOOKS["none"])
+        color, marker, line = LOOKS.get(arm.trust, LOOKS["none"])
         if arm.trust in taken:
             looks_of_arms[arm.arm] = more[(len(looks_of_arms) - len(taken)) % len(more)]
         else:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from fedprivacy.documents.answers import Query, Row
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsDocument
-from fedprivacy.report import common, plots, words
+from fedprivacy.report import common, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
+from fedprivacy.report.charts import Chart, Dots, looks
 from fedprivacy.report.statistics import dots, figures
 
 DRAWN = 40  # rows of a query that a picture has room for
@@ -74,8 +74,6 @@ def _known(query: Query) -> bool:
 
 def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) -> Picture:
     panels = [_panel(query, document.trust) for query in queries]
-    title = "Dot chart of the answers with their intervals"
-    spoken = dots.spoken(panels)
     caption = " ".join(
         [
             *_intervals(queries),
@@ -83,13 +81,16 @@ def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) 
         ]
     )
     caption += "".join(
-        only(q.kind, len(p.names), len(q.rows), "drawn") for p, q in zip(panels, queries, strict=True)
+        only(q.kind, len(p.rows), len(q.rows), "drawn") for p, q in zip(panels, queries, strict=True)
     )
-    return Picture(
-        draw=partial(dots.draw, panels, name, title, spoken),
-        caption=caption or "The answers.",
-        tables=[_table(queries)],
-    )
+    return Chart(
+        name,
+        "Dot chart of the answers with their intervals",
+        caption or "The answers.",
+        tuple(panels),
+        stacked=True,
+        tables=(_table(queries),),
+    ).picture
 
 
 def _intervals(queries: Sequence[Query]) -> list[str]:
@@ -112,15 +113,15 @@ def confident(query: Query) -> str:
     return f"{share}interval"
 
 
-def _panel(query: Query, trust: str) -> dots.Panel:
+def _panel(query: Query, trust: str) -> Dots:
     rows = query.rows
     places = drawn_places(query.kind, rows, DRAWN)
-    marked = [dots.Column(plots.look(Arm(trust)), "Published answer", dict(enumerate(rows)))]
+    marked = [dots.Column(looks.look(Arm(trust)), "Published answer", dict(enumerate(rows)))]
     truths = {place: Row(row.label, row.true) for place, row in enumerate(rows) if row.true is not None}
     if truths:
         marked.append(dots.Column(dots.EXACT, TRUE, truths))
     named = {place: rows[place].label for place in places}
-    return dots.Panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, marked)
+    return dots.panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, marked)
 
 
 def _table(queries: Sequence[Query]) -> Table:
