@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.documents.comparison import Figures
-from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
 from fedprivacy.documents.roc import Curve, Rate
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 from fedprivacy.mechanisms.catalogue import ClipOnly
 

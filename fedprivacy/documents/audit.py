@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from fedprivacy.documents.envelope import TABLE, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Number, Part, Raw
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 

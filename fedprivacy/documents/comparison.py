@@ -10,10 +10,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from fedprivacy.documents.envelope import CLOSED, TRUST_ORDER, Arm, Document, Performance
-from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantee, Guarantees, Records
-from fedprivacy.documents.part import CHECKED, Checked, Number, Part, Raw
+from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
 from fedprivacy.documents.run import ClassAccuracy
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.folder import is_below
+from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
 
 
 def _inside(name: str) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.environment import peak_memory_mb
+from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 
 SCHEMA = 1  # raised when a reader of earlier documents would misread a new one
 TRUST_ORDER = ("none", "central", "distributed", "local")
@@ -46,6 +46,7 @@ class Document(Part):
     A kind declares again what stands elsewhere in its document, or what it has to be verified for.
     """
 
+    FIRST = ("privacy", "ledger")  # what is promised, and what it is accounted from
     KIND: ClassVar[str]
     HEAD: ClassVar[tuple[str, ...]] = (
         "name",

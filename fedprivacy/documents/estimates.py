@@ -9,8 +9,8 @@ from pydantic import Field
 from fedprivacy.documents.answers import Mean
 from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
 
 Positive = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -14,13 +14,13 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import SCHEMA, Document
 from fedprivacy.documents.estimates import EstimatesDocument
-from fedprivacy.documents.part import strict
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import Fields, check, damaged
 
 Kind = TypeVar("Kind", bound=Document)

@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from fedprivacy.documents.attack import CLIPPED, Attack, Level, Played, Verdict
 from fedprivacy.documents.envelope import STATUS, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.ledger import Ledger
-from fedprivacy.documents.part import CHECKED, Checked, Raw
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, Checked, Raw
 
 
 class ReplayDocument(Document):

@@ -9,7 +9,7 @@ from pydantic import Field
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
+from fedprivacy.io.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
 
 class ClassAccuracy(Part):

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from fedprivacy.documents.answers import Query, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import STATUS, TABLE, TRUST_ORDER, Arm, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee, Privacy
+from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import StatisticsLedger
-from fedprivacy.documents.part import CHECKED, Checked, Number, Raw
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, Checked, Number, Raw
 from fedprivacy.io.validation import Fields
 
 

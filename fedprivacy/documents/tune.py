@@ -9,7 +9,7 @@ from pydantic import Field
 from fedprivacy.documents.envelope import Document, Performance
 from fedprivacy.documents.guarantee import Guarantees, Privacy
 from fedprivacy.documents.ledger import Ledger, TrainingLedger
-from fedprivacy.documents.part import CHECKED, Checked, Count, Number, Part, Raw
+from fedprivacy.io.part import CHECKED, Checked, Count, Number, Part, Raw
 
 
 class Choice(Part):

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.guarantee import Privacy
-from fedprivacy.documents.part import strict
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
@@ -23,6 +22,7 @@ from fedprivacy.guarantees.per_client import per_client
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate

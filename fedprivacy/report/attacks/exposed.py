@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from fedprivacy.documents.part import Part
 from fedprivacy.errors import InputError
+from fedprivacy.io.part import Part
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import exposed_classes, exposed_records, figures

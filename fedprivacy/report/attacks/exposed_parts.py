@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from fedprivacy.documents.attack import Count, Measure, Real
-from fedprivacy.documents.part import Part
 from fedprivacy.documents.roc import Rate
+from fedprivacy.io.part import Part
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
 
