@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fedprivacy.documents.envelope import TABLE, Document, Performance
 from fedprivacy.documents.ledger import TrainingLedger
+from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
@@ -109,6 +110,7 @@ class AuditDocument(Document):
     """A scenario's claims against what canaries show."""
 
     KIND = "audit"
+    OPERATOR_ONLY = ("performance.seconds", *SEEDS)
     HEAD = ("path", "name", "seed", "status", "command", "started", "versions", "scenario")
 
     name: Annotated[str, CHECKED] = "unnamed"

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fedprivacy.documents.envelope import CLOSED, TRUST_ORDER, Arm, Document, Performance
 from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
-from fedprivacy.documents.run import ClassAccuracy
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.folder import is_below
 from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
@@ -139,6 +140,14 @@ class CompareDocument(Document):
     """Trust models against each other, over epsilons and seeds."""
 
     KIND = "compare"
+    OPERATOR_ONLY = (
+        *(f"runs: {path}" for path in RunDocument.OPERATOR_ONLY),
+        *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
+        "performance.clients_per_second",
+        "performance.seconds",
+        "error",
+        *SEEDS,
+    )
 
     name: Annotated[str, CHECKED] = "unnamed"
     path: Annotated[str | None, Checked(str)] = None

@@ -48,6 +48,8 @@ class Document(Part):
 
     FIRST = ("privacy", "ledger")  # what is promised, and what it is accounted from
     KIND: ClassVar[str]
+    # What depends on the data and is not charged, or may help to guess noise or data: outside every claim.
+    OPERATOR_ONLY: ClassVar[tuple[str, ...]]
     HEAD: ClassVar[tuple[str, ...]] = (
         "name",
         "seed",

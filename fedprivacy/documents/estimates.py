@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -87,6 +87,11 @@ class EstimatesDocument(Document):
     """A study: each approach at each epsilon and number of records."""
 
     KIND = "erm"
+    OPERATOR_ONLY = (
+        *("performance.seconds", "error", "seed", "scenario.seed", "scenario.data.seed"),
+        *("cells[].present", "cells[].absent", "cells[].first_absence", "dealing"),
+    )
+    SIMULATION_ONLY: ClassVar = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None

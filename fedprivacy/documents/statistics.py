@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from fedprivacy.documents.answers import Query, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import STATUS, TABLE, TRUST_ORDER, Arm, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import StatisticsLedger
+from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.part import CHECKED, Checked, Number, Raw
 from fedprivacy.io.validation import Fields
@@ -32,6 +33,19 @@ class StatisticsDocument(Document):
     """Queries that clients were asked."""
 
     KIND = "statistics"
+    OPERATOR_ONLY = (
+        *(f"queries[].{key}" for key in ("answered", "refusals", "failures", "first_failure", "seconds")),
+        "performance.seconds",
+        "error",
+        "dealing",
+        *SEEDS,
+    )
+    # Where a client may be there or not, how many there are is itself private.
+    SIZES: ClassVar[tuple[str, ...]] = (
+        *("privacy.population", "ledger.population", "plan.population", "scenario.data.clients"),
+        *("scenario.compare.clients", "performance.peak_memory_mb"),
+    )
+    SIMULATION_ONLY: ClassVar = tuple(f"queries[].{key}" for key in ("true", "error", "score", "best"))
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None
@@ -59,6 +73,19 @@ class StatisticsComparison(Document):
     """Queries under each trust model, mechanism, epsilon and number of clients, repeated."""
 
     KIND = "compare-statistics"
+    OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
+    # What tells how many clients there are, where one may be there or not.
+    SIZES: ClassVar[tuple[str, ...]] = (
+        *(
+            "scenario.data.clients",
+            "scenario.compare.clients",
+            "cells[].clients",
+            "cells[].ledger.population",
+        ),
+        "performance.peak_memory_mb",
+    )
+    # Errors against the true values, and what is made of them.
+    SIMULATION_ONLY: ClassVar = ("cells[].queries", "finding", "slope", "slopes")
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None

@@ -9,6 +9,7 @@ from pydantic import Field
 from fedprivacy.documents.envelope import Document, Performance
 from fedprivacy.documents.guarantee import Guarantees, Privacy
 from fedprivacy.documents.ledger import Ledger, TrainingLedger
+from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.io.part import CHECKED, Checked, Count, Number, Part, Raw
 
 
@@ -40,6 +41,8 @@ class TuneDocument(Document):
     """A choice of settings, and its cost."""
 
     KIND = "tune"
+    # What tells of the tries that are not released, and of scores of clients that are not charged.
+    OPERATOR_ONLY = ("tries", "performance.seconds", "error", *SEEDS)
     HEAD = ("name", "path", "seed", "status", "error", "command", "started", "versions", "scenario")
 
     name: Annotated[str, CHECKED] = "unnamed"

@@ -32,21 +32,6 @@ from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.training import early_stopping
 
-# Who knows the seed knows the noise of a simulation.
-# Who can guess the seed, or the data, can try a guess against a digest.
-SEEDS = (
-    *("seed", "scenario.seed", "scenario.compare.seeds", "command"),
-    *("scenario_digest", "noise_key"),
-)
-# What depends on the data and is not charged. Speed is here since it gives away the cohorts.
-OPERATOR_ONLY = (
-    *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
-    *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
-    "performance.clients_per_second",
-    "performance.seconds",
-    "error",
-    *SEEDS,
-)
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
     "choose them, that choice is not charged for in any epsilon here."
@@ -233,7 +218,7 @@ class RunRecord:
             final=_final(self.rounds, self.per_class),
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
-            operator_only=list(OPERATOR_ONLY),
+            operator_only=list(RunDocument.OPERATOR_ONLY),
             estimate=estimate(self.rounds),
             notes=notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
             performance=Performance.new(

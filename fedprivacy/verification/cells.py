@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.records.run_record import OPERATOR_ONLY, SEEDS, TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.records.seed_statistics import (
     INTERVAL,
     difference,
@@ -23,12 +24,6 @@ from fedprivacy.scenario.cells import Corner, corners, options
 from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.training.early_stopping import words_of_runs
 
-OWN_OPERATOR_ONLY = (
-    *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
-    "performance.clients_per_second",
-    "performance.seconds",
-    "error",
-)
 ONE_RUN_ALONE = (
     "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen several "
     "releases of the same people. No epsilon here covers them together: cells with one seed share their "
@@ -124,7 +119,7 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     """
     return {
         "interval": INTERVAL,
-        "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
+        "operator_only": list(CompareDocument.OPERATOR_ONLY),
         "notes": [
             scenario.tuning or TUNING_UNSTATED,
             ONE_RUN_ALONE,

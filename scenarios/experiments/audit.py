@@ -25,7 +25,6 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.verification.audited_runs import OPERATOR_ONLY
 from scenarios.experiments.audit_options import check_options, check_unit
 from scenarios.experiments.audit_run import Audited, Heard, listen
 from scenarios.jobs.process_pool import spread
@@ -132,7 +131,7 @@ def audit(
             refuted=False in holds,
             observers=observers,
             ledgers=[run.ledger for run in heard_runs],
-            operator_only=list(OPERATOR_ONLY),
+            operator_only=list(AuditDocument.OPERATOR_ONLY),
             performance=Performance.of_process(seconds),
         ).to_json()
         directory.write_document(document)

@@ -26,18 +26,6 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 
 OnCell = Callable[[dict[str, Any]], None]
-OPERATOR_ONLY = (
-    "performance.seconds",
-    "error",
-    "seed",
-    "scenario.seed",
-    "scenario.data.seed",
-    "cells[].present",
-    "cells[].absent",
-    "cells[].first_absence",
-    "dealing",
-)
-SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 SIMULATED = {"server": "seeded: simulation-grade randomness"}
 NOTES = (
     "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
@@ -133,8 +121,8 @@ def frame_of(
     """The entries of the document that concern all cells: source of noise, secret fields, and notes."""
     return {
         "randomness": SIMULATED if stated is None else stated.to_json(held=False),
-        "operator_only": list(OPERATOR_ONLY),
-        "simulation_only": list(SIMULATION_ONLY),
+        "operator_only": list(EstimatesDocument.OPERATOR_ONLY),
+        "simulation_only": list(EstimatesDocument.SIMULATION_ONLY),
         "notes": [
             *NOTES,
             *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from fedprivacy.documents.attack import Measure
+from fedprivacy.documents.exposure import Exposure
 from fedprivacy.report import marks, plots, svg, words
 from fedprivacy.report.attacks import figures, keys
-from fedprivacy.report.attacks.exposed_parts import Exposure
 from fedprivacy.report.blocks import Picture, Table
 
 NAME = 8  # characters of a class in the picture; the table has all

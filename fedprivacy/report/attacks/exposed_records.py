@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from fedprivacy.documents.exposure import Exposure, Spread
 from fedprivacy.report import plots, svg, words
 from fedprivacy.report.attacks import figures, keys
-from fedprivacy.report.attacks.exposed_parts import Exposure, Spread
 from fedprivacy.report.blocks import Picture, Table
 
 HEIGHT, BELOW = 210.0, 58.0  # pixels of the axes, and below them

@@ -1,4 +1,4 @@
-"""The pieces of a replay document that say who is exposed, and what they say in words."""
+"""The part of a replay document that says whose records are exposed, for the operator alone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pydantic import Field, model_validator
 from fedprivacy.documents.attack import Count, Measure, Real
 from fedprivacy.documents.roc import Rate
 from fedprivacy.io.part import Part
-from fedprivacy.report import words
-from fedprivacy.report.attacks import figures
 
 
 class Record(Part):
@@ -103,48 +101,8 @@ class Exposure(Part):
             raise ValueError("carried must not be of more than records")
         return self
 
-    @property
-    def basis(self) -> str:
-        """What the figures rest on."""
-        return (
-            f"{figures.score(self.method)}, on each of {self.models:,} reference models in turn, with the "
-            f"help of the others; each was trained without noise on a half of the {self.records:,} "
-            "records. A record is called a member above a threshold that "
-            f"{figures.percent(self.fpr)} of a model's non-members pass. So this is what records stand to "
-            "lose to models that are trained like the released one without privacy: a guarantee of the run "
-            "is not reckoned with."
-        )
 
-    @property
-    def summary(self) -> str:
-        """How many are exposed, for certain."""
-        return (
-            f"{self.exposed:,} of {self.records:,} records are exposed for certain: models that were trained "
-            "on them call them members more often than others do (Fisher's exact test at 5 %, corrected for "
-            "their number)."
-        )
+class Exposures(Part):
+    """All exposures of a replay."""
 
-    @property
-    def carrying(self) -> str:
-        """What part of the leakage the most exposed records carry; empty where that is not known."""
-        if not self.carried:
-            return ""
-        each = [
-            " and ".join(
-                [
-                    f"{figures.percent(part.hits)} of the true positives",
-                    *(
-                        [f"{figures.percent(part.alarms)} of the false alarms"]
-                        if part.alarms is not None
-                        else []
-                    ),
-                ]
-            )
-            + f" fall on the {part.records:,} most exposed ({figures.percent(part.records / self.records)})"
-            for part in self.carried
-        ]
-        return (
-            f"Of the {self.records:,} records, {words.listed(each)}. They are ranked by what one half of the "
-            "models say of them and counted on the other half, so that luck does not flatter. Were all "
-            "records alike, each part would have its own share."
-        )
+    exposures: Annotated[tuple[Exposure, ...], Field(max_length=1000)] = ()
