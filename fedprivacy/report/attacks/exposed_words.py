@@ -23,8 +23,8 @@ def summary(exposure: Exposure) -> str:
     """How many are exposed, for certain."""
     return (
         f"{exposure.exposed:,} of {exposure.records:,} records are exposed for certain: models that were "
-        "trained on them call them members more often than others do (Fisher's exact test at 5 %, corrected for "
-        "their number)."
+        "trained on them call them members more often than others do (Fisher's exact test at 5 %, "
+        "corrected for their number)."
     )
 
 
