@@ -107,6 +107,8 @@ class Query(Answer):
     score: Known = None
     best: Known = None
     scored: str | None = None
+    refusals: int = 0
+    failures: int = 0
 
 
 class Mean(Fields):

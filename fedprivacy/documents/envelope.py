@@ -30,6 +30,12 @@ class Performance(Part):
     engine: str | None = None
     workers: int | None = None
 
+    @property
+    def cost(self) -> str:
+        """Time and memory as a terminal prints them; nothing is printed of those that were not measured."""
+        time = [] if self.seconds is None else [f"{self.seconds:.1f} s"]
+        return ", ".join([*time, *([] if self.peak_memory_mb is None else [f"{self.peak_memory_mb:.0f} MB"])])
+
     @classmethod
     def of_process(cls, seconds: float) -> Performance:
         """What work in this process took so far.
@@ -84,6 +90,11 @@ class Document(Part):
         place |= {name: at - len(self.HEAD) for at, name in enumerate(self.HEAD)}
         ordered = {name: fields[name] for name in sorted(fields, key=place.__getitem__)}
         return {"schema": SCHEMA, "kind": self.KIND, **ordered}
+
+    @property
+    def cost(self) -> str:
+        """Time and memory as a terminal prints them."""
+        return (self.performance or Performance()).cost
 
     @property
     def drawn(self) -> str:

@@ -76,6 +76,18 @@ def read_as(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
     return result
 
 
+def read_whole(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
+    """The document of one kind with its operator-only fields, for the operator's terminal.
+
+    Raises:
+        InputError: a field is not what its schema says.
+    """
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        raise damaged(error, str(document.get("path")), "Restore the file, or run it again.") from None
+
+
 def check_fields(document: Mapping[str, Any], where: str) -> None:
     """Checks that what is accounted for again is there, and of its type.
 
