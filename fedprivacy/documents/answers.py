@@ -143,12 +143,14 @@ class StatisticsCell(Part):
 
     trust: Annotated[str, CHECKED]
     asked: Annotated[str | None, CHECKED] = None
-    clients: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = Field(None, ge=1, le=10**12)
     epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
+    clients: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = Field(None, ge=1, le=10**12)
     guarantees: Guarantees = ()
+    shuffled: Raw = None
     ledger: Annotated[Raw, Checked(Ledger)] = None
     repeats: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = None
     queries: Annotated[tuple[Repeats, ...], Checked(Annotated[list[Repeats], Field(max_length=10_000)])] = ()
+    seconds: Raw = None
 
     def query(self, name: str) -> Repeats | None:
         """Its figures of the query of this name."""

@@ -87,11 +87,11 @@ class Observer(Part):
 
     observer: Annotated[str, CHECKED]
     ledger: Annotated[Raw, Checked(Annotated[int, Field(ge=0)])] = None
+    scores: Annotated[Raw, Checked(ScoresOfCoins)] = None
     guarantee: Annotated[Guarantee, TABLE]
     one_run: Annotated[Bound | None, CHECKED] = None
     if_gaussian: Annotated[IfGaussian | None, CHECKED] = None
     canary_clients: Annotated[Estimate | None, CHECKED] = None
-    scores: Annotated[Raw, Checked(ScoresOfCoins)] = None
     verdict: Annotated[Verdict, TABLE]
 
 
@@ -102,8 +102,12 @@ class Audited(Part):
     method: Annotated[Raw, Checked(Annotated[str, Field(pattern="^(one-run|canary-clients|both)$")])] = None
     canaries: Annotated[Raw, Checked(Annotated[int, Field(ge=10, le=100_000)])] = None
     trials: Annotated[Raw, Checked(Annotated[int, Field(ge=1, le=10_000)])] = None
-    neighbours: Annotated[Raw, Checked(Compared | None)] = None
+    clients: Raw = None
+    rounds: Raw = None
+    noise_multiplier: Raw = None
+    clipping_norm: Raw = None
     false_alarm: float
+    neighbours: Annotated[Raw, Checked(Compared | None)] = None
 
 
 class AuditDocument(Document):

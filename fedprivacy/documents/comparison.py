@@ -66,29 +66,31 @@ class Cell(Part):
     """
 
     trust: Annotated[str, CHECKED]
-    unit: Annotated[str | None, Checked(str)] = None
-    asked: Annotated[str | None, CHECKED] = None
     mechanism: str | None = None
+    asked: Annotated[str | None, CHECKED] = None
+    candidates: Annotated[tuple[Candidate, ...] | None, Checked(CANDIDATES)] = None
     epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
+    seeds: Raw = None
     accuracy: Annotated[Figures, CHECKED] = Figures()
     accuracies: tuple[float | None, ...] = ()
-    noise: str | None = None
+    unit: Annotated[str | None, Checked(str)] = None
     noise_multiplier: float | None = None
+    noise: str | None = None
     clipping_norm: float | None = None
-    population: int | None = None
-    max_participations: int | None = None
-    rounds: int | None = None
-    rounds_played: tuple[int, ...] = ()
     sampling: Any = None
+    max_participations: int | None = None
+    population: int | None = None
     batches: dict[str, Any] | None = None
     records_per_client: Records | None = None
+    guarantees: Guarantees = ()
+    rounds: int | None = None
+    rounds_played: tuple[int, ...] = ()
+    curve: tuple[Evaluated, ...] | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
     scaling: str | None = None
     training: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
-    guarantees: Guarantees = ()
-    candidates: Annotated[tuple[Candidate, ...] | None, Checked(CANDIDATES)] = None
-    curve: tuple[Evaluated, ...] | None = None
-    per_class: tuple[ClassAccuracy, ...] | None = None
+    seconds: Raw = None
     runs: Annotated[tuple[str, ...], Checked(Folders)] = ()
 
     @property

@@ -35,10 +35,11 @@ class EstimatesCell(Part):
     refused: Annotated[str | None, CHECKED] = None
     delta: float | None = None
     noise: str | None = None
+    guarantees: tuple[Guarantee, ...] = ()
+    claims: Raw = None
     excess: Annotated[Figures, Checked(Mean | None, optional=True)] = Figures()
     bound: float | None = None
     theta: tuple[Coefficient, ...] = ()
-    guarantees: tuple[Guarantee, ...] = ()
     present: Annotated[int | None, Checked(Positive | None, optional=True)] = None
     absent: Annotated[int | None, Checked(Count | None, optional=True)] = None
     first_absence: Annotated[str | None, IF_THERE] = None
@@ -64,6 +65,7 @@ class Exact(Part):
     """The minimum over so many records."""
 
     records: Annotated[int, Checked(Positive)]
+    value: Raw = None
     theta: Annotated[tuple[Value, ...], Checked(Annotated[list[Value], Field(max_length=1000)])] = ()
 
 

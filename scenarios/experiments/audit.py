@@ -14,6 +14,7 @@ from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
 from fedprivacy.attacks.auditing import ERROR, added, guessed
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.documents import audit as documents
 from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import InputError
@@ -126,7 +127,7 @@ def audit(
             started=started,
             versions=versions(scenario.training.trainer),
             scenario=scenario.tables(),
-            audited={"words": audit_description(scenario.tables(), facts), **facts},
+            audited=documents.Audited.new(words=audit_description(scenario.tables(), facts), **facts),
             plan=plan.to_json(),
             refuted=False in holds,
             observers=observers,
@@ -156,4 +157,5 @@ def _observer(
     scores = ScoreMoments.of(np.concatenate([run.scores[name] for run in heard]), present)
     number, compared = dearest([run.ledger for run in heard], name), heard[0].neighbours
     assessed = assess(name, heard[number].ledger, scenario.tables(), method, guesses, scores, compared)
-    return {"observer": name, "ledger": number, "scores": scores.to_json(), **assessed}
+    observer = documents.Observer.new(observer=name, ledger=number, scores=scores.to_json(), **assessed)
+    return observer.to_json()
