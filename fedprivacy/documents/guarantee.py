@@ -70,14 +70,19 @@ class Completed(Part):
     guarantees: Guarantees = ()
 
 
-class Privacy(Part):
-    """What was planned, and what it guarantees."""
+class Terms(Part):
+    """The terms of every epsilon of a result."""
 
     trust: str | None = None
     unit: str | None = None
     adjacency: str | None = None
     delta: float | None = None
     population: int | None = None
+
+
+class Privacy(Terms):
+    """What was planned of a training, and what it guarantees."""
+
     mechanism: str | None = None
     clipping_norm: float | None = None
     noise_multiplier: float | None = None

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from fedprivacy.documents.answers import Query, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import STATUS, TABLE, TRUST_ORDER, Arm, Document, Performance
-from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.guarantee import Completed, Guarantees, Terms
 from fedprivacy.documents.ledger import StatisticsLedger
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, Checked, Number, Raw
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Raw
 from fedprivacy.io.validation import Fields
 
 
@@ -22,11 +22,13 @@ class StatisticsPlan(Fields):
     population: Annotated[int, Field(ge=1)]
 
 
-class StatisticsPrivacy(Privacy):
+class StatisticsPrivacy(Terms):
     """What was guaranteed, and what a shuffler, which there is not, would make of it."""
 
     epsilon: Annotated[float | None, Checked(Number | None)] = None
     shuffled: Guarantee | None = None
+    guarantees: Guarantees = ()
+    completed: Annotated[Completed | None, IF_THERE] = None
 
 
 class StatisticsDocument(Document):

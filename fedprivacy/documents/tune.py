@@ -33,8 +33,8 @@ class TuneCandidate(Part):
 class Naive(Part):
     """What it would have cost otherwise."""
 
-    guarantees: Guarantees = ()
     ledger: Annotated[Raw, Checked(Ledger)] = None
+    guarantees: Guarantees = ()
 
 
 class TuneDocument(Document):

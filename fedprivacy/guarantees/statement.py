@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_serializer, model_validator
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
@@ -133,9 +133,10 @@ class Guarantee(Part):
             f"{'; '.join(self.assumptions)}."
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The guarantee as a JSON object, with its words."""
-        return {**super().to_json(), "assumptions": [str(each) for each in self.assumptions]}
+    @field_serializer("assumptions")
+    def _texts(self, assumptions: tuple[str, ...]) -> list[str]:
+        """JSON knows neither tuples nor the ids of assumptions."""
+        return [str(each) for each in assumptions]
 
 
 def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:

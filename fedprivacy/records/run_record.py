@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.documents.envelope import Performance
-from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.guarantee import Privacy, Terms
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
@@ -243,7 +243,7 @@ def stated_privacy(
     """
     written = plan.to_json()
     return Privacy.new(
-        **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
+        **{key: ledger[key] for key in Terms.model_fields},
         mechanism=None if plan.mechanism is None else plan.mechanism.name,
         clipping_norm=plan.clipping_norm,
         noise_multiplier=plan.noise_multiplier,

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fedprivacy.documents.envelope import Performance
-from fedprivacy.documents.statistics import StatisticsDocument
+from fedprivacy.documents.guarantee import Terms
+from fedprivacy.documents.statistics import StatisticsDocument, StatisticsPrivacy
 from fedprivacy.guarantees.charge import charged
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
@@ -63,13 +64,13 @@ def claims_of(
     return {
         "randomness": stated.to_json(held=held),
         "plan": plan.to_json(),
-        "privacy": {
-            **{key: charge[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
-            "epsilon": scenario.privacy.epsilon,
-            "shuffled": shuffled(plan) if scenario.privacy.shuffled else None,
-            "guarantees": [guarantee.to_json() for guarantee in guarantees(charge)],
+        "privacy": StatisticsPrivacy.new(
+            **{key: charge[key] for key in Terms.model_fields},
+            epsilon=scenario.privacy.epsilon,
+            shuffled=shuffled(plan) if scenario.privacy.shuffled else None,
+            guarantees=[guarantee.to_json() for guarantee in guarantees(charge)],
             **completed(charge),
-        },
+        ).to_json(),
         "ledger": charge,
         "operator_only": [*StatisticsDocument.OPERATOR_ONLY, *private_size],
         "simulation_only": list(StatisticsDocument.SIMULATION_ONLY),

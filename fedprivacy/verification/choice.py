@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.documents.tune import TuneDocument
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.tune import Naive, TuneDocument
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
@@ -40,8 +41,8 @@ def claims_of(
         "plans": [plan.to_json() for plan in plans],
         "tested": tested,
         "ledger": ledger,
-        "privacy": {"guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)]},
-        "naive": {"ledger": naive, "guarantees": [guarantee.to_json() for guarantee in guarantees(naive)]},
+        "privacy": Privacy.new(guarantees=guarantees(ledger)).to_json(),
+        "naive": Naive.new(ledger=naive, guarantees=guarantees(naive)).to_json(),
         "operator_only": list(TuneDocument.OPERATOR_ONLY),
         "notes": [f"{GRID}{scenario.tuning or TUNING_UNSTATED}", *[TESTED_NOTE] * tested],
     }
