@@ -1,4 +1,4 @@
-"""What documents of every kind have: who made them of what, how the work ended, and how long it took."""
+"""The envelope of documents of every kind: their origin, how the work ended, and how long it took."""
 
 from __future__ import annotations
 
