@@ -106,7 +106,7 @@ class Guarantee(Part):
 
     @property
     def holds(self) -> bool:
-        """Whether there is a guarantee at all."""
+        """Whether the guarantee has an epsilon."""
         return self.epsilon is not None and math.isfinite(self.epsilon)
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from fedprivacy.report.attacks import figures
 
 
 def basis(exposure: Exposure) -> str:
-    """What the figures rest on."""
+    """The basis of the figures."""
     return (
         f"{figures.score(exposure.method)}, on each of {exposure.models:,} reference models in turn, with "
         f"the help of the others; each was trained without noise on a half of the {exposure.records:,} "
@@ -20,7 +20,7 @@ def basis(exposure: Exposure) -> str:
 
 
 def summary(exposure: Exposure) -> str:
-    """How many are exposed, for certain."""
+    """The number of certainly exposed records."""
     return (
         f"{exposure.exposed:,} of {exposure.records:,} records are exposed for certain: models that were "
         "trained on them call them members more often than others do (Fisher's exact test at 5 %, "
@@ -29,7 +29,7 @@ def summary(exposure: Exposure) -> str:
 
 
 def carrying(exposure: Exposure) -> str:
-    """What part of the leakage the most exposed records carry; empty where that is not known."""
+    """The share of the leakage that the most exposed records carry; empty if unknown."""
     if not exposure.carried:
         return ""
     each = [
