@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.guarantee import Guarantees
 from fedprivacy.documents.ledger import Ledger
-from fedprivacy.documents.part import CHECKED, Checked, Number, Part, Raw
+from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 HUGE = 1e300  # beyond it an axis cannot be computed
@@ -107,6 +107,8 @@ class Query(Answer):
     score: Known = None
     best: Known = None
     scored: str | None = None
+    refusals: int = 0
+    failures: int = 0
 
 
 class Mean(Fields):
@@ -141,12 +143,14 @@ class StatisticsCell(Part):
 
     trust: Annotated[str, CHECKED]
     asked: Annotated[str | None, CHECKED] = None
-    clients: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = Field(None, ge=1, le=10**12)
     epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
+    clients: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = Field(None, ge=1, le=10**12)
     guarantees: Guarantees = ()
+    shuffled: Raw = None
     ledger: Annotated[Raw, Checked(Ledger)] = None
     repeats: Annotated[int | None, Checked(Annotated[int, Field(ge=1)])] = None
     queries: Annotated[tuple[Repeats, ...], Checked(Annotated[list[Repeats], Field(max_length=10_000)])] = ()
+    seconds: Raw = None
 
     def query(self, name: str) -> Repeats | None:
         """Its figures of the query of this name."""

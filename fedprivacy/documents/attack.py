@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedprivacy.documents.comparison import Figures
-from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
 from fedprivacy.documents.roc import Curve, Rate
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 from fedprivacy.mechanisms.catalogue import ClipOnly
 
@@ -202,13 +202,14 @@ class Played(Part):
     adjacency: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     ledger: Annotated[Raw, Checked(Index)] = None
-    seeds: Annotated[Count, Checked(Repeated)] = 1
     rounds: Count | None = None
-    rounds_played: tuple[Count, ...] = ()
-    accuracy: ArmAccuracy = ArmAccuracy()
     guarantees: tuple[Guarantee, ...] = ()
     bounds: dict[str, Bound] = Field(default_factory=dict)
     skipped: dict[str, str] = Field(default_factory=dict)
+    rounds_played: tuple[Count, ...] = ()
+    seeds: Annotated[Count, Checked(Repeated)] = 1
+    accuracy: ArmAccuracy = ArmAccuracy()
+    accuracies: Raw = None
 
     @property
     def level(self) -> Level:
@@ -240,42 +241,46 @@ class Attack(Part):
     The same name stands once for each level of privacy of the attacked runs.
     """
 
-    name: Annotated[str, CHECKED] = "attack"
-    ledger: Annotated[Raw, Checked(Index)] = None
-    arm: str = ""
-    attack: str = ""
-    seat: Annotated[str, CHECKED]
-    trust: str | None = None
-    mechanism: str | None = None
-    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     observed: Observed | None = None
-    isolating: bool = False
-    targets_per_round: int | None = None
-    rounds: int | None = None
+    rounds_refused: Raw = None
     targets_lost: Count = 0
     members: Count | None = None
     nonmembers: Count | None = None
     measured: Count | None = None
+    fitted: Raw = None
     seeds: Annotated[Count, Checked(Repeated)] = 1
-    points: Annotated[Raw, Checked(Points)] = None
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
     tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
+    points: Annotated[Raw, Checked(Points)] = None
     per_class: dict[str, ClassMeasure] = Field(default_factory=dict)
+    thresholds: Raw = None
     roc: tuple[Curve, ...] = ()
-    histograms: tuple[Histogram, ...] = ()
-    stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
+    epsilon_lower_bound: Annotated[Raw, Checked(Number | None)] = None
+    empirical_epsilon: Annotated[Empirical | None, Checked(Empirical)] = None
+    bound: Annotated[Bound, Checked(dict[str, Any])] = Bound()
+    name: Annotated[str, CHECKED] = "attack"
+    arm: str = ""
+    attack: str = ""
+    seat: Annotated[str, CHECKED]
+    isolating: bool = False
+    trust: str | None = None
+    mechanism: str | None = None
+    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
+    ledger: Annotated[Raw, Checked(Index)] = None
+    targets_per_round: int | None = None
+    rounds: int | None = None
+    guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     score: tuple[str, ...] = ()
     calibration_auc: Rate | None = None
     supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
+    histograms: tuple[Histogram, ...] = ()
+    stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
     blind: Measure | None = None
-    bound: Annotated[Bound, Checked(dict[str, Any])] = Bound()
-    guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
-    epsilon_lower_bound: Annotated[Raw, Checked(Number | None)] = None
-    empirical_epsilon: Annotated[Empirical | None, Checked(Empirical)] = None
+    seconds: Raw = None
 
     @property
     def level(self) -> Level:

@@ -7,9 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from fedprivacy.documents.envelope import TABLE, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Number, Part, Raw
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 
@@ -86,11 +87,11 @@ class Observer(Part):
 
     observer: Annotated[str, CHECKED]
     ledger: Annotated[Raw, Checked(Annotated[int, Field(ge=0)])] = None
+    scores: Annotated[Raw, Checked(ScoresOfCoins)] = None
     guarantee: Annotated[Guarantee, TABLE]
     one_run: Annotated[Bound | None, CHECKED] = None
     if_gaussian: Annotated[IfGaussian | None, CHECKED] = None
     canary_clients: Annotated[Estimate | None, CHECKED] = None
-    scores: Annotated[Raw, Checked(ScoresOfCoins)] = None
     verdict: Annotated[Verdict, TABLE]
 
 
@@ -101,14 +102,19 @@ class Audited(Part):
     method: Annotated[Raw, Checked(Annotated[str, Field(pattern="^(one-run|canary-clients|both)$")])] = None
     canaries: Annotated[Raw, Checked(Annotated[int, Field(ge=10, le=100_000)])] = None
     trials: Annotated[Raw, Checked(Annotated[int, Field(ge=1, le=10_000)])] = None
-    neighbours: Annotated[Raw, Checked(Compared | None)] = None
+    clients: Raw = None
+    rounds: Raw = None
+    noise_multiplier: Raw = None
+    clipping_norm: Raw = None
     false_alarm: float
+    neighbours: Annotated[Raw, Checked(Compared | None)] = None
 
 
 class AuditDocument(Document):
     """A scenario's claims against what canaries show."""
 
     KIND = "audit"
+    OPERATOR_ONLY = ("performance.seconds", *SEEDS)
     HEAD = ("path", "name", "seed", "status", "command", "started", "versions", "scenario")
 
     name: Annotated[str, CHECKED] = "unnamed"

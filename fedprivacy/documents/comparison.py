@@ -10,10 +10,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from fedprivacy.documents.envelope import CLOSED, TRUST_ORDER, Arm, Document, Performance
-from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantee, Guarantees, Records
-from fedprivacy.documents.part import CHECKED, Checked, Number, Part, Raw
-from fedprivacy.documents.run import ClassAccuracy
+from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.folder import is_below
+from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
 
 
 def _inside(name: str) -> str:
@@ -64,29 +66,31 @@ class Cell(Part):
     """
 
     trust: Annotated[str, CHECKED]
-    unit: Annotated[str | None, Checked(str)] = None
-    asked: Annotated[str | None, CHECKED] = None
     mechanism: str | None = None
+    asked: Annotated[str | None, CHECKED] = None
+    candidates: Annotated[tuple[Candidate, ...] | None, Checked(CANDIDATES)] = None
     epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
+    seeds: Raw = None
     accuracy: Annotated[Figures, CHECKED] = Figures()
     accuracies: tuple[float | None, ...] = ()
-    noise: str | None = None
+    unit: Annotated[str | None, Checked(str)] = None
     noise_multiplier: float | None = None
+    noise: str | None = None
     clipping_norm: float | None = None
-    population: int | None = None
-    max_participations: int | None = None
-    rounds: int | None = None
-    rounds_played: tuple[int, ...] = ()
     sampling: Any = None
+    max_participations: int | None = None
+    population: int | None = None
     batches: dict[str, Any] | None = None
     records_per_client: Records | None = None
+    guarantees: Guarantees = ()
+    rounds: int | None = None
+    rounds_played: tuple[int, ...] = ()
+    curve: tuple[Evaluated, ...] | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
     scaling: str | None = None
     training: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
-    guarantees: Guarantees = ()
-    candidates: Annotated[tuple[Candidate, ...] | None, Checked(CANDIDATES)] = None
-    curve: tuple[Evaluated, ...] | None = None
-    per_class: tuple[ClassAccuracy, ...] | None = None
+    seconds: Raw = None
     runs: Annotated[tuple[str, ...], Checked(Folders)] = ()
 
     @property
@@ -138,6 +142,14 @@ class CompareDocument(Document):
     """Trust models against each other, over epsilons and seeds."""
 
     KIND = "compare"
+    OPERATOR_ONLY = (
+        *(f"runs: {path}" for path in RunDocument.OPERATOR_ONLY),
+        *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
+        "performance.clients_per_second",
+        "performance.seconds",
+        "error",
+        *SEEDS,
+    )
 
     name: Annotated[str, CHECKED] = "unnamed"
     path: Annotated[str | None, Checked(str)] = None

@@ -1,4 +1,4 @@
-"""What documents of every kind have: who made them of what, how the work ended, and how long it took."""
+"""The envelope of documents of every kind: their origin, how the work ended, and how long it took."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.environment import peak_memory_mb
+from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 
 SCHEMA = 1  # raised when a reader of earlier documents would misread a new one
 TRUST_ORDER = ("none", "central", "distributed", "local")
@@ -30,6 +30,12 @@ class Performance(Part):
     engine: str | None = None
     workers: int | None = None
 
+    @property
+    def cost(self) -> str:
+        """Time and memory as a terminal prints them; nothing is printed of those that were not measured."""
+        time = [] if self.seconds is None else [f"{self.seconds:.1f} s"]
+        return ", ".join([*time, *([] if self.peak_memory_mb is None else [f"{self.peak_memory_mb:.0f} MB"])])
+
     @classmethod
     def of_process(cls, seconds: float) -> Performance:
         """What work in this process took so far.
@@ -46,7 +52,10 @@ class Document(Part):
     A kind declares again what stands elsewhere in its document, or what it has to be verified for.
     """
 
+    FIRST = ("privacy", "ledger")  # what is promised, and what it is accounted from
     KIND: ClassVar[str]
+    # What depends on the data and is not charged, or may help to guess noise or data: outside every claim.
+    OPERATOR_ONLY: ClassVar[tuple[str, ...]]
     HEAD: ClassVar[tuple[str, ...]] = (
         "name",
         "seed",
@@ -81,6 +90,11 @@ class Document(Part):
         place |= {name: at - len(self.HEAD) for at, name in enumerate(self.HEAD)}
         ordered = {name: fields[name] for name in sorted(fields, key=place.__getitem__)}
         return {"schema": SCHEMA, "kind": self.KIND, **ordered}
+
+    @property
+    def cost(self) -> str:
+        """Time and memory as a terminal prints them."""
+        return (self.performance or Performance()).cost
 
     @property
     def drawn(self) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from fedprivacy.documents.answers import Mean
 from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
 
 Positive = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -35,10 +35,11 @@ class EstimatesCell(Part):
     refused: Annotated[str | None, CHECKED] = None
     delta: float | None = None
     noise: str | None = None
+    guarantees: tuple[Guarantee, ...] = ()
+    claims: Raw = None
     excess: Annotated[Figures, Checked(Mean | None, optional=True)] = Figures()
     bound: float | None = None
     theta: tuple[Coefficient, ...] = ()
-    guarantees: tuple[Guarantee, ...] = ()
     present: Annotated[int | None, Checked(Positive | None, optional=True)] = None
     absent: Annotated[int | None, Checked(Count | None, optional=True)] = None
     first_absence: Annotated[str | None, IF_THERE] = None
@@ -64,6 +65,7 @@ class Exact(Part):
     """The minimum over the given number of records."""
 
     records: Annotated[int, Checked(Positive)]
+    value: Raw = None
     theta: Annotated[tuple[Value, ...], Checked(Annotated[list[Value], Field(max_length=1000)])] = ()
 
 
@@ -87,6 +89,11 @@ class EstimatesDocument(Document):
     """A study: each approach at each epsilon and number of records."""
 
     KIND = "erm"
+    OPERATOR_ONLY = (
+        *("performance.seconds", "error", "seed", "scenario.seed", "scenario.data.seed"),
+        *("cells[].present", "cells[].absent", "cells[].first_absence", "dealing"),
+    )
+    SIMULATION_ONLY: ClassVar = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None

@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from fedprivacy.documents.part import CHECKED, IF_THERE, Checked, Count, Number, Part
-
-
-class Guarantee(Part):
-    """A guarantee (epsilon, delta, unit, adjacency, ...) against one observer; epsilon null: none."""
-
-    observer: Annotated[str, CHECKED]
-    trust: str | None = None
-    epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, ge=0)
-    delta: float | None = None
-    unit: str | None = None
-    adjacency: str | None = None
-    sampling: Any = None
-    rounds: int | None = None
-    accountant: str | None = None
-    assumptions: tuple[str, ...] = ()
-    of: str | None = None
-    words: str | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the guarantee has an epsilon."""
-        return self.epsilon is not None and math.isfinite(self.epsilon)
-
-    @model_validator(mode="after")
-    def _never_bare(self) -> Guarantee:
-        missing = [name for name in ("delta", "unit", "adjacency") if getattr(self, name) is None]
-        if self.holds and missing:
-            raise ValueError(f"an epsilon without {', '.join(missing)} is not a guarantee")
-        return self
-
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Count, Number, Part
 
 GUARANTEES = Checked(Annotated[list[Guarantee], Field(max_length=12)])
 Guarantees = Annotated[tuple[Guarantee, ...], GUARANTEES]
@@ -100,14 +70,19 @@ class Completed(Part):
     guarantees: Guarantees = ()
 
 
-class Privacy(Part):
-    """The plan and its guarantees."""
+class Terms(Part):
+    """The terms of every epsilon of a result."""
 
     trust: str | None = None
     unit: str | None = None
     adjacency: str | None = None
     delta: float | None = None
     population: int | None = None
+
+
+class Privacy(Terms):
+    """What was planned of a training, and what it guarantees."""
+
     mechanism: str | None = None
     clipping_norm: float | None = None
     noise_multiplier: float | None = None

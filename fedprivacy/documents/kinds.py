@@ -14,13 +14,13 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import SCHEMA, Document
 from fedprivacy.documents.estimates import EstimatesDocument
-from fedprivacy.documents.part import strict
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import Fields, check, damaged
 
 Kind = TypeVar("Kind", bound=Document)
@@ -74,6 +74,18 @@ def read_as(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
     result = read(document)
     assert isinstance(result, kind)
     return result
+
+
+def read_whole(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
+    """The document of one kind with its operator-only fields, for the operator's terminal.
+
+    Raises:
+        InputError: a field is not what its schema says.
+    """
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        raise damaged(error, str(document.get("path")), "Restore the file, or run it again.") from None
 
 
 def check_fields(document: Mapping[str, Any], where: str) -> None:

@@ -8,6 +8,12 @@ from typing import Any
 
 from fedprivacy.errors import InputError
 
+# Who knows the seed knows the noise of a simulation.
+# Who can guess the seed, or the data, can try a guess against a digest.
+SEEDS = (
+    *("seed", "scenario.seed", "scenario.compare.seeds", "command"),
+    *("scenario_digest", "noise_key"),
+)
 # Operator-only by nature, whether or not a document remembers to say so.
 ALWAYS_OPERATOR_ONLY = (
     "command",  # it holds the seed, and who knows the seed of a simulation knows its noise

@@ -9,15 +9,21 @@ from pydantic import Field, model_validator
 
 from fedprivacy.documents.attack import CLIPPED, Attack, Level, Played, Verdict
 from fedprivacy.documents.envelope import STATUS, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.ledger import Ledger
-from fedprivacy.documents.part import CHECKED, Checked, Raw
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, Checked, Raw
 
 
 class ReplayDocument(Document):
     """Attacks on one or several runs of a scenario."""
 
     KIND = "replay"
+    OPERATOR_ONLY = (
+        *("attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train"),
+        *("attacks[].seconds", "exposures", "performance.seconds", "error"),
+        *SEEDS,
+    )
 
     name: Annotated[str, CHECKED] = "unnamed"
     status: Annotated[str, STATUS] = "finished"

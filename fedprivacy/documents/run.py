@@ -9,7 +9,8 @@ from pydantic import Field
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.io.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
 
 class ClassAccuracy(Part):
@@ -62,6 +63,17 @@ class RunDocument(Document):
     """A federated run."""
 
     KIND = "run"
+    OPERATOR_ONLY = (  # speed is here since it gives away the cohorts
+        *(
+            f"rounds[].{key}"
+            for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")
+        ),
+        *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
+        "performance.clients_per_second",
+        "performance.seconds",
+        "error",
+        *SEEDS,
+    )
 
     name: Annotated[str, CHECKED] = "unnamed"
     path: Annotated[str | None, Checked(str)] = None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from fedprivacy.documents.answers import Query, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import STATUS, TABLE, TRUST_ORDER, Arm, Document, Performance
-from fedprivacy.documents.guarantee import Guarantee, Privacy
+from fedprivacy.documents.guarantee import Completed, Guarantees, Terms
 from fedprivacy.documents.ledger import StatisticsLedger
-from fedprivacy.documents.part import CHECKED, Checked, Number, Raw
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Raw
 from fedprivacy.io.validation import Fields
 
 
@@ -20,17 +22,32 @@ class StatisticsPlan(Fields):
     population: Annotated[int, Field(ge=1)]
 
 
-class StatisticsPrivacy(Privacy):
+class StatisticsPrivacy(Terms):
     """The guarantees, and those that a hypothetical shuffler would give."""
 
     epsilon: Annotated[float | None, Checked(Number | None)] = None
     shuffled: Guarantee | None = None
+    guarantees: Guarantees = ()
+    completed: Annotated[Completed | None, IF_THERE] = None
 
 
 class StatisticsDocument(Document):
     """The document of a statistics run."""
 
     KIND = "statistics"
+    OPERATOR_ONLY = (
+        *(f"queries[].{key}" for key in ("answered", "refusals", "failures", "first_failure", "seconds")),
+        "performance.seconds",
+        "error",
+        "dealing",
+        *SEEDS,
+    )
+    # Where a client may be there or not, how many there are is itself private.
+    SIZES: ClassVar[tuple[str, ...]] = (
+        *("privacy.population", "ledger.population", "plan.population", "scenario.data.clients"),
+        *("scenario.compare.clients", "performance.peak_memory_mb"),
+    )
+    SIMULATION_ONLY: ClassVar = tuple(f"queries[].{key}" for key in ("true", "error", "score", "best"))
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None
@@ -58,6 +75,19 @@ class StatisticsComparison(Document):
     """Queries under each trust model, mechanism, epsilon and number of clients, repeated."""
 
     KIND = "compare-statistics"
+    OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
+    # What tells how many clients there are, where one may be there or not.
+    SIZES: ClassVar[tuple[str, ...]] = (
+        *(
+            "scenario.data.clients",
+            "scenario.compare.clients",
+            "cells[].clients",
+            "cells[].ledger.population",
+        ),
+        "performance.peak_memory_mb",
+    )
+    # Errors against the true values, and what is made of them.
+    SIMULATION_ONLY: ClassVar = ("cells[].queries", "finding", "slope", "slopes")
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None

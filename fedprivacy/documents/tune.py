@@ -9,7 +9,8 @@ from pydantic import Field
 from fedprivacy.documents.envelope import Document, Performance
 from fedprivacy.documents.guarantee import Guarantees, Privacy
 from fedprivacy.documents.ledger import Ledger, TrainingLedger
-from fedprivacy.documents.part import CHECKED, Checked, Count, Number, Part, Raw
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.io.part import CHECKED, Checked, Count, Number, Part, Raw
 
 
 class Choice(Part):
@@ -32,14 +33,16 @@ class TuneCandidate(Part):
 class Naive(Part):
     """The cost of the naive way."""
 
-    guarantees: Guarantees = ()
     ledger: Annotated[Raw, Checked(Ledger)] = None
+    guarantees: Guarantees = ()
 
 
 class TuneDocument(Document):
     """A choice of settings, and its cost."""
 
     KIND = "tune"
+    # What tells of the tries that are not released, and of scores of clients that are not charged.
+    OPERATOR_ONLY = ("tries", "performance.seconds", "error", *SEEDS)
     HEAD = ("name", "path", "seed", "status", "error", "command", "started", "versions", "scenario")
 
     name: Annotated[str, CHECKED] = "unnamed"

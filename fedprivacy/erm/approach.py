@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -135,7 +135,7 @@ class Approach(ABC):
     def guarantee(self) -> Guarantee:
         """The guarantee against an observer of the estimate, if the noise is `ErmAssumption.DRAWN`."""
         spent = self.spent()
-        return Guarantee(
+        return Guarantee.stated(
             observer="outsider",
             trust="central",
             epsilon=spent.epsilon,
@@ -155,7 +155,7 @@ class Approach(ABC):
         """The standard deviation of the noise; see `Estimate`."""
 
     def _estimate(self, theta: Vector) -> Estimate:
-        promised = replace(self.guarantee, assumptions=(*self.guarantee.assumptions, ErmAssumption.DRAWN))
+        promised = self.guarantee.but(assumptions=(*self.guarantee.assumptions, ErmAssumption.DRAWN))
         return Estimate(theta, self.name, promised, self.noise, self.words, self.event())
 
 

@@ -14,7 +14,7 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, MutableSequence, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import dp_accounting
@@ -170,7 +170,7 @@ class Federated(ABC):
         promised = tuple(
             guarantee
             if guarantee.epsilon is None
-            else replace(guarantee, assumptions=(*guarantee.assumptions, ErmAssumption.DRAWN))
+            else guarantee.but(assumptions=(*guarantee.assumptions, ErmAssumption.DRAWN))
             for guarantee in self.guarantees(len(held))
         )
         return FederatedEstimate(theta, self.name, self.trust, promised, self.noise(len(held)))

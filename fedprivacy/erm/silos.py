@@ -144,7 +144,7 @@ class OneShotAverage(Federated):
             sizes = f"the sizes of the {len(self.sizes)} silos that are reckoned with are public guesses"
         assumptions = (sizes, ErmAssumption.ONE_SILO, *self._assumptions())
         return tuple(
-            replace(worst, observer=observer, trust="local", assumptions=assumptions)
+            worst.but(observer=observer, trust="local", assumptions=assumptions)
             for observer in ("server", "participant", "outsider")
         )
 
@@ -268,8 +268,7 @@ class SiloGradients(Federated):
         base = self.gradient.guarantee
         shared = (*base.assumptions, ErmAssumption.ONE_SILO)
         if self.trust == "central":
-            nobody = replace(
-                base,
+            nobody = base.but(
                 observer="server",
                 epsilon=None,
                 delta=None,
@@ -277,11 +276,11 @@ class SiloGradients(Federated):
                 assumptions=(ErmAssumption.SERVER_TRUSTED,),
             )
             observers = (
-                replace(base, observer=who, assumptions=(*shared, ErmAssumption.SERVER_TRUSTED))
+                base.but(observer=who, assumptions=(*shared, ErmAssumption.SERVER_TRUSTED))
                 for who in ("participant", "outsider")
             )
             return (nobody, *observers)
-        local = replace(base, trust="local", observer="server", assumptions=shared)
+        local = base.but(trust="local", observer="server", assumptions=shared)
         return (local, *(self._summed(local, who, silos) for who in ("participant", "outsider")))
 
     def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent:
@@ -308,8 +307,7 @@ class SiloGradients(Federated):
         """The guarantee against who sees sums of all silos."""
         event = self.event_against(observer, silos)
         spent = epsilon(event, self.gradient.delta, self.gradient.adjacency)
-        return replace(
-            local,
+        return local.but(
             observer=observer,
             epsilon=spent.epsilon,
             accountant=spent.accountant,

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.documents.envelope import Performance
-from fedprivacy.documents.guarantee import Privacy
-from fedprivacy.documents.part import strict
+from fedprivacy.documents.guarantee import Privacy, Terms
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
@@ -23,6 +22,7 @@ from fedprivacy.guarantees.per_client import per_client
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
@@ -32,21 +32,6 @@ from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.training import early_stopping
 
-# Who knows the seed knows the noise of a simulation.
-# Who can guess the seed, or the data, can try a guess against a digest.
-SEEDS = (
-    *("seed", "scenario.seed", "scenario.compare.seeds", "command"),
-    *("scenario_digest", "noise_key"),
-)
-# What depends on the data and is not charged. Speed is here since it gives away the cohorts.
-OPERATOR_ONLY = (
-    *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
-    *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
-    "performance.clients_per_second",
-    "performance.seconds",
-    "error",
-    *SEEDS,
-)
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
     "choose them, that choice is not charged for in any epsilon here."
@@ -233,7 +218,7 @@ class RunRecord:
             final=_final(self.rounds, self.per_class),
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
-            operator_only=list(OPERATOR_ONLY),
+            operator_only=list(RunDocument.OPERATOR_ONLY),
             estimate=estimate(self.rounds),
             notes=notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
             performance=Performance.new(
@@ -258,7 +243,7 @@ def stated_privacy(
     """
     written = plan.to_json()
     return Privacy.new(
-        **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
+        **{key: ledger[key] for key in Terms.model_fields},
         mechanism=None if plan.mechanism is None else plan.mechanism.name,
         clipping_norm=plan.clipping_norm,
         noise_multiplier=plan.noise_multiplier,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -92,9 +92,9 @@ def _of_failed(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
     """The guarantee with the assumption of a run that has failed; no guarantee assumes anything."""
     if guarantee["epsilon"] is None:
         return guarantee
-    stated = {field.name: guarantee[field.name] for field in fields(Guarantee)}
+    stated = {name: guarantee[name] for name in Guarantee.model_fields if name != "words"}
     assumptions = tuple(broke_off(guarantee["assumptions"]))
-    return Guarantee(**{**stated, "assumptions": assumptions}).to_json()
+    return Guarantee.stated(**{**stated, "assumptions": assumptions}).to_json()
 
 
 def _far(guarantee: Mapping[str, Any]) -> float:

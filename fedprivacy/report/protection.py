@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
 from fedprivacy.report.wording import TRAINING, Wording

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.statistics import StatisticsPrivacy
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Table, Value
 
@@ -12,7 +13,7 @@ PLANNED = (
 )
 
 
-def blocks(privacy: Privacy, noun: str = "round") -> list[Block | Details]:
+def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Block | Details]:
     """A table of both figures; nothing where a run states only one.
 
     Args:

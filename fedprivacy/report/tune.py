@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.tune import TuneDocument
-from fedprivacy.guarantees.statement import printed
+from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.scenario.tune.grid import words_of

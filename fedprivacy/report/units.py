@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from fedprivacy.accounting.composition import group
 from fedprivacy.documents.comparison import Cell, CompareDocument
-from fedprivacy.documents.guarantee import Guarantee, Records
+from fedprivacy.documents.guarantee import Records
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Section, Table, Text, Value

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.documents.guarantee import Guarantee
-from fedprivacy.guarantees.statement import printed
+from fedprivacy.guarantees.statement import Guarantee, printed
 
 NO_GUARANTEE = "No guarantee"
 

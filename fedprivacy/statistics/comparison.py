@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.answers import Answer, Repeats
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.statistics.results import CHOICES
 
@@ -41,19 +42,19 @@ def summary(results: Results) -> dict[str, Any]:
     """
     first = results[0]
     errors = [result["error"] for result in results if result["error"] is not None]
-    return {
+    return Repeats.new(
         **{key: first[key] for key in ("name", "kind", "mechanism", "noise", "measure", "bound")},
-        "error": interval(errors, math.inf) if errors else None,
-        "rmse": math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
-        "told": _part(results, "told"),
-        "covered": _part(results, "held"),
-        "within_bound": _within(results),
-        "right": _right(results),
-        "score": interval([result["score"] for result in results], math.inf) if "score" in first else None,
-        "best": first.get("best"),
-        "scored": first.get("scored"),
-        "answer": {key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")},
-    }
+        error=interval(errors, math.inf) if errors else None,
+        rmse=math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
+        told=_part(results, "told"),
+        covered=_part(results, "held"),
+        within_bound=_within(results),
+        right=_right(results),
+        score=interval([result["score"] for result in results], math.inf) if "score" in first else None,
+        best=first.get("best"),
+        scored=first.get("scored"),
+        answer=Answer.new(**{key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")}),
+    ).to_json()
 
 
 def _part(results: Results, key: str) -> float | None:

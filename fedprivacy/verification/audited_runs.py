@@ -8,9 +8,9 @@ from typing import Any
 from fedprivacy.attacks.audit_record import audit_description
 from fedprivacy.attacks.audited_plan import audited_plan
 from fedprivacy.attacks.auditing import ERROR
+from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.verification.differences import difference, refusal, refuse_difference
@@ -18,7 +18,6 @@ from fedprivacy.verification.parts import plain, refuse_parts
 from fedprivacy.verification.run import check_plan
 from fedprivacy.verification.unread import stored_scenario
 
-OPERATOR_ONLY = ("performance.seconds", *SEEDS)
 AGAIN = "audit again"
 
 
@@ -30,7 +29,7 @@ def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     """
     scenario = stored_scenario(Scenario, document, where, AGAIN)
     plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
-    implied = {"status": "finished", "operator_only": list(OPERATOR_ONLY)}
+    implied = {"status": "finished", "operator_only": list(AuditDocument.OPERATOR_ONLY)}
     refuse_parts(document, implied, where, "an audit has", AGAIN)
     facts = _facts(document, plan, where)
     audited = audited_plan(plan, facts["canaries"])

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.tune import Naive, TuneDocument
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import SEEDS, TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FlwrDatasets, Npz
 from fedprivacy.scenario.tune import TuneScenario
@@ -20,8 +22,6 @@ from fedprivacy.verification.unread import check_digest, unread
 
 AGAIN = "tune again"
 GRID = "The choice among the candidates is charged for here. Of the candidates, and of all other settings: "
-# What tells of the tries that are not told, and of scores of clients that are not charged.
-OWN_OPERATOR_ONLY = ("tries", "performance.seconds", "error")
 
 
 def claims_of(
@@ -41,9 +41,9 @@ def claims_of(
         "plans": [plan.to_json() for plan in plans],
         "tested": tested,
         "ledger": ledger,
-        "privacy": {"guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)]},
-        "naive": {"ledger": naive, "guarantees": [guarantee.to_json() for guarantee in guarantees(naive)]},
-        "operator_only": [*OWN_OPERATOR_ONLY, *SEEDS],
+        "privacy": Privacy.new(guarantees=guarantees(ledger)).to_json(),
+        "naive": Naive.new(ledger=naive, guarantees=guarantees(naive)).to_json(),
+        "operator_only": list(TuneDocument.OPERATOR_ONLY),
         "notes": [f"{GRID}{scenario.tuning or TUNING_UNSTATED}", *[TESTED_NOTE] * tested],
     }
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from fedprivacy.documents.part import strict
 from fedprivacy.documents.run import ResumableRun
 from fedprivacy.errors import InputError
 from fedprivacy.io.environment import versions
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import RunDirectory

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.guarantees.per_client import binned
 from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.plan.from_scenario import stored_plan
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import estimate
-from fedprivacy.records.run_record import OPERATOR_ONLY, notes_of, stated_privacy
+from fedprivacy.records.run_record import notes_of, stated_privacy
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.differences import placed, refusal, refuse_difference
 from fedprivacy.verification.rebuild import counts_of, rebuilt, sizes_of
@@ -49,7 +50,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
         "name": scenario.name,
         "seed": scenario.seed,
         "randomness": facts.stated.to_json(held=facts.held),
-        "operator_only": list(OPERATOR_ONLY),
+        "operator_only": list(RunDocument.OPERATOR_ONLY),
         "estimate": estimate(document["rounds"]),
         "notes": notes_of(scenario, plan, document["rounds"], tested=facts.tested),
     }

@@ -15,6 +15,7 @@ from fedprivacy.verification.differences import brief
 # Numbers and texts that fit their fields may still be impossible in a formula.
 DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
+# A document cannot verify itself: rebuilding its plan, attacks and runs takes rooms above `documents`.
 # Of a document, its folder and the name of its file: the document as it may be shown.
 Check = Callable[[dict[str, Any], Path, str], dict[str, Any]]
 CHECKS: Mapping[str, Check] = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.attacks.claims import arm_claims
+from fedprivacy.documents.attack import Played
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.seed_statistics import interval
@@ -84,12 +85,12 @@ def arms_document(
             "test": [accuracy_of_run.test for accuracy_of_run in runs],
         }
         arms.append(
-            {
+            Played.new(
                 **arm_claims(variant, number, plan, ledgers[number], epsilons[number]),
-                "rounds_played": [accuracy_of_run.rounds for accuracy_of_run in runs],
-                "seeds": len(runs),
-                "accuracy": {name: interval(values) for name, values in accuracies.items()},
-                "accuracies": accuracies,
-            }
+                rounds_played=[accuracy_of_run.rounds for accuracy_of_run in runs],
+                seeds=len(runs),
+                accuracy={name: interval(values) for name, values in accuracies.items()},
+                accuracies=accuracies,
+            ).to_json()
         )
     return arms

@@ -13,6 +13,7 @@ from fedprivacy.attacks.document import attack_document, over_targets, told_figu
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
+from fedprivacy.documents.attack import Attack, ModelAccuracy
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
@@ -90,27 +91,30 @@ def _attack(
         empirical=guesses if isinstance(guesses, str) else lower_bound(guesses, delta),
     )
     accuracies = np.array([run.accuracy for run in runs])
-    return {
-        "observed": _observed(started, runs[0]),
-        "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
-        "targets_lost": sum(run.lost for run in runs),
+    claims = {
         **figures,
         **attack_claims(variant, name, number, plan, ledger),
         **({} if isinstance(guesses, str) else proved(guesses, delta)),
-        "score": [run.score for run in runs],
-        "calibration_auc": float(np.mean([run.calibration_auc for run in runs])),
-        **_supervised(runs, arms=bool(variant.arm)),
-        "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
-        "histograms": _histograms(runs),
-        "story": [run.story for run in runs] if runs[0].story else None,
-        "blind": _mean_of([run.blind for run in runs]),
-        "model_accuracy": {
-            "before": float(accuracies[:, 0].mean()),
-            "after": float(accuracies[:, 1].mean()),
-            **_trained(runs),
-        },
-        "seconds": round(sum(run.seconds for run in runs), 3),
     }
+    return Attack.new(
+        observed=_observed(started, runs[0]),
+        rounds_refused=attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
+        targets_lost=sum(run.lost for run in runs),
+        **claims,
+        score=[run.score for run in runs],
+        calibration_auc=float(np.mean([run.calibration_auc for run in runs])),
+        **_supervised(runs, arms=bool(variant.arm)),
+        scores={key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
+        histograms=_histograms(runs),
+        stories=[run.story for run in runs] if runs[0].story else None,
+        blind=_mean_of([run.blind for run in runs]),
+        model_accuracy=ModelAccuracy.new(
+            before=float(accuracies[:, 0].mean()),
+            after=float(accuracies[:, 1].mean()),
+            **_trained(runs),
+        ),
+        seconds=round(sum(run.seconds for run in runs), 3),
+    ).to_json()
 
 
 def _supervised(runs: Sequence[AttackResult], *, arms: bool) -> dict[str, Any]:

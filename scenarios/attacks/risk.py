@@ -13,7 +13,7 @@ from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io.console import Terminal
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.report.attacks import exposed, figures
+from fedprivacy.report.attacks import exposed, exposed_words, figures
 from fedprivacy.verification.verify import checked_document
 
 CAUTION = (
@@ -56,6 +56,9 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         )
     exposure = exposures[attack] if attack else next(iter(exposures.values()))
     stored = next(part for part in document[exposed.FIELD] if part["attack"] == exposure.attack)
+    notes = (
+        words(exposure) for words in (exposed_words.summary, exposed_words.carrying, exposed_words.basis)
+    )
     return {
         "schema": SCHEMA,
         "kind": "risk",
@@ -65,7 +68,7 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         "most_exposed": stored["most_exposed"][:most],
         "kept": len(stored["most_exposed"]),
         "asked": most,
-        "notes": [note for note in (exposure.summary, exposure.carrying, exposure.basis) if note],
+        "notes": [note for note in notes if note],
         "operator_only": ["notes", *(name for name in OF_THE_DATA if name in stored)],
     }
 

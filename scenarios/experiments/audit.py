@@ -14,6 +14,7 @@ from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
 from fedprivacy.attacks.auditing import ERROR, added, guessed
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.documents import audit as documents
 from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import InputError
@@ -25,7 +26,6 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.verification.audited_runs import OPERATOR_ONLY
 from scenarios.experiments.audit_options import check_options, check_unit
 from scenarios.experiments.audit_run import Audited, Heard, listen
 from scenarios.jobs.process_pool import spread
@@ -127,12 +127,12 @@ def audit(
             started=started,
             versions=versions(scenario.training.trainer),
             scenario=scenario.tables(),
-            audited={"words": audit_description(scenario.tables(), facts), **facts},
+            audited=documents.Audited.new(words=audit_description(scenario.tables(), facts), **facts),
             plan=plan.to_json(),
             refuted=False in holds,
             observers=observers,
             ledgers=[run.ledger for run in heard_runs],
-            operator_only=list(OPERATOR_ONLY),
+            operator_only=list(AuditDocument.OPERATOR_ONLY),
             performance=Performance.of_process(seconds),
         ).to_json()
         directory.write_document(document)
@@ -157,4 +157,5 @@ def _observer(
     scores = ScoreMoments.of(np.concatenate([run.scores[name] for run in heard]), present)
     number, compared = dearest([run.ledger for run in heard], name), heard[0].neighbours
     assessed = assess(name, heard[number].ledger, scenario.tables(), method, guesses, scores, compared)
-    return {"observer": name, "ledger": number, "scores": scores.to_json(), **assessed}
+    observer = documents.Observer.new(observer=name, ledger=number, scores=scores.to_json(), **assessed)
+    return observer.to_json()

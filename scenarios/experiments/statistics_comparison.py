@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clients.statistics import Respondents
+from fedprivacy.documents.answers import StatisticsCell
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.io.environment import versions
@@ -156,9 +157,9 @@ def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
 def _document(cell: Cell, results_by_seed: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
     runs = [results_by_seed[seed] for seed in sorted(results_by_seed)]
     plan = plan_of(cell.scenario)
-    return {
+    return StatisticsCell.new(
         **claims_of_cell(cell, cell.scenario, plan),
-        "repeats": len(runs),
-        "queries": [summary([run[number] for run in runs]) for number in range(len(plan.asks))],
-        "seconds": round(sum(query["seconds"] for run in runs for query in run), 6),
-    }
+        repeats=len(runs),
+        queries=[summary([run[number] for run in runs]) for number in range(len(plan.asks))],
+        seconds=round(sum(query["seconds"] for run in runs for query in run), 6),
+    ).to_json()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from fedprivacy.documents.estimates import EstimatesCell
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import together
 from fedprivacy.erm.objective import Objective
@@ -88,19 +89,16 @@ def play(
             absent = absences["absent"]
         claims = claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
     except InputError as error:
-        return {**released, **refusal_of(error)}
+        return EstimatesCell.new(**released, **refusal_of(error)).to_json()
     values = np.array([truth.objective.value(theta, x, y) for theta in thetas]) - truth.value
     columns = [thetas[:, i] * people.units[i] for i in range(len(people.names))]
-    return {
-        **released,
-        **claims,
-        "excess": _mean(values),
-        "bound": None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
-        "theta": [
-            {"name": name, **_spread(column)} for name, column in zip(people.names, columns, strict=True)
-        ],
+    return EstimatesCell.new(
+        **{**released, **claims},
+        excess=_mean(values),
+        bound=None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
+        theta=[{"name": name, **_spread(column)} for name, column in zip(people.names, columns, strict=True)],
         **absences,
-    }
+    ).to_json()
 
 
 def _by_curator(

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents import estimates as documents
 from fedprivacy.documents.envelope import Performance
-from fedprivacy.documents.estimates import EstimatesDocument
+from fedprivacy.documents.estimates import EstimatesDocument, Slope, Value
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, play
@@ -26,18 +27,6 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 
 OnCell = Callable[[dict[str, Any]], None]
-OPERATOR_ONLY = (
-    "performance.seconds",
-    "error",
-    "seed",
-    "scenario.seed",
-    "scenario.data.seed",
-    "cells[].present",
-    "cells[].absent",
-    "cells[].first_absence",
-    "dealing",
-)
-SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 SIMULATED = {"server": "seeded: simulation-grade randomness"}
 NOTES = (
     "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
@@ -133,8 +122,8 @@ def frame_of(
     """The entries of the document that concern all cells: source of noise, secret fields, and notes."""
     return {
         "randomness": SIMULATED if stated is None else stated.to_json(held=False),
-        "operator_only": list(OPERATOR_ONLY),
-        "simulation_only": list(SIMULATION_ONLY),
+        "operator_only": list(EstimatesDocument.OPERATOR_ONLY),
+        "simulation_only": list(EstimatesDocument.SIMULATION_ONLY),
         "notes": [
             *NOTES,
             *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),
@@ -151,11 +140,8 @@ def summary_of(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _exact_json(people: Records, count: int, truth: Exact) -> dict[str, Any]:
     values = truth.theta * people.units
-    return {
-        "records": count,
-        "value": truth.value,
-        "theta": [{"name": name, "value": float(v)} for name, v in zip(people.names, values, strict=True)],
-    }
+    theta = [Value.new(name=name, value=float(v)) for name, v in zip(people.names, values, strict=True)]
+    return documents.Exact.new(records=count, value=truth.value, theta=theta).to_json()
 
 
 def slopes_of(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -175,9 +161,8 @@ def slopes_of(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
             if len(line) >= 3:
                 x, y = np.array(line).T
-                slopes.append(
-                    {"approach": name, "over": over, "at": most, "slope": float(np.polyfit(x, y, 1)[0])}
-                )
+                slope = float(np.polyfit(x, y, 1)[0])
+                slopes.append(Slope.new(approach=name, over=over, at=most, slope=slope).to_json())
     return slopes
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.documents.attack import Measure
+from fedprivacy.documents.exposure import Exposure
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.exposed_parts import Exposure
 from fedprivacy.report.blocks import Picture, Table
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series
 from fedprivacy.report.charts.axis import categories

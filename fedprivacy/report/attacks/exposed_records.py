@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedprivacy.documents.exposure import Exposure, Spread
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.exposed_parts import Exposure, Spread
 from fedprivacy.report.blocks import Picture, Table
 from fedprivacy.report.charts import Axis, Bars, Chart, Histogram
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.documents.guarantee import Guarantee
 from fedprivacy.documents.statistics import StatisticsComparison
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
 from fedprivacy.report.statistics import beside, errors, promises, settings

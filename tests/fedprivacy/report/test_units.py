@@ -14,7 +14,7 @@ from fedprivacy import report
 from fedprivacy.accounting.composition import group
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.documents.guarantee import Guarantee
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.records.comparison_summary import finding
 from fedprivacy.report import batches, names, words
 from fedprivacy.report.charts import looks

@@ -1,4 +1,4 @@
-"""The parts of a replay document about exposure, and their wording."""
+"""The part of a replay document that says whose records are exposed, for the operator alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from fedprivacy.documents.attack import Count, Measure, Real
-from fedprivacy.documents.part import Part
 from fedprivacy.documents.roc import Rate
-from fedprivacy.report import words
-from fedprivacy.report.attacks import figures
+from fedprivacy.io.part import Part
 
 
 class Record(Part):
@@ -103,48 +101,8 @@ class Exposure(Part):
             raise ValueError("carried must not be of more than records")
         return self
 
-    @property
-    def basis(self) -> str:
-        """The basis of the figures."""
-        return (
-            f"{figures.score(self.method)}, on each of {self.models:,} reference models in turn, with the "
-            f"help of the others; each was trained without noise on a half of the {self.records:,} "
-            "records. A record is called a member above a threshold that "
-            f"{figures.percent(self.fpr)} of a model's non-members pass. So this is what records stand to "
-            "lose to models that are trained like the released one without privacy: a guarantee of the run "
-            "is not reckoned with."
-        )
 
-    @property
-    def summary(self) -> str:
-        """The number of certainly exposed records."""
-        return (
-            f"{self.exposed:,} of {self.records:,} records are exposed for certain: models that were trained "
-            "on them call them members more often than others do (Fisher's exact test at 5 %, corrected for "
-            "their number)."
-        )
+class Exposures(Part):
+    """All exposures of a replay."""
 
-    @property
-    def carrying(self) -> str:
-        """The share of the leakage that the most exposed records carry; empty if unknown."""
-        if not self.carried:
-            return ""
-        each = [
-            " and ".join(
-                [
-                    f"{figures.percent(part.hits)} of the true positives",
-                    *(
-                        [f"{figures.percent(part.alarms)} of the false alarms"]
-                        if part.alarms is not None
-                        else []
-                    ),
-                ]
-            )
-            + f" fall on the {part.records:,} most exposed ({figures.percent(part.records / self.records)})"
-            for part in self.carried
-        ]
-        return (
-            f"Of the {self.records:,} records, {words.listed(each)}. They are ranked by what one half of the "
-            "models say of them and counted on the other half, so that luck does not flatter. Were all "
-            "records alike, each part would have its own share."
-        )
+    exposures: Annotated[tuple[Exposure, ...], Field(max_length=1000)] = ()

@@ -1,4 +1,4 @@
-"""Pieces of result documents: one class states what a page reads and what verification needs.
+"""Pieces of stored documents: one class states what a page reads and what verification needs.
 
 A field is read in two ways. The page is lenient: a field may be missing, and its number may be written as
 text that is one. Verification recomputes epsilons from a file that anybody may have edited, so it is strict:
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 from types import UnionType
-from typing import Annotated, Any, Self, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -24,14 +24,13 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 Raw = Any  # a field that no page shows: it is verified and written as it is
 Texts = Annotated[list[str], Field(min_length=1, max_length=100)]
-# Verified first, and so named first in an error: what is promised, and what it is accounted from.
-_PROMISES = ("privacy", "ledger")
 
 
 class Part(BaseModel):
     """A piece of a document: what it does not name is ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+    FIRST: ClassVar[tuple[str, ...]] = ()  # fields that an error of verification names before others
 
     @classmethod
     def new(cls, **fields: Any) -> Self:
@@ -84,8 +83,8 @@ def strict(kind: type[Part]) -> type[Fields]:
         if mark is not None:
             annotation = field.annotation if mark.kind is None else mark.kind
             fields[field.alias or name] = (_strict(annotation), *([None] if mark.optional else [...]))
-    promises = {name: fields.pop(name) for name in _PROMISES if name in fields}
-    return create_model(kind.__name__, __base__=Fields, **{**promises, **fields})
+    first = {name: fields.pop(name) for name in kind.FIRST if name in fields}
+    return create_model(kind.__name__, __base__=Fields, **{**first, **fields})
 
 
 def _strict(annotation: Any) -> Any:
