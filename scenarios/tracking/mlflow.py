@@ -14,7 +14,7 @@ from scenarios.tracking.tracker import PROJECT, Tracker
 class Mlflow(Tracker):
     """An MLflow run."""
 
-    def __init__(self, label: str, settings: Mapping[str, str], out: Path) -> None:
+    def __init__(self, label: str, out: Path) -> None:
         """Opens a run, without making it the active run of the process."""
         try:
             self._client = mlflow.MlflowClient()
@@ -24,6 +24,9 @@ class Mlflow(Tracker):
         except Exception as error:  # of the store that the environment names
             reason = str(error).strip().split("\n")[0]
             raise InputError(f"--track mlflow: {reason} Set MLFLOW_TRACKING_URI to a store.") from error
+
+    def settings(self, settings: Mapping[str, str]) -> None:
+        """Logs parameters."""
         for key, value in settings.items():
             self._client.log_param(self._run, key, value[:500])
 

@@ -14,10 +14,13 @@ from scenarios.tracking.tracker import Tracker
 class TensorBoard(Tracker):
     """A directory of event files."""
 
-    def __init__(self, label: str, settings: Mapping[str, str], out: Path) -> None:
+    def __init__(self, label: str, out: Path) -> None:
         """Opens a new directory."""
         stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}"
         self._writer = SummaryWriter(str(out / "tensorboard" / f"{stamp}-{label}"))
+
+    def settings(self, settings: Mapping[str, str]) -> None:
+        """Logs a table."""
         rows = "\n".join(f"| {key} | {value} |" for key, value in settings.items())
         self._writer.add_text("settings", f"| key | value |\n|---|---|\n{rows}")
 

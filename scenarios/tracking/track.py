@@ -1,4 +1,4 @@
-"""Follows a run for a tracker: what is public goes there, and the rest only on request, under `operator/`."""
+"""Follows a run for a tracker: public values only, and others under `operator/` on request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
-from fedprivacy.records.run_record import OPERATOR_ONLY
+from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from scenarios.tracking.tracker import Tracker, tracker_class
 
@@ -40,7 +41,7 @@ class Tracking:
 
     def _round(self, tracker: Tracker, event: Mapping[str, Any]) -> None:
         step = event["round"] + 1
-        public = redact({"rounds": [event]}, [*operator_only({}), *OPERATOR_ONLY])["rounds"][0]
+        public = redact({"rounds": [event]}, [*operator_only({}), *RunDocument.OPERATOR_ONLY])["rounds"][0]
         public.pop("round", None)
         tracker.log(_numbers(public), step)
         if self._operator:
@@ -52,6 +53,9 @@ class Tracking:
         if self._tracker is None:
             return
         public = redact(document, operator_only(document))
+        if document["kind"] != RunDocument.KIND:
+            # Only the record knows whether the number of clients is public: not so under add-remove.
+            self._tracker.settings(_settings(public["scenario"]))
         for guarantee in public.get("privacy", {}).get("guarantees", ()):
             _state(self._tracker, guarantee["observer"], guarantee, len(public.get("rounds", ())))
         for cell in public.get("cells", ()):
@@ -94,7 +98,9 @@ def check_tracking(name: str | None, operator: bool, resumed: bool) -> None:
 def tracking(
     name: str | None, scenario: AnyScenario, out: Path, operator: bool = False
 ) -> Iterator[Tracking]:
-    """Opens a tracker for a scenario, and closes it however the run ends; without a name nothing is logged.
+    """Opens a tracker for a scenario, and closes it however the run ends.
+
+    Without a name nothing is logged.
 
     Raises:
         InputError: if there is no such tracker, or it cannot be opened.
@@ -102,8 +108,10 @@ def tracking(
     if name is None:
         yield Tracking(None)
         return
-    tracker = tracker_class(name)(scenario.label, public_settings(scenario), out)
+    tracker = tracker_class(name)(scenario.label, out)
     try:
+        if isinstance(scenario, Scenario):
+            tracker.settings(public_settings(scenario))
         yield Tracking(tracker, operator)
     except BaseException:
         tracker.close(finished=False)
@@ -111,9 +119,12 @@ def tracking(
     tracker.close(finished=True)
 
 
-def public_settings(scenario: AnyScenario) -> dict[str, str]:
-    """Returns the settings of a scenario without those of the operator alone, key -> value as text."""
-    tables = redact({"scenario": scenario.tables()}, operator_only({}))["scenario"]
+def public_settings(scenario: Scenario) -> dict[str, str]:
+    """Returns the settings of a training without those of the operator alone, key -> value as text."""
+    return _settings(redact({"scenario": scenario.tables()}, RunDocument.OPERATOR_ONLY)["scenario"])
+
+
+def _settings(tables: Mapping[str, Any]) -> dict[str, str]:
     return dict(_flat({key: value for key, value in tables.items() if key not in _WORDS}))
 
 

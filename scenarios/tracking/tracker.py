@@ -23,13 +23,16 @@ class Tracker(ABC):
 
     Args:
         label: The name of the run.
-        settings: The public settings of the scenario, key -> value as text.
         out: The folder of run directories, for trackers that write files.
     """
 
     @abstractmethod
-    def __init__(self, label: str, settings: Mapping[str, str], out: Path) -> None:
+    def __init__(self, label: str, out: Path) -> None:
         """Opens a run."""
+
+    @abstractmethod
+    def settings(self, settings: Mapping[str, str]) -> None:
+        """Logs the public settings of the scenario, key -> value as text."""
 
     @abstractmethod
     def log(self, values: Mapping[str, float], step: int) -> None:

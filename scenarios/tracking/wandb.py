@@ -13,7 +13,7 @@ from scenarios.tracking.tracker import PROJECT, Tracker
 class Wandb(Tracker):
     """A wandb run. Its own reports on the machine, the code and the terminal are switched off."""
 
-    def __init__(self, label: str, settings: Mapping[str, str], out: Path) -> None:
+    def __init__(self, label: str, out: Path) -> None:
         """Opens a run."""
         # The command line has the seed, the program has paths, and the terminal has operator-only lines.
         quiet = wandb.Settings(
@@ -24,11 +24,14 @@ class Wandb(Tracker):
         self._run = wandb.init(
             project=PROJECT,
             name=label,
-            config=dict(settings),
             dir=str(out),
             settings=quiet,
             reinit="create_new",
         )
+
+    def settings(self, settings: Mapping[str, str]) -> None:
+        """Logs the configuration."""
+        self._run.config.update(dict(settings))
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Logs numbers."""

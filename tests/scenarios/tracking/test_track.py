@@ -10,6 +10,9 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.loading import load
+from scenarios.authoring.catalogue import find
+from scenarios.experiments.statistics_run import ask
 from scenarios.runner import run
 from scenarios.tracking.track import OPERATOR, Tracking, check_tracking, public_settings, tracking
 from scenarios.tracking.tracker import TRACKERS, Tracker, tracker_class
@@ -20,11 +23,15 @@ SECRET_SEED = 77_123_451
 class Memory(Tracker):
     """A tracker that remembers."""
 
-    def __init__(self, label: str, settings: Mapping[str, str], out: Path) -> None:
-        self.label, self.settings = label, dict(settings)
+    def __init__(self, label: str, out: Path) -> None:
+        self.label = label
+        self.keys: dict[str, str] = {}
         self.values: dict[int, dict[str, float]] = {}
         self.notes: dict[str, str] = {}
         self.finished: bool | None = None
+
+    def settings(self, settings: Mapping[str, str]) -> None:
+        self.keys.update(settings)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         self.values.setdefault(step, {}).update(values)
@@ -42,7 +49,8 @@ def scenario(make_scenario) -> Scenario:
 
 
 def followed(scenario: Scenario, out: Path, *, operator: bool = False) -> tuple[Memory, dict]:
-    tracker = Memory(scenario.label, public_settings(scenario), out)
+    tracker = Memory(scenario.label, out)
+    tracker.settings(public_settings(scenario))
     tracked = Tracking(tracker, operator)
     document = run(scenario, out, command="fedprivacy run", on_round=tracked.beside(lambda _: None))
     tracked.result(document)
@@ -57,8 +65,8 @@ def test_each_round_is_logged_by_its_public_values_alone(scenario, tmp_path) -> 
     ]
     keys = {key for values in tracker.values.values() for key in values}
     assert {key for key in keys if not key.startswith("epsilon/")} == {"accuracy", "loss"}
-    assert str(SECRET_SEED) not in json.dumps([tracker.settings, tracker.notes])
-    assert not {"seed", "compare.seeds", "description"} & set(tracker.settings)
+    assert str(SECRET_SEED) not in json.dumps([tracker.keys, tracker.notes])
+    assert not {"seed", "compare.seeds", "description"} & set(tracker.keys)
 
 
 def test_each_guarantee_is_logged_in_words_and_its_epsilon_under_all_its_terms(scenario, tmp_path) -> None:
@@ -112,6 +120,23 @@ def test_a_tracker_that_is_not_installed_is_named_with_its_extra(monkeypatch) ->
     monkeypatch.setitem(TRACKERS, "wandb", "no_such_module:Wandb")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="wandb is not installed"):
         tracker_class("wandb")
+
+
+def test_where_the_number_of_clients_is_private_no_setting_reveals_it(tmp_path) -> None:
+    options = [
+        "privacy.trust=central",
+        "privacy.adjacency=add-remove",
+        "data.clients=4321",
+        'compare.trusts=["central"]',
+        "compare.clients=[10]",
+    ]
+    scenario = load(find("star-wars-survey"), options)
+    document = ask(scenario, tmp_path)
+    tracker = Memory(scenario.label, tmp_path)
+    Tracking(tracker).result(document)
+    assert tracker.keys["privacy.adjacency"] == "add-remove"
+    assert "data.clients" not in tracker.keys
+    assert "4321" not in json.dumps(tracker.keys)
 
 
 # ------------------------------------------------------------------ the real ones
