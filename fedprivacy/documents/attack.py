@@ -277,7 +277,9 @@ class Attack(Part):
     supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     histograms: tuple[Histogram, ...] = ()
-    stories: Annotated[tuple[Story, ...], BeforeValidator(_by_seed)] = Field((), alias="story")
+    stories: Annotated[
+        tuple[Story, ...], BeforeValidator(_by_seed, json_schema_input_type=tuple[Story, ...] | Story | None)
+    ] = Field((), alias="story")
     blind: Measure | None = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
     seconds: Raw = None

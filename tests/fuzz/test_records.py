@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fedprivacy.documents.kinds import read as read_report
+from fedprivacy.documents.schemas import schema_of
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io import bounded_json
@@ -88,6 +89,15 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_scenario, make_statis
         "replay": replay(AttackScenario.from_text(ATTACKED), out, workers=1),
     }
     return {kind: Path(document["path"]) for kind, document in played.items()}
+
+
+@pytest.mark.parametrize("kind", ["run", "statistics", "compare", "replay"])
+def test_documents_fit_their_schemas(folders: dict[str, Path], kind: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads((folders[kind] / "run.json").read_text())
+    schema = schema_of(kind)
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    assert set(document) <= set(schema["properties"])  # no key of a document is unknown to its schema
 
 
 @pytest.mark.parametrize(
