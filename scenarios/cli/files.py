@@ -105,6 +105,10 @@ def report(
             metavar="RUN...", help="Directories of runs or comparisons.", autocompletion=complete_run
         ),
     ],
+    figures: Annotated[
+        str | None,
+        typer.Option(metavar="svg|png|pdf", help="Also write the charts, with captions, to RUN/figures."),
+    ] = None,
 ) -> None:
     """Render the report of stored runs again.
 
@@ -115,7 +119,13 @@ def report(
     from fedprivacy.verification.verify import checked_document
 
     for path in runs:
-        print(write(checked_document(path), path))
+        document = checked_document(path)
+        print(write(document, path))
+        if figures is not None:
+            from fedprivacy.report.figures import write_figures
+
+            for chart in write_figures(document, path / "figures", figures):
+                print(chart)
 
 
 def doctor(

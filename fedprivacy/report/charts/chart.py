@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from matplotlib.figure import Figure
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Picture, Table
@@ -72,7 +75,7 @@ class Chart:
     @property
     def picture(self) -> Picture:
         """The block of a page, drawn only when the page is printed."""
-        return Picture(self.draw, self.caption, self.tables or self.derived_tables)
+        return Picture(self, self.caption, self.tables or self.derived_tables)
 
     @property
     def derived_tables(self) -> tuple[Table, ...]:
@@ -88,24 +91,34 @@ class Chart:
 
     def draw(self, *, narrow: bool) -> str:
         """Inline SVG."""
-        layout = self.layout(narrow=narrow)
         with svg.style():
-            drawn = svg.figure(layout.width, layout.height)
-            for placed in layout.panels:
-                box = placed.box
-                right, bottom = layout.width - box.right, layout.height - box.bottom
-                axes = svg.place(drawn, box.left, box.top, right, bottom)
-                axes.tick_params(labelbottom=False, labelleft=False)
-                placed.panel.paint(axes, box)
-            for sample in layout.samples:
-                legend.paint(drawn, sample)
-            for label in layout.labels:
-                drawn.text(
-                    label.x / layout.width, 1 - label.y / layout.height, label.text,
-                    ha=label.align, va="center_baseline", color=label.color, fontsize=label.size,
-                    fontweight="bold" if label.bold else "normal",
-                )  # fmt: skip
+            drawn = self._figure(narrow=narrow)
             return svg.write(drawn, f"{self.name}-{'narrow' if narrow else 'wide'}", self.title, self.alt)
+
+    def save(self, path: Path) -> None:
+        """Writes the wide picture to a file in the light colours of the page: .svg, .png or .pdf."""
+        with svg.style():
+            svg.save(self._figure(narrow=False), path, self.title)
+
+    def _figure(self, *, narrow: bool) -> Figure:
+        """The drawing, made within `svg.style()`."""
+        layout = self.layout(narrow=narrow)
+        drawn = svg.figure(layout.width, layout.height)
+        for placed in layout.panels:
+            box = placed.box
+            right, bottom = layout.width - box.right, layout.height - box.bottom
+            axes = svg.place(drawn, box.left, box.top, right, bottom)
+            axes.tick_params(labelbottom=False, labelleft=False)
+            placed.panel.paint(axes, box)
+        for sample in layout.samples:
+            legend.paint(drawn, sample)
+        for label in layout.labels:
+            drawn.text(
+                label.x / layout.width, 1 - label.y / layout.height, label.text,
+                ha=label.align, va="center_baseline", color=label.color, fontsize=label.size,
+                fontweight="bold" if label.bold else "normal",
+            )  # fmt: skip
+        return drawn
 
     def layout(self, *, narrow: bool) -> Layout:
         """Where everything is: the panels in rows, what their marks stand for above them."""
