@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scenarios.api.actions import read as read
     from scenarios.api.actions import replay as replay
     from scenarios.api.actions import run as run
-    from scenarios.api.actions import scenario as scenario
+    from scenarios.api.actions import scenario_for as scenario_for
     from scenarios.api.actions import tune as tune
     from scenarios.api.people import people as people
     from scenarios.api.stored import runs as runs
@@ -40,7 +40,7 @@ _HOMES = {
     "replay": "scenarios.api.actions",
     "run": "scenarios.api.actions",
     "runs": "scenarios.api.stored",
-    "scenario": "scenarios.api.actions",
+    "scenario_for": "scenarios.api.actions",
     "tune": "scenarios.api.actions",
 }
 __all__ = [
@@ -56,7 +56,7 @@ __all__ = [
     "replay",
     "run",
     "runs",
-    "scenario",
+    "scenario_for",
     "tune",
 ]
 

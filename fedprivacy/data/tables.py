@@ -8,7 +8,7 @@ a note, because no epsilon covers it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
     try:
         if file.suffix.lower() == ".parquet":
             return pd.read_parquet(content)
-        return pd.read_csv(content, sep="\t" if file.suffix.lower() == ".tsv" else ",")
+        return pd.read_csv(content, sep="\t" if file.suffix.lower() == ".tsv" else ",", low_memory=False)
     except ImportError:
         raise InputError(
             f"{file}: pyarrow is needed to read Parquet. Install it with: pip install 'fedprivacy[parquet]'"
@@ -116,13 +116,17 @@ def table(
     """
     frame = frame.rename(columns=str)
     problems = _missing_columns(frame, [label, *([user] if user else []), *drop], source)
+    twice = frame.columns[frame.columns.duplicated()]
+    problems += [
+        f"{source}: {name}: two columns have this name. Rename one." for name in dict.fromkeys(twice)
+    ]
     if not len(frame):
         problems.append(f"{source}: has no records.")
     if problems:
         raise TableError("\n".join(problems))
     notes: list[str] = []
-    y, classes, kept = _labels(frame[label], label, source, notes)
-    frame = frame[kept]
+    y, classes, labelled = _labels(frame[label], label, source, notes)
+    frame = frame[labelled]
     owners = None
     if user:
         if frame[user].isna().any():
@@ -146,7 +150,7 @@ def table(
     if problems:
         raise TableError("\n".join(problems))
     x = np.concatenate(columns, axis=1)
-    return Table(x, y, owners, tuple(names), classes, tuple(notes), ranges, np.flatnonzero(kept))
+    return Table(x, y, owners, tuple(names), classes, tuple(notes), ranges, np.flatnonzero(labelled))
 
 
 def _missing_columns(frame: pd.DataFrame, wanted: Sequence[str], source: str) -> list[str]:
@@ -162,12 +166,12 @@ def _labels(
     """Returns labels from 0, the names of the classes, and which records have a label."""
     import pandas as pd
 
-    kept = column.notna().to_numpy()
-    if not kept.any():
-        raise InputError(f"{source}: {name}: no record has a label. Choose another column with --label.")
-    if not kept.all():
-        notes.append(f"{int((~kept).sum()):,} records without a label ({name}) were left out.")
-    column = column[kept]
+    labelled = column.notna().to_numpy()
+    if not labelled.any():
+        raise InputError(f"{source}: {name}: no record has a label. Choose another column of labels.")
+    if not labelled.all():
+        notes.append(f"{int((~labelled).sum()):,} records without a label ({name}) were left out.")
+    column = column[labelled]
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         values = column.to_numpy(dtype=np.float64)
         distinct = np.unique(values)
@@ -177,12 +181,12 @@ def _labels(
                 "Group them into classes first."
             )
         if distinct.min() >= 0 and distinct.max() < 2 * len(distinct):
-            return values.astype(np.int64), (), kept
+            return values.astype(np.int64), (), labelled
         notes.append(f"The labels ({name}) are numbered from 0 in the order of their values.")
         return (
             np.searchsorted(distinct, values).astype(np.int64),
             tuple(f"{value:g}" for value in distinct),
-            kept,
+            labelled,
         )
     texts = column.astype(str)
     classes = sorted(texts.unique())
@@ -193,7 +197,7 @@ def _labels(
         )
     notes.append(f"The classes were read off the labels ({name}): {', '.join(classes)}.")
     place = {text: at for at, text in enumerate(classes)}
-    return texts.map(place).to_numpy(dtype=np.int64), tuple(classes), kept
+    return texts.map(place).to_numpy(dtype=np.int64), tuple(classes), labelled
 
 
 def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArray[np.float32], list[str]]:
@@ -205,8 +209,10 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
     if pd.api.types.is_numeric_dtype(column):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = ~np.isfinite(values)
+        if (np.abs(values[~missing]) > np.finfo(np.float32).max).any():
+            raise InputError(f"{name}: has numbers beyond 3.4e38. Drop the column ({name}).")
         if missing.all():
-            raise InputError(f"{name}: has no values. Leave it out with --drop {name}.")
+            raise InputError(f"{name}: has no values. Drop the column ({name}).")
         if not missing.any():
             return values.astype(np.float32)[:, None], [name]
         # Zero, and a column that marks it: a mean of the records would be one more release.
@@ -216,13 +222,13 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
         values = np.where(missing, 0.0, values)
         return np.stack([values, missing], axis=1).astype(np.float32), [name, f"{name}=missing"]
     if pd.api.types.is_datetime64_any_dtype(column):
-        raise InputError(f"{name}: dates. Turn them into numbers, or leave them out with --drop {name}.")
+        raise InputError(f"{name}: dates. Turn them into numbers, or drop the column ({name}).")
     texts = column.astype(object).where(column.notna(), "missing").astype(str)
     categories = sorted(texts.unique())
     if len(categories) > MAX_CATEGORIES:
         raise InputError(
             f"{name}: {len(categories):,} different texts; at most {MAX_CATEGORIES} become columns. "
-            f"Group them, or leave it out with --drop {name}."
+            f"Group them, or drop the column ({name})."
         )
     notes.append(f"{name}: its {len(categories)} categories, read off the records, became a column each.")
     shown = texts.to_numpy(dtype=object)
@@ -270,6 +276,63 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
     return table.rows(np.flatnonzero(~tested)), table.rows(np.flatnonzero(tested)), words
 
 
+def joined(train: pd.DataFrame, test: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Returns the records of two tables with the same columns, those of the first before the others.
+
+    Raises:
+        TableError: with every column that only one of them has.
+    """
+    import pandas as pd
+
+    train, test = train.rename(columns=str), test.rename(columns=str)
+    pairs = ((train, test, "the test records lack it"), (test, train, "only the test records have it"))
+    if problems := [
+        f"{source}: {name}: {problem}. Give both tables the same columns."
+        for here, there, problem in pairs
+        for name in here.columns
+        if name not in there.columns
+    ]:
+        raise TableError("\n".join(problems))
+    if train.columns.has_duplicates or test.columns.has_duplicates:
+        return train  # `table` reports the names
+    return pd.concat([train, test], ignore_index=True)
+
+
+def checked_bounds(bounds: Mapping[str, Any], where: str) -> dict[str, tuple[float, float]]:
+    """Returns bounds given by column as pairs of numbers.
+
+    Raises:
+        TableError: with every column whose bounds are not two numbers in rising order.
+    """
+    limits, problems = {}, []
+    for name, pair in bounds.items():
+        try:
+            low, high = (float(value) for value in pair)
+        except (TypeError, ValueError):
+            low = high = math.nan
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            problems.append(f"{where}: {name}: {pair!r} are no bounds. Give two numbers, the lower first.")
+        limits[str(name)] = (low, high)
+    if problems:
+        raise TableError("\n".join(problems))
+    return limits
+
+
+def check_columns(names: Iterable[str], table: Table, where: str) -> None:
+    """Checks that each name is a column of numbers.
+
+    Raises:
+        TableError: with every other name.
+    """
+    known = ", ".join(table.ranges) or "none"
+    if problems := [
+        f"{where}: no column of numbers {name!r}. There are: {known}."
+        for name in names
+        if name not in table.feature_names
+    ]:
+        raise TableError("\n".join(problems))
+
+
 def public_bounds(
     table: Table, given: Mapping[str, tuple[float, float]]
 ) -> tuple[list[float], list[float], list[str]]:
@@ -290,8 +353,8 @@ def public_bounds(
             least, most = math.floor(least / step) * step, math.ceil(most / step) * step
         else:
             least, most = 0.0, 1.0  # of a category
-        low.append(float(f"{least:.6g}"))
-        high.append(float(f"{most if most > least else least + 1:.6g}"))
+        low.append(float(f"{least:.12g}"))
+        high.append(float(f"{most if most > least else least + 1:.12g}"))
     return low, high, read
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -113,12 +114,25 @@ class Code(Section):
 Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]
 
 
+OBJECTS = "fedprivacy_objects"  # in sys.modules: models that are Python objects of this process
+
+
 def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
     """Lets a scenario run code only if the user permits it: a file alone never does.
 
+    An object that the user's own program registered needs no permission: its code is the program's.
+
     Raises:
-        InputError: if the model is code and that was not allowed.
+        InputError: if the model is code and that was not allowed, or an object of another process.
     """
+    if isinstance(model, Code) and model.factory.startswith(f"{OBJECTS}:"):
+        name = model.factory.partition(":")[2]
+        if name.startswith("model_") and hasattr(sys.modules.get(OBJECTS), name):
+            return
+        raise InputError(
+            f'model.factory = "{model.factory}": an object of another Python process. Run it from Python, '
+            "with model = the same object."
+        )
     if isinstance(model, Code) and not allow_code:
         raise InputError(
             f'model.factory = "{model.factory}": a scenario file alone never runs code. Read it; if you '

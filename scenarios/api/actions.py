@@ -12,6 +12,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 from scenarios.api.results import (
     Audit,
@@ -25,14 +26,15 @@ from scenarios.api.results import (
     Tuning,
     result_of,
 )
-from scenarios.api.settings import Source, out_of, request
+from scenarios.api.settings import Request, Source, out_of, request
 from scenarios.cli.kinds import ComparisonKind, RunKind, RunOptions, kind_of
 from scenarios.engines.launch import check_workers, engine_of
 
 RUNS = "runs"
+ENGINES = ("embedded", "ray")  # a federation has nodes with data of their own: see the command
 
 
-def scenario(source: Source, *, seed: int | None = None, **settings: Any) -> AnyScenario:
+def scenario_for(source: Source, *, seed: int | None = None, **settings: Any) -> AnyScenario:
     """Returns the scenario that a call with the same arguments would run.
 
     Args:
@@ -43,7 +45,7 @@ def scenario(source: Source, *, seed: int | None = None, **settings: Any) -> Any
     Raises:
         ScenarioError: with every mistake.
 
-    >>> scenario("digits", epsilon=8).privacy.epsilon
+    >>> scenario_for("digits", epsilon=8).privacy.epsilon
     8.0
     """
     return request("run", source, settings, seed=seed).scenario
@@ -84,34 +86,49 @@ def run(
     >>> result.guarantees["participant"].epsilon <= 2.0001
     True
     """
-    asked = request("run", source, settings, seed=seed, allow_code=allow_code)
-    kind = kind_of(asked.scenario)
+    requested = request("run", source, settings, seed=seed, allow_code=allow_code)
+    return _run(requested, out, engine, workers, progress)
+
+
+def _run(requested: Request, out: str | Path, engine: str, workers: int | None, progress: bool) -> Any:
+    kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
+    if engine not in ENGINES:
+        raise InputError(f"engine={engine!r}: no such engine. Choose from: {', '.join(ENGINES)}.")
     where = engine_of(engine, workers, None, None, None, None, None, False)
-    options = RunOptions(out_of(out), where, False, asked.allow_code, asked.command)
-    kind.check(asked.scenario, options)
-    with _shown(lambda: kind.progress(asked.scenario), progress) as on_event:
-        document = kind.run(asked.scenario, options, on_event)
-    return cast("Run | StatisticsRun | Estimates", result_of(document))
+    options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
+    kind.check(requested.scenario, options)
+    with _shown(lambda: kind.progress(requested.scenario), progress) as on_event:
+        document = kind.run(requested.scenario, options, on_event)
+    return result_of(document)
 
 
-def ask(source: Source, **arguments: Any) -> StatisticsRun:
+def ask(
+    source: Source,
+    *,
+    out: str | Path = RUNS,
+    seed: int | None = None,
+    engine: str = "embedded",
+    workers: int | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> StatisticsRun:
     """Releases statistics under differential privacy; arguments as of `run`.
 
     Raises:
-        InputError: if the scenario has no queries.
+        InputError: if the scenario has no queries, or with every mistake.
 
     >>> import tempfile
     >>> answers = ask("star-wars-survey", out=tempfile.mkdtemp(), progress=False)
     >>> answers.guarantees["server"].epsilon
     1.0
     """
-    result = run(source, **arguments)
-    if not isinstance(result, StatisticsRun):
+    requested = request("run", source, settings, seed=seed)
+    if not isinstance(requested.scenario, Statistics):
         raise InputError(
-            f"{source}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
+            f"{_named(source)}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
         )
-    return result
+    return cast("StatisticsRun", _run(requested, out, engine, workers, progress))
 
 
 def compare(
@@ -138,23 +155,30 @@ def compare(
     Raises:
         InputError: with every mistake, before anything is written.
         RunError: if a cell fails.
+
+    >>> import tempfile
+    >>> few = {"trusts": ["none", "central"], "epsilons": [2], "seeds": [1], "rounds": 1}
+    >>> both = compare("digits", **few, out=tempfile.mkdtemp(), progress=False, workers=1)
+    >>> both.table[["trust", "epsilon"]].values.tolist()
+    [['none', nan], ['central', 2.0]]
     """
-    asked = request("compare", source, settings, seed=None, allow_code=allow_code)
-    kind = kind_of(asked.scenario)
+    requested = request("compare", source, settings, seed=None, allow_code=allow_code)
+    kind = kind_of(requested.scenario)
     assert isinstance(kind, ComparisonKind)
     if seed is not None:
-        overrides = dict(text.split("=", 1) for text in kind.seed_overrides(seed, kind.seeds(asked.scenario)))
+        texts = kind.seed_overrides(seed, kind.seeds(requested.scenario))
+        overrides = dict(text.split("=", 1) for text in texts)
         seeds = {key: [int(each) for each in text.strip("[]").split(",")] for key, text in overrides.items()}
         changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
-        asked = request("compare", source, changed, seed=seed, allow_code=allow_code)
+        requested = request("compare", source, changed, seed=seed, allow_code=allow_code)
     with _shown(_jobs, progress) as on_run:
         document = kind.compare(
-            asked.scenario,
+            requested.scenario,
             out_of(out),
             workers=check_workers(workers),
             resume=None,
-            allow_code=asked.allow_code,
-            command=asked.command,
+            allow_code=requested.allow_code,
+            command=requested.command,
             on_run=on_run,
         )
     return cast("Comparison | StatisticsComparison", result_of(document))
@@ -183,16 +207,23 @@ def replay(
 
     Raises:
         InputError: if it has no attacks, or with every mistake.
+
+    >>> import tempfile
+    >>> small = {"game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2}
+    >>> options = {"out": tempfile.mkdtemp(), "progress": False, "workers": 1}
+    >>> result = replay("active-gradient-ascent", attacks=["passive"], rounds=2, set=small, **options)
+    >>> result.table[["attack", "seat"]].values.tolist()
+    [['passive', 'server']]
     """
-    asked = request("replay", source, settings, seed=seed)
-    chosen = asked.scenario
+    requested = request("replay", source, settings, seed=seed)
+    chosen = requested.scenario
     if not isinstance(chosen, AttackScenario):
         raise InputError(f"{_named(source)}: has no [attacks.NAME], so there is nothing to replay.")
     if unknown := [name for name in attacks or [] if name not in chosen.attacks]:
         raise InputError(f"attacks: no attack {unknown[0]!r}. Choose from: {', '.join(chosen.attacks)}.")
     if attacks:
-        kept = {name: attack for name, attack in chosen.attacks.items() if name in attacks}
-        chosen = chosen.model_copy(update={"attacks": kept})
+        selected = {name: attack for name, attack in chosen.attacks.items() if name in attacks}
+        chosen = chosen.model_copy(update={"attacks": selected})
     folder = out_of(out)
     from scenarios.attacks.replay import replay as run_attacks
 
@@ -203,7 +234,7 @@ def replay(
             workers=check_workers(workers),
             stored=None,
             resume=None,
-            command=asked.command,
+            command=requested.command,
             on_attack=on_attack,
         )
     return Replay(document)
@@ -238,27 +269,32 @@ def audit(
 
     Raises:
         InputError: with every mistake, before anything is written.
+
+    >>> import tempfile
+    >>> options = {"out": tempfile.mkdtemp(), "progress": False, "workers": 1}
+    >>> audit("digits", rounds=1, canaries=50, method="one-run", **options).refuted
+    False
     """
     from scenarios.experiments.audit_options import check_options, check_unit
 
-    asked = request("audit", source, settings, seed=seed, allow_code=allow_code)
-    if not isinstance(asked.scenario, Scenario):
+    requested = request("audit", source, settings, seed=seed, allow_code=allow_code)
+    if not isinstance(requested.scenario, Scenario):
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
-    check_options(method, canaries, trials, asked.scenario.seed)
-    check_unit(asked.scenario.privacy.unit, _named(source))
+    check_options(method, canaries, trials, requested.scenario.seed)
+    check_unit(requested.scenario.privacy.unit, _named(source))
     folder = out_of(out)
     from scenarios.experiments.audit import audit as run_audit
 
     with _shown(_jobs, progress) as on_run:
         document = run_audit(
-            asked.scenario,
+            requested.scenario,
             folder,
             canaries=canaries,
             method=method,
             trials=trials,
             workers=check_workers(workers),
-            allow_code=asked.allow_code,
-            command=asked.command,
+            allow_code=requested.allow_code,
+            command=requested.command,
             on_run=on_run,
         )
     return Audit(document)
@@ -278,21 +314,26 @@ def tune(
 
     Raises:
         InputError: if the scenario has no [tune], or with every mistake.
+
+    >>> import tempfile
+    >>> choice = tune("tuned", rounds=1, out=tempfile.mkdtemp(), progress=False, workers=1)
+    >>> sorted(choice.choice)
+    ['privacy.clipping_norm', 'server.learning_rate']
     """
-    asked = request("tune", source, settings, seed=seed, allow_code=allow_code)
-    if not isinstance(asked.scenario, TuneScenario):
+    requested = request("tune", source, settings, seed=seed, allow_code=allow_code)
+    if not isinstance(requested.scenario, TuneScenario):
         raise InputError(f"{_named(source)}: has no [tune], so there is nothing to choose from.")
     folder = out_of(out)
     from scenarios.experiments.tuning import tune as choose_settings
 
     with _shown(_jobs, progress) as on_run:
         document = choose_settings(
-            asked.scenario,
+            requested.scenario,
             folder,
             workers=check_workers(workers),
             resume=None,
-            allow_code=asked.allow_code,
-            command=asked.command,
+            allow_code=requested.allow_code,
+            command=requested.command,
             on_run=on_run,
         )
     return Tuning(document)
@@ -375,6 +416,11 @@ def read(path: str | Path) -> Result:
 
     Raises:
         InputError: if it is no run directory, or its record is damaged or contradicts itself.
+
+    >>> import tempfile
+    >>> stored = run("digits", rounds=1, out=tempfile.mkdtemp(), progress=False).path
+    >>> read(stored).status
+    'finished'
     """
     from fedprivacy.verification.verify import checked_document
 

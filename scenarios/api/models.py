@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable
@@ -11,8 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.model import OBJECTS
+from scenarios.api.fingerprint import fingerprint
 
-MODULE = "fedprivacy_objects"  # in sys.modules: forked workers find the same objects there
 PLAIN = ("logistic", "mlp", "cnn")
 
 
@@ -35,7 +35,7 @@ def settings_of(model: Any) -> dict[str, Any]:
         raise InputError(
             f"model = {model!r}: give one of {', '.join(PLAIN)}, a table, an nn.Module or a function."
         )
-    return {"model.name": "code", "model.factory": f"{MODULE}:{_registered(model)}"}
+    return {"model.name": "code", "model.factory": f"{OBJECTS}:{_registered(model)}"}
 
 
 def is_object(model: Any) -> bool:
@@ -47,13 +47,9 @@ def _registered(model: Any) -> str:
     """Makes a model available to `models.from_code` under a name with a fingerprint, and returns the name."""
     from torch import nn
 
-    make: Callable[..., Any]
-    if isinstance(model, nn.Module):
-        make, identity = _copies(model), _of_module(model)
-    else:
-        make, identity = _with_arguments(model), _of_function(model)
-    name = f"model_{identity}"
-    module = sys.modules.setdefault(MODULE, ModuleType(MODULE))
+    make = _copies(model) if isinstance(model, nn.Module) else _with_arguments(model)
+    name = f"model_{fingerprint(model)}"
+    module = sys.modules.setdefault(OBJECTS, ModuleType(OBJECTS))
     setattr(module, name, make)
     return name
 
@@ -79,19 +75,3 @@ def _with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**{key: value for key, value in given.items() if every or key in known})
 
     return make
-
-
-def _of_module(module: Any) -> str:
-    digest = hashlib.blake2b(str(module).encode(), digest_size=8)
-    for name, tensor in module.state_dict().items():
-        digest.update(f"/{name}{tuple(tensor.shape)}".encode() + tensor.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _of_function(function: Callable[..., Any]) -> str:
-    try:
-        text = inspect.getsource(function)
-    except (OSError, TypeError):  # typed at a prompt
-        code = getattr(function, "__code__", None)
-        text = f"{code.co_code.hex()}{code.co_consts}{code.co_names}" if code else repr(type(function))
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data import tables
-from fedprivacy.data.npz import Facts, facts
-from fedprivacy.data.tables import HELD_OUT, Table
+from fedprivacy.data.npz import Facts, NpzError, facts
+from fedprivacy.data.tables import HELD_OUT, Table, TableError
 from fedprivacy.errors import InputError
+from scenarios.authoring.brought_data import owners_named
 
 Bounds = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, repr=False)
 class People:
-    """Records and who owns them, ready for simulations; made by `people`.
+    """Records and their owners, ready for simulations; `people` makes them.
 
     Attributes:
         path: The .npz file that holds them; a temporary one where the records came from Python.
@@ -37,6 +38,7 @@ class People:
     temporary: bool = False
     bounds: tuple[Sequence[float], Sequence[float]] | None = None
     read: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     _folder: Any = field(default=None, compare=False)
 
     @property
@@ -66,7 +68,7 @@ class People:
             raise InputError(f"{target}: already exists. Choose another file.") from None
         except OSError as error:
             raise InputError(f"{target}: {error.strerror}. Choose another file.") from error
-        return People(target, self.notes, False, self.bounds, self.read)
+        return People(target, self.notes, False, self.bounds, self.read, self.owners)
 
     def __repr__(self) -> str:
         """Returns the sizes and the notes."""
@@ -118,11 +120,17 @@ def people(
         path = Path(x)
         if path.suffix.lower() == ".npz":
             facts(str(path))
+            if not (y is None and users is None and test == HELD_OUT) or bounds or drop:
+                raise InputError(f"{path}: has labels, users and test records itself. Give the path alone.")
             return People(path)
+        if path.suffix.lower() not in tables.SUFFIXES:
+            raise InputError(
+                f"{path}: not a data set. Give a file that ends in .npz, .csv, .tsv or .parquet."
+            )
         x = tables.read_table(path)
         return _of_table(x, y, users, _test_of_file(test), bounds or {}, drop, seed, str(path))
     if (frame := _frame(x)) is not None:
-        return _of_table(frame, y, users, test, bounds or {}, drop, seed, "table")
+        return _of_table(frame, y, users, _test_of_file(test), bounds or {}, drop, seed, "table")
     if bounds or drop:
         raise InputError("people: bounds and drop are for tables. Scale or drop columns of the array first.")
     if y is None and hasattr(x, "__getitem__") and hasattr(x, "__len__") and not isinstance(x, np.ndarray):
@@ -167,18 +175,16 @@ def _of_table(
     frame: Any, y: Any, users: Any, test: Any, bounds: Bounds, drop: Sequence[str], seed: int, source: str
 ) -> People:
     frame = frame.reset_index(drop=True)
-    if not isinstance(y, str):
-        if y is None or len(y) != len(frame):
-            raise InputError(f"{source}: name the column of the labels as y, or give one label a record.")
-        frame, y = frame.assign(label=np.asarray(y)), "label"
-    if users is not None and not isinstance(users, str):
-        frame, users = frame.assign(user=np.asarray(users)), "user"
     tested = _frame(test)
     records = len(frame)
+    limits = tables.checked_bounds(bounds, "bounds")
     if tested is not None:
-        import pandas as pd
-
-        frame = pd.concat([frame, tested], ignore_index=True)
+        if not isinstance(y, str) or (users is not None and not isinstance(users, str)):
+            raise InputError(f"{source}: with a table of test records name the columns y and users.")
+        frame = tables.joined(frame, tested, source)
+    frame, y = _with_column(frame, y, "label", f"{source}: y")
+    if users is not None:
+        frame, users = _with_column(frame, users, "user", f"{source}: users")
     whole = tables.table(frame, y, users, drop, source)
     notes = list(whole.notes)
     if tested is not None:
@@ -189,26 +195,41 @@ def _of_table(
     else:
         train, held, note = tables.split(whole, _fraction(test), seed)
         notes.append(note)
-    if unknown := set(bounds) - set(train.feature_names):
-        raise InputError(f"{source}: bounds: no column {sorted(unknown)[0]!r}.")
-    low, high, read = tables.public_bounds(train, bounds)
+    tables.check_columns(limits, whole, f"{source}: bounds")
+    low, high, read = tables.public_bounds(whole, limits)
     if read:
         notes.append(
             f"The bounds of {', '.join(read)} were read off the records: a release that no epsilon covers. "
             "Give public ones as bounds = {column: (lower, upper)}."
         )
-    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read))
+    owners = owners_named(train)
+    if owners:
+        notes.append(f"The names of the {len(owners)} clients are in the scenario and in its reports.")
+    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read), owners)
+
+
+def _with_column(frame: Any, values: Any, name: str, where: str) -> tuple[Any, str]:
+    """Returns a table with values as a column, and the name of the column."""
+    if isinstance(values, str):
+        return frame, values
+    if values is None or np.ndim(values) != 1 or len(values) != len(frame):
+        raise InputError(f"{where}: name a column, or give one value for each of {len(frame):,} records.")
+    while name in frame.columns:
+        name += "_"
+    return frame.assign(**{name: np.asarray(values)}), name
 
 
 def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
     if y is None:
         raise InputError("people: give the labels as y, one for each record.")
-    whole = _plain_table(x, y, users)
     if isinstance(test, tuple):
         if len(test) not in (2, 3):
             raise InputError("people: test: give (x, y), or (x, y, users).")
-        train, held, notes = whole, _plain_table(test[0], test[1], test[2] if len(test) == 3 else None), []
+        names = _class_names(y, test[1])
+        train, notes = _plain_table(x, y, users, names), []
+        held = _plain_table(test[0], test[1], test[2] if len(test) == 3 else None, names, "test")
     else:
+        whole = _plain_table(x, y, users, _class_names(y))
         train, held, note = tables.split(whole, _fraction(test), seed)
         notes = [note]
     arrays = tables.arrays_of(train, held)
@@ -216,22 +237,33 @@ def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
     return _stored(arrays, notes)
 
 
-def _plain_table(x: Any, y: Any, users: Any) -> Table:
+def _class_names(*labels: Any) -> tuple[str, ...]:
+    """Returns the classes of all labels that are texts, in order; none where labels are numbers."""
+    arrays = [np.asarray(each) for each in labels]
+    if not any(each.dtype.kind in "OUS" for each in arrays):
+        return ()
+    return tuple(sorted({str(label) for each in arrays for label in each.ravel()}))
+
+
+def _plain_table(x: Any, y: Any, users: Any, classes: tuple[str, ...] = (), where: str = "people") -> Table:
     x, y = np.asarray(x), np.asarray(y)
+    problems = []
     if x.ndim < 2 or y.ndim != 1 or len(x) != len(y):
-        raise InputError(
-            f"people: {x.shape} records and {y.shape} labels. Give x of shape (records, ...) and y of shape "
+        problems.append(
+            f"{where}: {x.shape} records and {y.shape} labels. Give x of shape (records, ...) and y of shape "
             "(records,)."
         )
-    classes: tuple[str, ...] = ()
-    if y.dtype.kind in "OUS":
-        names = sorted({str(label) for label in y})
-        y, classes = np.array([names.index(str(label)) for label in y]), tuple(names)
+    elif any(label is None or label != label for label in y.tolist()):
+        problems.append(f"{where}: y: a record has no label. Leave the record out.")
+    elif classes:
+        y = np.array([classes.index(str(label)) for label in y], dtype=np.int64)
     owners = None
     if users is not None:
         owners = np.asarray(users).astype(str)
         if owners.shape != y.shape:
-            raise InputError(f"people: {owners.shape} users for {y.shape} records. Give one for each record.")
+            problems.append(f"{where}: {owners.shape} users for {y.shape} records. Give one for each record.")
+    if problems:
+        raise TableError("\n".join(problems))
     return Table(x, y, owners, (), classes, positions=np.arange(len(y)))
 
 
@@ -246,14 +278,19 @@ def _stored(
     notes: Sequence[str],
     bounds: tuple[Sequence[float], Sequence[float]] | None = None,
     read: tuple[str, ...] = (),
+    owners: tuple[str, ...] = (),
 ) -> People:
     """Writes the arrays to a temporary file that only this user can read; it goes with the object."""
     folder = _Folder()
     path = folder.path / "people.npz"
-    np.savez(path, allow_pickle=False, **arrays)
-    made = People(path, tuple(notes), True, bounds, read, folder)
-    facts(str(path))  # explains what cannot be used
-    return made
+    try:
+        np.savez(path, allow_pickle=False, **arrays)
+        facts(str(path))  # explains what cannot be used
+    except NpzError as error:
+        raise NpzError("people", error.wrongs) from None
+    except ValueError as error:  # objects, which would be pickled
+        raise InputError(f"people: {error}. Give arrays of numbers.") from None
+    return People(path, tuple(notes), True, bounds, read, owners, folder)
 
 
 class _Folder:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
+from scenarios.stored import tables
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 OBSERVERS = ("server", "participant", "outsider")
-MAX_CURVE = 64  # rounds at which the epsilon so far is computed
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,27 @@ class Result:
         """The figures as a table."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows())
+        return with_numbers(pd.DataFrame(self._rows()))
 
     def _rows(self) -> list[dict[str, Any]]:
-        raise NotImplementedError
+        return tables.main_table(self.document)
+
+    def export(self, folder: str | Path = ".", *, format: str = "csv") -> list[Path]:
+        """Writes the tables of the stored result, as `fedprivacy export` does: public values only.
+
+        Args:
+            folder: The folder of the files.
+            format: "csv" or "parquet".
+
+        Returns:
+            The files.
+
+        Raises:
+            InputError: if the record contradicts itself, or a file exists or cannot be written.
+        """
+        from scenarios.stored.export import export
+
+        return export(self.path, Path(folder), format)
 
     def _lines(self) -> list[str]:
         """Returns the sentences that go above the table."""
@@ -176,14 +193,6 @@ class Run(Result):
         """
         return self.table
 
-    def _rows(self) -> list[dict[str, Any]]:
-        spent = _spent(self.document)
-        return [
-            {"round": event["round"] + 1, "accuracy": event["accuracy"], "loss": event["loss"]}
-            | {f"epsilon_{observer}": values[at] for observer, values in spent.items()}
-            for at, event in enumerate(self.document["rounds"])
-        ]
-
     def _lines(self) -> list[str]:
         accuracy = "not measured" if self.accuracy is None else f"{self.accuracy:.3f}"
         rounds = len(self.document["rounds"])
@@ -193,61 +202,10 @@ class Run(Result):
         ]
 
 
-def _spent(document: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """Returns the epsilon after each completed round against each observer, None where there is none."""
-    from fedprivacy.guarantees.ledger import Ledger
-    from fedprivacy.guarantees.statement import guarantees
-    from fedprivacy.plan.privacy_plan import Plan
-
-    plan, rounds = Plan.from_json(document["plan"]), len(document["rounds"])
-    claimed = {each["observer"]: each["epsilon"] for each in document["privacy"]["guarantees"]}
-    if all(epsilon is None for epsilon in claimed.values()):
-        return {observer: [None] * rounds for observer in claimed}
-    steps = sorted({-(-rounds * step // MAX_CURVE) for step in range(1, MAX_CURVE + 1)}) if rounds else []
-    held = document["ledger"]["held"]
-    at: dict[int, dict[str, float | None]] = {}
-    for step in steps:
-        answers = min(step, plan.answers)
-        counts = {answers: plan.population} if plan.trust == "local" else None
-        ledger = Ledger(plan, held=held, counts=counts)
-        ledger.rounds = step
-        at[step] = {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
-    following = [next(step for step in steps if step >= number) for number in range(1, rounds + 1)]
-    return {
-        observer: [
-            # The first rounds are a part of all, so the claim of the whole run bounds them too.
-            None if epsilon is None else _least(at[step][observer], epsilon)
-            for step in following
-        ]
-        for observer, epsilon in claimed.items()
-    }
-
-
-def _least(so_far: float | None, whole: float) -> float:
-    return whole if so_far is None else min(so_far, whole)
-
-
 class Comparison(Result):
     """The result of a comparison of trust models."""
 
     kind = "compare"
-
-    def _rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "trust": cell["trust"],
-                "unit": cell["unit"],
-                "mechanism": cell["mechanism"],
-                "epsilon": cell["epsilon"],
-                "accuracy": cell["accuracy"]["mean"],
-                "low": cell["accuracy"]["low"],
-                "high": cell["accuracy"]["high"],
-                "seeds": len(cell["seeds"]),
-                "rounds": cell["rounds"],
-            }
-            | {f"epsilon_{each['observer']}": each["epsilon"] for each in cell["guarantees"]}
-            for cell in self.document["cells"]
-        ]
 
     def figure(self) -> Figure:
         """Draws accuracy against epsilon, a line for each trust model and mechanism."""
@@ -281,10 +239,6 @@ class StatisticsRun(Result):
         """The guarantee against each observer."""
         return Guarantees(self.document["privacy"]["guarantees"])
 
-    def _rows(self) -> list[dict[str, Any]]:
-        keys = ("name", "kind", "mechanism", "noise", "estimate", "low", "high", "true", "error", "answered")
-        return [{key: query.get(key) for key in keys} for query in self.document["queries"]]
-
     def _lines(self) -> list[str]:
         return repr(self.guarantees).split("\n")
 
@@ -294,64 +248,17 @@ class StatisticsComparison(Result):
 
     kind = "compare-statistics"
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "trust": cell["trust"],
-                "epsilon": cell["epsilon"],
-                "clients": cell["clients"],
-                "query": query["name"],
-                "mechanism": query["mechanism"],
-                "rmse": query["rmse"],
-                "covered": query["covered"],
-            }
-            for cell in self.document["cells"]
-            for query in cell["queries"]
-        ]
-
 
 class Estimates(Result):
     """The excess losses of private estimates (ERM)."""
 
     kind = "erm"
 
-    def _rows(self) -> list[dict[str, Any]]:
-        keys = ("approach", "trust", "epsilon", "delta", "records", "silos", "bound", "refused")
-        rows = []
-        for cell in self.document["cells"]:
-            excess = cell.get("excess") or {}
-            bounds = {"excess": excess.get("mean"), "low": excess.get("low"), "high": excess.get("high")}
-            rows.append({key: cell.get(key) for key in keys} | bounds)
-        return rows
-
 
 class Replay(Result):
     """The results of attacks, beside the bounds that the guarantees give."""
 
     kind = "replay"
-
-    def _rows(self) -> list[dict[str, Any]]:
-        rows = []
-        for attack in self.document["attacks"]:
-            auc, advantage = attack["auc"] or {}, attack["advantage"] or {}
-            bound, proven = attack["bound"] or {}, attack["empirical_epsilon"] or {}
-            row = {
-                "attack": attack["name"],
-                "seat": attack["seat"],
-                "trust": attack["trust"],
-                "epsilon": attack["epsilon"],
-                "auc": auc.get("value"),
-                "auc_low": auc.get("low"),
-                "auc_high": auc.get("high"),
-                "auc_bound": bound.get("auc"),
-                "advantage": advantage.get("value"),
-                "advantage_bound": bound.get("advantage"),
-                "proven_epsilon": proven.get("epsilon"),
-            }
-            for rate, value in (attack["tpr_at_fpr"] or {}).items():
-                row[f"tpr_at_{rate}"] = None if value is None else value["value"]
-            rows.append(row)
-        return rows
 
     def _lines(self) -> list[str]:
         verdict = self.document.get("verdict")
@@ -362,23 +269,7 @@ class Replay(Result):
         """The points of every ROC curve: attack, seat, trust, epsilon, run, fpr, tpr."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {
-                    "attack": attack["name"],
-                    "seat": attack["seat"],
-                    "trust": attack["trust"],
-                    "epsilon": attack["epsilon"],
-                    "run": run,
-                    "fpr": fpr,
-                    "tpr": tpr,
-                }
-                for attack in self.document["attacks"]
-                for run, curve in enumerate(attack["roc"] or [])
-                for fpr, tpr in zip(curve["fpr"], curve["tpr"], strict=True)
-            ],
-            columns=["attack", "seat", "trust", "epsilon", "run", "fpr", "tpr"],
-        )
+        return pd.DataFrame(tables.roc_points(self.document), columns=list(tables.ROC_COLUMNS))
 
     def roc(self, *attacks: str) -> Figure:
         """Draws ROC curves.
@@ -412,22 +303,6 @@ class Audit(Result):
 
     kind = "audit"
 
-    def _rows(self) -> list[dict[str, Any]]:
-        rows = []
-        for each in self.document["observers"]:
-            one_run, gaussian = each.get("one_run") or {}, each.get("if_gaussian") or {}
-            rows.append(
-                {
-                    "observer": each["observer"],
-                    "claimed_epsilon": each["guarantee"]["epsilon"],
-                    "proven_epsilon": one_run.get("epsilon"),
-                    "ceiling": one_run.get("ceiling"),
-                    "proven_if_gaussian": gaussian.get("epsilon"),
-                    "holds": each["verdict"]["holds"],
-                }
-            )
-        return rows
-
     @property
     def refuted(self) -> bool:
         """Whether a claim is refuted."""
@@ -456,13 +331,6 @@ class Tuning(Result):
         chosen = ", ".join(f"{key} = {value}" for key, value in self.choice.items())
         return [f"chosen: {chosen}", *repr(self.guarantees).split("\n")]
 
-    def _rows(self) -> list[dict[str, Any]]:
-        rows = []
-        for candidate in self.document["candidates"]:
-            flat = {key: value for key, value in candidate.items() if not isinstance(value, dict | list)}
-            rows.append({**candidate.get("settings", {}), **flat})
-        return rows
-
 
 KINDS: Mapping[str, type[Result]] = {
     cls.kind: cls
@@ -475,6 +343,11 @@ def result_of(document: dict[str, Any]) -> Result:
     return KINDS[document["kind"]](document)
 
 
+def with_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns a table whose epsilons are numbers, NaN where there is no guarantee."""
+    return table.astype({name: float for name in table.columns if str(name).startswith("epsilon")})
+
+
 def _marks() -> Iterator[str]:
     """Returns marks, so that lines differ in shape as well as in colour."""
     while True:
@@ -482,9 +355,9 @@ def _marks() -> Iterator[str]:
 
 
 def _axes(x: str, y: str) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
+    from scenarios.api.figures import NotebookFigure
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = NotebookFigure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     axes.set_xlabel(x)
     axes.set_ylabel(y)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import shlex
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.errors import InputError, Problem, ScenarioError
 from fedprivacy.scenario.loading import AnyScenario, kind_of, loads
 from fedprivacy.scenario.option_names import settings_named
 from scenarios.api.models import is_object, settings_of
 from scenarios.api.people import People
 from scenarios.authoring.brought_data import Brought
+from scenarios.cli.kinds import KINDS
 from scenarios.cli.kinds import kind_of as handling_of
-from scenarios.cli.scenario_argument import scenario_for
+from scenarios.cli.scenario_argument import scenario_for, with_changes_noted
 
 # Arguments that are not the last part of a key, or of several keys -> the key that they set.
 KEYS: Mapping[str, str] = {
@@ -42,6 +45,14 @@ KEYS: Mapping[str, str] = {
 Source = Any  # a ready name, a file, People or a scenario
 
 
+class _Mistake(InputError):
+    """A mistake in one argument, gathered with those of the others."""
+
+    def __init__(self, key: str, what: str, remedy: str = "") -> None:
+        self.problem = Problem(key, what, remedy)
+        super().__init__(str(self.problem))
+
+
 @dataclass(frozen=True)
 class Request:
     """What a call asks to run.
@@ -49,7 +60,7 @@ class Request:
     Args:
         scenario: The scenario, complete.
         command: The command that reproduces it; empty where Python objects are in it.
-        allow_code: Whether it may run code: the caller's own objects, or as the caller allowed.
+        allow_code: Whether a scenario file may run its code.
         people: The records, so that their temporary file stays as long as the request.
     """
 
@@ -75,38 +86,63 @@ def request(
     Raises:
         ScenarioError: with every mistake of the scenario and the arguments.
     """
+    if not isinstance(source, str | os.PathLike | People) and type(source) not in KINDS:
+        raise InputError(
+            f"{type(source).__name__}: no scenario. Give the name of a ready one, the path of a file, a "
+            "scenario, or the result of fedprivacy.people."
+        )
     model = settings.get("model")
     labels: dict[str, str] = {}
     overrides: list[str] = []
     kind = _kind(source)
+    problems: list[Problem] = []
     for name, value in settings.items():
-        for key, item in _settings(name, value, kind):
-            text = f"{key}={_toml(item)}"
-            overrides.append(text)
-            labels[f"--set {text}"] = f"{name}={value!r}" if name != "set" else f"{key}={item!r}"
+        try:
+            for key, item in _settings(name, value, kind):
+                text = f"{key}={_toml(item)}"
+                overrides.append(text)
+                labels[f"--set {text}"] = f"{name}={value!r}" if name != "set" else f"{key}={item!r}"
+        except _Mistake as mistake:
+            problems.append(mistake.problem)
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral)):
+        problems.append(Problem(f"seed={seed!r}", "not a whole number", "Give one from 0, or None."))
+        seed = None
     objects = is_object(model) or (isinstance(source, People) and source.temporary)
     try:
         if isinstance(source, str | os.PathLike):
             scenario = scenario_for(command, str(source), overrides, seed)
         else:
             text = _people_text(source) if isinstance(source, People) else source.to_toml()
-            seeded = [] if seed is None else [f"seed={seed}"]
+            seeded: list[str] = [] if seed is None else [f"seed={seed}"]
             name = "people" if isinstance(source, People) else source.name
             scenario = loads(text, name, [*overrides, *seeded])
             handling_of(scenario).check_command(command, name)
+            if not isinstance(source, People) or "unit" in settings:
+                scenario = with_changes_noted(scenario, overrides)
     except ScenarioError as error:
-        raise ScenarioError(
-            [replace(problem, key=labels.get(problem.key, problem.key)) for problem in error.problems]
-        ) from None
+        others = [replace(each, key=labels.get(each.key, each.key)) for each in error.problems]
+        raise ScenarioError([*problems, *others]) from None
+    except InputError:
+        if problems:
+            raise ScenarioError(problems) from None
+        raise
+    if problems:
+        raise ScenarioError(problems)
     if objects:
         scenario = scenario.model_copy(update={"description": _of_objects(scenario, source, model)})
+        if isinstance(source, People):  # its temporary file goes with the last object that needs it
+            weakref.finalize(scenario, _release, source).atexit = False
     line = _command_line(command, source, overrides, seed, allow_code)
     return Request(
         scenario,
         "" if objects or line is None else line,
-        allow_code or is_object(model) or _has_own_model(source),
+        allow_code,
         source if isinstance(source, People) else None,
     )
+
+
+def _release(people: People) -> None:
+    """Holds records until here."""
 
 
 def _kind(source: Source) -> type[AnyScenario]:
@@ -125,9 +161,16 @@ def _kind(source: Source) -> type[AnyScenario]:
 def _settings(name: str, value: Any, kind: type[AnyScenario]) -> Iterator[tuple[str, Any]]:
     """Returns the keys that an argument sets, and their values."""
     if name == "set":
-        yield from dict(value).items()
+        try:
+            yield from dict(value).items()
+        except (TypeError, ValueError):
+            raise _Mistake(name, f"{value!r} is no dictionary", "Give keys and their values.") from None
     elif name == "model":
-        yield from settings_of(value).items()
+        try:
+            yield from settings_of(value).items()
+        except InputError as error:
+            where, _, problem = str(error).partition(": ")
+            raise _Mistake(where, problem) from None
     elif name == "rate":
         yield from (("sampling.name", "poisson"), ("sampling.rate", value))
     elif name == "cohort":
@@ -140,7 +183,7 @@ def _settings(name: str, value: Any, kind: type[AnyScenario]) -> Iterator[tuple[
         if len(exact) != 1:
             problem = "several keys have this name" if exact else "no such setting"
             names = exact or named or [*KEYS, "model", "rate", "cohort"]
-            raise InputError(f"{name}: {problem}. Choose from {', '.join(names)}; keys go in set = {{...}}.")
+            raise _Mistake(name, problem, f"Choose from {', '.join(names)}; keys go in set = {{...}}.")
         yield exact[0], value
 
 
@@ -148,7 +191,7 @@ def _toml(value: Any) -> str:
     """Returns a value as TOML.
 
     Raises:
-        InputError: if TOML has no such value.
+        _Mistake: if TOML has no such value.
     """
     if isinstance(value, tuple | set | range):
         value = list(value)
@@ -157,8 +200,8 @@ def _toml(value: Any) -> str:
     try:
         text = tomli_w.dumps({"value": {"value": value} if isinstance(value, dict) else value})
     except TypeError as error:
-        raise InputError(
-            f"{value!r}: no value of a scenario: {error}. Give numbers, texts or lists."
+        raise _Mistake(
+            f"{value!r}", f"no value of a scenario: {error}", "Give numbers, texts or lists."
         ) from None
     if isinstance(value, dict):
         pairs = (f"{_toml_key(key)} = {_toml(item)}" for key, item in value.items())
@@ -177,12 +220,8 @@ def _people_text(people: People) -> str:
         facts=people.facts,
         bounds=people.bounds,
         read=people.read,
+        owners=people.owners,
     ).text()
-
-
-def _has_own_model(source: Source) -> bool:
-    model = getattr(source, "model", None)
-    return str(getattr(model, "factory", "")).startswith("fedprivacy_objects:")
 
 
 def _of_objects(scenario: AnyScenario, source: Source, model: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scenarios.api.results import with_numbers
 from scenarios.stored.listing import COLUMNS, chosen, rows_of
 
 if TYPE_CHECKING:
@@ -31,4 +32,4 @@ def runs(folder: str | Path = "runs", *filters: str, sort: str | None = None) ->
     import pandas as pd
 
     rows = chosen(rows_of(Path(folder)), filters, sort)
-    return pd.DataFrame([row.to_json() for row in rows], columns=list(COLUMNS))
+    return with_numbers(pd.DataFrame([row.to_json() for row in rows], columns=list(COLUMNS)))

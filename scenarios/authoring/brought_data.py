@@ -6,10 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fedprivacy.data.npz import Facts
-from fedprivacy.data.tables import FEWEST_USERS
+from fedprivacy.data.tables import FEWEST_USERS, Table
 
 _WIDTH = 100
+_NAME = 40  # letters of a client's name
+
+
+def owners_named(train: Table) -> tuple[str, ...]:
+    """Returns the names of the owners of records, where they are few; none where they are people.
+
+    With few owners single records are protected, and who takes part is public.
+    """
+    names = () if train.users is None else np.unique(train.users).tolist()
+    return tuple(map(str, names)) if len(names) < FEWEST_USERS else ()
 
 
 @dataclass(frozen=True)
@@ -21,6 +33,7 @@ class Brought:
         path: The .npz file, relative to where the command runs.
         facts: Its headers.
         bounds: The lower and upper bound of each column, by which it is scaled; None: not scaled.
+        owners: The names of the clients, where they are few: they are then public.
         read: The columns whose bounds were read off the records.
         description: What the data set is.
         command: The command that wrote the scenario; empty from Python.
@@ -31,6 +44,7 @@ class Brought:
     facts: Facts
     bounds: tuple[Sequence[float], Sequence[float]] | None = None
     read: Sequence[str] = ()
+    owners: Sequence[str] = ()
     description: str = ""
     command: str = ""
 
@@ -55,13 +69,15 @@ class Brought:
         return "\n".join([*self._head(), *self._data(), *self._training(), *self._privacy()]) + "\n"
 
     def _head(self) -> list[str]:
-        rows = [f"# Made by `{self.command}`.", ""] if self.command else []
+        rows = [f"# Written by `{self.command}`.", ""] if self.command else []
         unit = "one record" if self.of_records else "all records of one client"
         rows += [f"name = {_text(self.name)}"]
         about = (
             f"{self.description} {self.facts.records:,} records of {self.clients:,} clients to train on, "
             f"{self.facts.test_records:,} to test on. Protected is {unit}."
         )
+        if self.owners:
+            about += f" The clients are {', '.join(name[:_NAME] for name in self.owners)}."
         return [*rows, f"description = {_text(about.strip())}", "seed = 1", ""]
 
     def _data(self) -> list[str]:
@@ -83,7 +99,7 @@ class Brought:
                 )
             rows.append('scaling = "bounds"')
             for key, values in zip(("low", "high"), self.bounds, strict=True):
-                rows.append(f"{key} = [{', '.join(f'{value:g}' for value in values)}]")
+                rows.append(f"{key} = [{', '.join(f'{value:.12g}' for value in values)}]")
         return [*rows, ""]
 
     def _training(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from fedprivacy.data import tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
-from scenarios.authoring.brought_data import Brought
+from scenarios.authoring.brought_data import Brought, owners_named
 from scenarios.authoring.new import check_name
 
 _BOUND = re.compile(r"(.+)=([^:=]+):([^:=]+)")
@@ -69,13 +70,11 @@ def import_table(
     data, scenario = out / f"{name}.npz", out / f"{name}.toml"
     if there := [file for file in (data, scenario) if file.exists()]:
         raise InputError(f"{there[0]}: already exists. Choose another --name, or another folder with --out.")
-    limits = _limits(bounds)
+    limits, fraction = _options(bounds, test)
     frame = tables.read_table(path)
-    records, fraction = len(frame), _fraction(test)
+    records = len(frame)
     if fraction is None:
-        import pandas as pd
-
-        frame = pd.concat([frame, tables.read_table(test)], ignore_index=True)
+        frame = tables.joined(frame, tables.read_table(test), str(path))
     whole = tables.table(frame, label, client, drop, str(path))
     notes = list(whole.notes)
     if fraction is None:
@@ -86,15 +85,16 @@ def import_table(
     else:
         train, held, note = tables.split(whole, fraction)
         notes.append(note)
-    if unknown := [column for column in limits if column not in train.feature_names]:
-        raise InputError(f"--bounds {unknown[0]}: {path} has no such column of numbers.")
-    low, high, read = tables.public_bounds(train, limits)
+    tables.check_columns(limits, whole, "--bounds")
+    low, high, read = tables.public_bounds(whole, limits)
     if read:
         notes.append(
             f"Released to everyone who sees {scenario.name}, and covered by no epsilon: the bounds of "
             f"{', '.join(read)}, which were read off the records. Give public limits with "
             f"--bounds {shlex.quote(f'{read[0]}=LOW:HIGH')}."
         )
+    if owners := owners_named(train):
+        notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **tables.arrays_of(train, held))
     try:
@@ -106,6 +106,7 @@ def import_table(
             facts=facts(str(data)),
             bounds=(low, high),
             read=read,
+            owners=owners,
             description=f"The table {path.name}.",
             command=_command(path, label, client, test, drop, bounds),
         ).text()
@@ -113,7 +114,7 @@ def import_table(
     except OSError as error:
         data.unlink(missing_ok=True)
         raise InputError(f"{out}: {error.strerror}. Choose another folder with --out.") from error
-    except InputError:
+    except BaseException:
         data.unlink(missing_ok=True)
         raise
     return Imported(data, scenario, tuple(notes), shlex.join(["fedprivacy", "run", str(scenario)]))
@@ -130,6 +131,25 @@ def _command(
     return shlex.join(words)
 
 
+def _options(bounds: Sequence[str], test: str) -> tuple[Mapping[str, tuple[float, float]], float | None]:
+    """Returns the limits and the share to hold out, or raises every mistake in them."""
+    problems: list[str] = []
+    limits: dict[str, tuple[float, float]] = {}
+    fraction = None
+    for text in bounds:
+        try:
+            limits |= _limits(text)
+        except InputError as error:
+            problems.append(str(error))
+    try:
+        fraction = _fraction(test)
+    except InputError as error:
+        problems.append(str(error))
+    if problems:
+        raise tables.TableError("\n".join(problems))
+    return limits, fraction
+
+
 def _fraction(test: str) -> float | None:
     """Returns the share to hold out, None where `test` names a file."""
     try:
@@ -141,15 +161,12 @@ def _fraction(test: str) -> float | None:
     return share
 
 
-def _limits(bounds: Sequence[str]) -> Mapping[str, tuple[float, float]]:
-    limits = {}
-    for text in bounds:
-        match = _BOUND.fullmatch(text)
-        try:
-            low, high = (float(match[2]), float(match[3])) if match else (0.0, 0.0)
-        except ValueError:
-            low = high = 0.0
-        if match is None or not low < high:
-            raise InputError(f"--bounds {text}: must be COLUMN=LOW:HIGH with LOW below HIGH, as age=0:120.")
-        limits[match[1]] = (low, high)
-    return limits
+def _limits(text: str) -> dict[str, tuple[float, float]]:
+    match = _BOUND.fullmatch(text)
+    try:
+        low, high = (float(match[2]), float(match[3])) if match else (0.0, 0.0)
+    except ValueError:
+        low = high = 0.0
+    if match is None or not (low < high and math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"--bounds {text}: must be COLUMN=LOW:HIGH with LOW below HIGH, as age=0:120.")
+    return {match[1]: (low, high)}

@@ -62,7 +62,8 @@ def show_difference(document: Mapping[str, Any]) -> None:
     """Prints what differs between two stored results."""
     console = Terminal()
     table = Table(box=None, pad_edge=False)
-    for name in ("", *document["names"]):
+    table.add_column("", no_wrap=True)
+    for name in document["names"]:
         table.add_column(name, overflow="fold")
     for title, values in (("settings", document["settings"]), ("results", document["results"])):
         table.add_row(title, "", "", style="bold")

@@ -83,7 +83,7 @@ def import_table(
     """
     from scenarios.authoring.import_table import import_table as import_
 
-    made = import_(
+    imported = import_(
         table,
         label=label,
         client=client,
@@ -93,9 +93,9 @@ def import_table(
         name=name,
         out=out,
     )
-    for note in made.notes:
+    for note in imported.notes:
         print(f"- {on_one_line(note)}")
-    print(f"Wrote {made.data} and {made.scenario}. Run it with: {made.command}")
+    print(f"Wrote {imported.data} and {imported.scenario}. Run it with: {imported.command}")
 
 
 def report(

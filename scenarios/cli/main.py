@@ -28,7 +28,7 @@ from scenarios.cli.compare import compare
 from scenarios.cli.federation import app as federation_app
 from scenarios.cli.files import doctor, import_table, new, report, scenarios
 from scenarios.cli.run import run
-from scenarios.cli.stored import diff, list_runs, rm, show, tag
+from scenarios.cli.stored import diff, export, list_runs, rm, show, tag
 from scenarios.cli.tune import tune
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # In the order of the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
     run, compare, tune, replay, risk, audit, scenarios, new, import_table, report,
-    list_runs, show, diff, tag, rm, doctor,
+    list_runs, show, diff, export, tag, rm, doctor,
 )  # fmt: skip
 
 app = typer.Typer(

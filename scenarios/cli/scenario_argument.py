@@ -47,6 +47,16 @@ def scenario_for(command: str, source: str, overrides: list[str] | None, seed: i
     seeded = [] if seed is None else [f"seed={seed}"]
     scenario = load(find(source), [*overrides, *seeded])
     kind_of(scenario).check_command(command, source)
+    return with_changes_noted(scenario, overrides)
+
+
+def with_changes_noted(scenario: AnyScenario, overrides: list[str]) -> AnyScenario:
+    """Returns a scenario whose texts name the keys that overrides changed.
+
+    Args:
+        scenario: With the overrides applied.
+        overrides: As of `--set`.
+    """
     changes, _ = parse_overrides(overrides)
     keys = dict.fromkeys(
         key for change in changes for key in _keys(".".join(map(str, change.path)), change.value)

@@ -1,4 +1,7 @@
-"""The commands about stored results: list, show, diff, tag, rm. Heavy imports happen inside the commands."""
+"""The commands about stored results: list, show, diff, tag, rm, export.
+
+Heavy imports happen inside the commands, so that help is instant.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from fedprivacy.io.escape import on_one_line
 from scenarios.cli.options import RUNS, complete_run
 from scenarios.cli.output import Json, print_result
 
@@ -57,9 +61,11 @@ def list_runs(
         import csv as writer
         import sys
 
-        table = writer.DictWriter(sys.stdout, COLUMNS)
+        from scenarios.stored.export import cell
+
+        table = writer.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
         table.writeheader()
-        table.writerows({**row, "tags": " ".join(row["tags"])} for row in listed)
+        table.writerows({key: cell(value) for key, value in row.items()} for row in listed)
         return
     print_result({"schema": 1, "kind": "list", "runs": listed}, json_, show_list)
 
@@ -104,12 +110,36 @@ def rm(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove stored results with all of their files."""
-    from scenarios.stored.listing import remove, row_of
+    from fedprivacy.errors import InputError
+    from scenarios.stored.listing import check_removable, remove
 
-    for run in runs:
-        row_of(run)  # a wrong name removes nothing
-    if not yes:
-        typer.confirm(f"Remove {', '.join(str(run) for run in runs)}?", abort=True)
+    check_removable(runs)  # a wrong name removes nothing
+    try:
+        if not yes and not typer.confirm(f"Remove {', '.join(on_one_line(str(run)) for run in runs)}?"):
+            return
+    except typer.Abort:  # nobody is there to answer
+        raise InputError("rm: nothing was removed, since nobody answered. Give --yes to remove.") from None
     for run in runs:
         remove(run)
-        print(f"Removed {run}.")
+        print(f"Removed {on_one_line(str(run))}.")
+
+
+def export(
+    run: Stored,
+    csv: Annotated[bool, typer.Option("--csv", help="Write CSV files.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Write Parquet files.")] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder of the files.", show_default="here")
+    ] = Path(),
+) -> None:
+    """Write the tables of a stored result: rounds, cells, queries, attacks and ROC points.
+
+    Files hold public values: what the record marks operator-only is left out.
+    """
+    from fedprivacy.errors import InputError
+    from scenarios.stored.export import export as write_tables
+
+    if csv == parquet:
+        raise InputError("--csv, --parquet: give one of them.")
+    for path in write_tables(run, out, "csv" if csv else "parquet"):
+        print(f"Wrote {on_one_line(str(path))}.")

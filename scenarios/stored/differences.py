@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from scenarios.stored.listing import OBSERVERS, row_of
 
 # Texts for a reader, which change nothing that is computed.
 _WORDS = ("name", "description", "duration", "tuning")
+_SEED = re.compile(r"(^|\.)seeds?$")
+_HIDDEN = "differs, not shown"
 
 
 def difference(first: Path, second: Path) -> dict[str, Any]:
@@ -28,6 +31,8 @@ def difference(first: Path, second: Path) -> dict[str, Any]:
         for key in keys
         if key not in _WORDS and tables[0].get(key) != tables[1].get(key)
     }
+    # Whoever has a seed can take the noise away, so a seed goes into no comparison that may be passed on.
+    settings |= {key: [_HIDDEN, _HIDDEN] for key in settings if _SEED.search(key)}
     rows = [row_of(path) for path in (first, second)]
     stated = [_by_observer(document) for document in documents]
     observers = [name for name in OBSERVERS if any(name in each for each in stated)]

@@ -21,6 +21,7 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.lock import alone
 from fedprivacy.io.toml_text import suggestion
 from fedprivacy.records.run_directory import read_document
@@ -31,6 +32,12 @@ MAX_TAGS = 20
 OBSERVERS = ("server", "participant", "outsider")
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _FILTER = re.compile(r"([a-z_]+)(<=|>=|!=|=|<|>)(.*)")
+
+
+class StoredError(InputError):
+    """The problems of several stored results, one on each line."""
+
+    several = True
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,9 @@ def row_of(path: Path) -> Row:
     privacy, final = _table(document.get("privacy")), _table(document.get("final"))
     stated = [_table(each) for each in _items(privacy.get("guarantees"))]
     first = stated[0] if stated else {}
-    asked = _table(scenario.get("privacy"))
+    # The trust model of a comparison is that of each cell.
+    whole = document.get("kind") in (None, "run", "statistics")
+    requested = _table(scenario.get("privacy")) if whole else {}
     unit, adjacency = first.get("unit"), first.get("adjacency")
     return Row(
         path=path,
@@ -125,7 +134,7 @@ def row_of(path: Path) -> Row:
         kind=_text(document.get("kind")) or "",
         started=_text(document.get("started")) or "",
         status=_text(document.get("status")) or "",
-        trust=_text(first.get("trust") if stated else asked.get("trust")),
+        trust=_text(first.get("trust") if stated else requested.get("trust")),
         unit=f"{unit}, {adjacency}" if isinstance(unit, str) and isinstance(adjacency, str) else None,
         delta=_number(first.get("delta")),
         epsilons={str(each.get("observer")): _number(each.get("epsilon")) for each in stated},
@@ -194,13 +203,13 @@ def chosen(rows: Iterable[Row], filters: Sequence[str], sort: str | None) -> lis
         InputError: if a filter is not of this form, or a column is unknown.
     """
     conditions = [_condition(text) for text in filters]
-    kept = [row for row in rows if all(fits(row.to_json()) for fits in conditions)]
+    fitting = [row for row in rows if all(fits(row.to_json()) for fits in conditions)]
     if sort is None:
-        return kept
+        return fitting
     column = _column(sort.lstrip("-"), f"--sort {sort}")
-    known = [row for row in kept if row.to_json()[column] is not None]
+    known = [row for row in fitting if row.to_json()[column] is not None]
     order = sorted(known, key=lambda row: row.to_json()[column], reverse=sort.startswith("-"))
-    return order + [row for row in kept if row.to_json()[column] is None]
+    return order + [row for row in fitting if row.to_json()[column] is None]
 
 
 def _condition(text: str) -> Callable[[Mapping[str, Any]], bool]:
@@ -262,14 +271,30 @@ def tag(path: Path, add: Sequence[str], remove: Sequence[str] = ()) -> tuple[str
     return tags
 
 
+def check_removable(paths: Sequence[Path]) -> None:
+    """Checks that each path is a run directory that can be removed.
+
+    Raises:
+        InputError: with every path that is a link, or no run directory.
+    """
+    problems = []
+    for path in paths:
+        try:
+            if path.is_symlink():
+                raise InputError(f"{path}: a link. Name the run directory itself.")
+            row_of(path)
+        except InputError as error:
+            problems.append(on_one_line(str(error)))
+    if problems:
+        raise StoredError("\n".join(problems))
+
+
 def remove(path: Path) -> None:
     """Removes a run directory with all that is in it.
 
     Raises:
         InputError: if it is no run directory, or a link, or a process works on it.
     """
-    if path.is_symlink():
-        raise InputError(f"{path}: a link. Name the run directory itself.")
-    row_of(path)
+    check_removable([path])
     with alone(path):
         shutil.rmtree(path)  # follows no links

@@ -104,6 +104,8 @@ def test_what_is_not_run_exists() -> None:
         "README.md",
         "CONTRIBUTING.md",
         "docs/sharp-edges.md",
+        "docs/python.md",
+        "docs/data.md",
         "docs/statistics.md",
         "docs/attacks.md",
         "docs/units.md",

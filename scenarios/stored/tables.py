@@ -1,0 +1,198 @@
+"""The tables of stored results: rounds, cells, queries, attacks and ROC points, as plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Document = Mapping[str, Any]
+Rows = list[dict[str, Any]]
+MAX_CURVE = 64  # rounds at which the epsilon so far is computed
+ROC_COLUMNS = ("attack", "seat", "trust", "epsilon", "run", "fpr", "tpr")
+
+
+def rounds(document: Document) -> Rows:
+    """Returns a row for each round of a run."""
+    spent = epsilons_so_far(document)
+    return [
+        {"round": event["round"] + 1, "accuracy": event["accuracy"], "loss": event["loss"]}
+        | {f"epsilon_{observer}": values[at] for observer, values in spent.items()}
+        for at, event in enumerate(document["rounds"])
+    ]
+
+
+def epsilons_so_far(document: Document) -> dict[str, list[float | None]]:
+    """Returns the epsilon after each completed round against each observer, None where there is none."""
+    from fedprivacy.guarantees.ledger import Ledger
+    from fedprivacy.guarantees.statement import guarantees
+    from fedprivacy.plan.privacy_plan import Plan
+
+    plan, rounds = Plan.from_json(document["plan"]), len(document["rounds"])
+    claimed = {each["observer"]: each["epsilon"] for each in document["privacy"]["guarantees"]}
+    if all(epsilon is None for epsilon in claimed.values()):
+        return {observer: [None] * rounds for observer in claimed}
+    steps = sorted({-(-rounds * step // MAX_CURVE) for step in range(1, MAX_CURVE + 1)}) if rounds else []
+    held = document["ledger"]["held"]
+    at: dict[int, dict[str, float | None]] = {}
+    for step in steps:
+        answers = min(step, plan.answers)
+        counts = {answers: plan.population} if plan.trust == "local" else None
+        ledger = Ledger(plan, held=held, counts=counts)
+        ledger.rounds = step
+        # The least of the whole run: no round before had fewer.
+        ledger.least_shares = document["ledger"].get("least_shares")
+        at[step] = {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
+    following = [next(step for step in steps if step >= number) for number in range(1, rounds + 1)]
+    return {
+        observer: [
+            # The first rounds are a part of all, so the claim of the whole run bounds them too.
+            None if epsilon is None else _least(at[step][observer], epsilon)
+            for step in following
+        ]
+        for observer, epsilon in claimed.items()
+    }
+
+
+def _least(so_far: float | None, whole: float) -> float:
+    return whole if so_far is None else min(so_far, whole)
+
+
+def cells(document: Document) -> Rows:
+    """Returns a row for each cell of a comparison."""
+    return [
+        {
+            "trust": cell["trust"],
+            "unit": cell["unit"],
+            "mechanism": cell["mechanism"],
+            "epsilon": cell["epsilon"],
+            "accuracy": cell["accuracy"]["mean"],
+            "low": cell["accuracy"]["low"],
+            "high": cell["accuracy"]["high"],
+            "seeds": len(cell["accuracies"]),
+            "rounds": cell["rounds"],
+        }
+        | {f"epsilon_{each['observer']}": each["epsilon"] for each in cell["guarantees"]}
+        for cell in document["cells"]
+    ]
+
+
+def queries(document: Document) -> Rows:
+    """Returns a row for each released statistic."""
+    keys = ("name", "kind", "mechanism", "noise", "estimate", "low", "high", "true", "error", "answered")
+    return [{key: query.get(key) for key in keys} for query in document["queries"]]
+
+
+def statistics_cells(document: Document) -> Rows:
+    """Returns a row for each cell and query of a comparison."""
+    return [
+        {
+            "trust": cell["trust"],
+            "epsilon": cell["epsilon"],
+            "clients": cell["clients"],
+            "query": query["name"],
+            "mechanism": query["mechanism"],
+            "rmse": query["rmse"],
+            "covered": query["covered"],
+        }
+        for cell in document["cells"]
+        for query in cell["queries"]
+    ]
+
+
+def estimates(document: Document) -> Rows:
+    """Returns a row for each cell of private estimates."""
+    keys = ("approach", "trust", "epsilon", "delta", "records", "silos", "bound", "refused")
+    rows = []
+    for cell in document["cells"]:
+        excess = cell.get("excess") or {}
+        bounds = {"excess": excess.get("mean"), "low": excess.get("low"), "high": excess.get("high")}
+        rows.append({key: cell.get(key) for key in keys} | bounds)
+    return rows
+
+
+def attacks(document: Document) -> Rows:
+    """Returns a row for each attack."""
+    rows = []
+    for attack in document["attacks"]:
+        auc, advantage = attack["auc"] or {}, attack["advantage"] or {}
+        bound, proven = attack["bound"] or {}, attack["empirical_epsilon"] or {}
+        row = {
+            "attack": attack["name"],
+            "seat": attack["seat"],
+            "trust": attack["trust"],
+            "epsilon": attack["epsilon"],
+            "auc": auc.get("value"),
+            "auc_low": auc.get("low"),
+            "auc_high": auc.get("high"),
+            "auc_bound": bound.get("auc"),
+            "advantage": advantage.get("value"),
+            "advantage_bound": bound.get("advantage"),
+            "proven_epsilon": proven.get("epsilon"),
+        }
+        for rate, value in (attack["tpr_at_fpr"] or {}).items():
+            row[f"tpr_at_{rate}"] = None if value is None else value["value"]
+        rows.append(row)
+    return rows
+
+
+def roc_points(document: Document) -> Rows:
+    """Returns the points of every ROC curve."""
+    return [
+        {
+            "attack": attack["name"],
+            "seat": attack["seat"],
+            "trust": attack["trust"],
+            "epsilon": attack["epsilon"],
+            "run": run,
+            "fpr": fpr,
+            "tpr": tpr,
+        }
+        for attack in document["attacks"]
+        for run, curve in enumerate(attack["roc"] or [])
+        for fpr, tpr in zip(curve["fpr"], curve["tpr"], strict=True)
+    ]
+
+
+def observers(document: Document) -> Rows:
+    """Returns a row for each observer of an audit."""
+    rows = []
+    for each in document["observers"]:
+        one_run, gaussian = each.get("one_run") or {}, each.get("if_gaussian") or {}
+        rows.append(
+            {
+                "observer": each["observer"],
+                "claimed_epsilon": each["guarantee"]["epsilon"],
+                "proven_epsilon": one_run.get("epsilon"),
+                "ceiling": one_run.get("ceiling"),
+                "proven_if_gaussian": gaussian.get("epsilon"),
+                "holds": each["verdict"]["holds"],
+            }
+        )
+    return rows
+
+
+def candidates(document: Document) -> Rows:
+    """Returns a row for each candidate of a choice."""
+    rows = []
+    for candidate in document["candidates"]:
+        flat = {key: value for key, value in candidate.items() if not isinstance(value, dict | list)}
+        rows.append({**candidate.get("settings", {}), **flat})
+    return rows
+
+
+# Kind of result -> its tables, the main one first.
+TABLES: Mapping[str, Mapping[str, Callable[[Document], Rows]]] = {
+    "run": {"rounds": rounds},
+    "compare": {"cells": cells},
+    "statistics": {"queries": queries},
+    "compare-statistics": {"cells": statistics_cells},
+    "erm": {"cells": estimates},
+    "replay": {"attacks": attacks, "roc": roc_points},
+    "audit": {"observers": observers},
+    "tune": {"candidates": candidates},
+}
+
+
+def main_table(document: Document) -> Rows:
+    """Returns the rows of the first table of a result."""
+    return next(iter(TABLES[document["kind"]].values()))(document)

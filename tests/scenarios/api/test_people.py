@@ -1,0 +1,160 @@
+"""Data from arrays, tables, torch datasets and files."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import fedprivacy as fp
+
+
+def loaded(people: object) -> dict[str, np.ndarray]:
+    with np.load(people.path) as content:
+        return dict(content)
+
+
+def message(*arguments: object, **more: object) -> str:
+    with pytest.raises(fp.InputError) as caught:
+        fp.people(*arguments, **more)
+    assert "people.npz" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_arrays_with_a_share_to_test_on(arrays: tuple) -> None:
+    x, y, users = arrays
+    content = loaded(fp.people(x, y, users=users, test=0.25))
+    assert content["x_train"].shape == (150, 3)
+    assert not set(content["user_train"]) & set(content["user_test"])
+    assert "feature_names" not in content
+
+
+def test_arrays_with_test_records(arrays: tuple) -> None:
+    x, y, users = arrays
+    content = loaded(fp.people(x[:150], y[:150], users=users[:150], test=(x[150:], y[150:], users[150:])))
+    assert (content["x_test"] == x[150:]).all()
+    assert "user_test" in content
+
+
+def test_text_labels_mean_the_same_in_both_parts() -> None:
+    x = np.eye(4)
+    content = loaded(fp.people(x, ["a", "b", "c", "a"], test=(x[:2], ["c", "b"])))
+    assert content["classes"].tolist() == ["a", "b", "c"]
+    assert content["y_test"].tolist() == [2, 1]
+
+
+def test_a_table_with_text_labels_and_a_column_of_clients(patients: pd.DataFrame) -> None:
+    people = fp.people(patients, "sick", users="hospital")
+    assert people.clients == 4
+    assert people.facts.class_names == ("no", "yes")
+    assert people.facts.feature_names == ("age", "sex=f", "sex=m")
+    text = repr(people)
+    assert "4 clients" in text
+    assert "The bounds of age were read off the records: a release that no epsilon covers" in text
+
+
+def test_public_bounds_release_nothing(patients: pd.DataFrame) -> None:
+    people = fp.people(patients, "sick", users="hospital", bounds={"age": (0, 120)})
+    assert people.bounds == ([0, 0, 0], [120, 1, 1])
+    assert "bounds" not in repr(people)
+    assert fp.scenario_for(people).data.high == (120, 1, 1)
+
+
+def test_labels_and_users_of_a_table_as_arrays(patients: pd.DataFrame) -> None:
+    rest = patients.drop(columns=["sick", "hospital"]).rename(columns={"sex": "label"})
+    people = fp.people(rest, (patients.age > 55).to_numpy(), users=patients.hospital.to_numpy())
+    assert people.facts.feature_names == ("age", "label=f", "label=m")  # the column of this name stays
+    assert people.clients == 4
+
+
+def test_a_table_with_a_table_or_a_file_of_test_records(patients: pd.DataFrame, tmp_path: Path) -> None:
+    patients.iloc[100:].to_csv(tmp_path / "test.csv", index=False)
+    patients.iloc[:100].to_csv(tmp_path / "train.csv", index=False)
+    whole = fp.people(patients.iloc[:100], "sick", users="hospital", test=patients.iloc[100:])
+    for people in (
+        fp.people(patients.iloc[:100], "sick", users="hospital", test=tmp_path / "test.csv"),
+        fp.people(tmp_path / "train.csv", "sick", users="hospital", test=str(tmp_path / "test.csv")),
+    ):
+        assert people.facts.test_records == 20
+        for name, array in loaded(whole).items():
+            assert (loaded(people)[name] == array).all(), name
+
+
+def test_polars(patients: pd.DataFrame) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(patients.to_dict(orient="list"))
+    assert (
+        loaded(fp.people(frame, "sick"))["x_train"] == loaded(fp.people(patients, "sick"))["x_train"]
+    ).all()
+
+
+def test_a_torch_dataset_of_images() -> None:
+    dataset = torch.utils.data.TensorDataset(torch.rand(20, 1, 6, 6), torch.arange(20) % 2)
+    people = fp.people(dataset, test=dataset)
+    assert people.facts.features == (6, 6)
+    assert people.facts.test_records == 20
+    assert fp.people(
+        torch.utils.data.TensorDataset(torch.rand(20, 3, 6, 6), torch.arange(20) % 2)
+    ).facts.features == (6, 6, 3)
+
+
+def test_a_file_of_arrays_is_used_as_it_is(arrays: tuple, tmp_path: Path) -> None:
+    x, y, _ = arrays
+    saved = fp.people(x, y).save(tmp_path / "mine.npz")
+    again = fp.people(tmp_path / "mine.npz")
+    assert again.path == saved.path == tmp_path / "mine.npz"
+    assert not again.temporary
+    with pytest.raises(fp.InputError, match="already exists"):
+        fp.people(x, y).save(tmp_path / "mine.npz")
+    assert "Give the path alone" in message(tmp_path / "mine.npz", y)
+
+
+def test_temporary_files_are_private_and_go_with_their_object(arrays: tuple) -> None:
+    x, y, _ = arrays
+    people = fp.people(x, y)
+    folder = people.path.parent
+    assert folder.stat().st_mode & 0o77 == 0
+    scenario = fp.scenario_for(people)
+    del people
+    gc.collect()
+    assert folder.exists()  # the scenario still needs it
+    del scenario
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "expected"),
+    [
+        ((np.eye(4),), {}, "give the labels as y"),
+        ((np.eye(4), [0, 1]), {}, "(4, 4) records and (2,) labels"),
+        ((np.eye(4), [0, 1, 0, 1]), {"users": [1]}, "(1,) users for (4,) records"),
+        ((np.eye(4), [0, 1, 0, 1]), {"test": 1.5}, "above 0 and below 1"),
+        ((np.eye(4), [0, 1, 0, 1]), {"test": (1, 2, 3, 4)}, "give (x, y)"),
+        ((np.eye(4), [0, 1, 0, 1]), {"bounds": {"a": (0, 1)}}, "for tables"),
+        ((np.eye(4), [0, 1, None, 1]), {}, "has no label"),
+        ((np.eye(40).astype(complex), [0, 1] * 20), {}, "complex"),
+        ((np.array([["a"]] * 40), [0, 1] * 20), {}, "x_train holds text"),
+        ((np.array([[{}]] * 40), [0, 1] * 20), {}, "people: "),
+        ((np.eye(40), [0.5, 1] * 20), {}, "label 0.5"),
+        (("no.csv", "y"), {}, "no such file"),
+        (("no.xlsx", "y"), {}, "not a data set"),
+        ((torch.utils.data.TensorDataset(torch.rand(3, 2)),), {}, "(record, label) pairs"),
+    ],
+)  # fmt: skip
+def test_mistakes_say_what_to_do(arguments: tuple, more: dict, expected: str) -> None:
+    assert expected in message(*arguments, **more)
+
+
+def test_mistakes_with_tables(patients: pd.DataFrame) -> None:
+    assert "no column 'sik'" in message(patients, "sik")
+    assert "name a column" in message(patients, [1, 2])
+    assert "name a column" in message(patients, None)
+    assert "no column of numbers 'aeg'. There are: age" in message(patients, "sick", bounds={"aeg": (0, 1)})
+    assert "no bounds" in message(patients, "sick", bounds={"age": (1, 0)})
+    assert "the test records lack it" in message(patients, "sick", test=patients.drop(columns="age"))
+    assert "name the columns" in message(patients, patients.sick.to_numpy(), test=patients)

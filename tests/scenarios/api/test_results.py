@@ -1,0 +1,135 @@
+"""Results as objects: tables, guarantees by observer, and what a notebook shows."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import fedprivacy as fp
+from scenarios.api.results import KINDS, Guarantees, result_of
+from scenarios.budgets.gaussian import GaussianQuestion
+
+
+def test_an_epsilon_is_reached_through_its_observer_alone(central: object) -> None:
+    for each in (central, central.guarantees):
+        assert not [name for name in dir(each) if "epsilon" in name]
+    bound = central.guarantees["participant"]
+    assert (bound.unit, bound.adjacency, bound.delta, bound.trust) == (
+        "client",
+        "replace-one",
+        1e-5,
+        "central",
+    )
+    assert bound.epsilon == pytest.approx(2, abs=1e-3)
+    assert bound.assumptions
+    assert str(bound) == bound.words
+    assert central.guarantees["server"].epsilon is None
+    with pytest.raises(KeyError, match="server, participant, outsider"):
+        central.guarantees["nobody"]
+
+
+@pytest.mark.parametrize("trust", ["central", "local"])
+def test_epsilons_so_far_rise_to_the_claim(trust: str, request: pytest.FixtureRequest) -> None:
+    run = request.getfixturevalue(trust)
+    assert list(run.rounds["round"]) == [1, 2, 3]
+    for observer, bound in run.guarantees.items():
+        so_far = run.rounds[f"epsilon_{observer}"]
+        if bound.epsilon is None:
+            assert so_far.isna().all()
+            continue
+        assert so_far.is_monotonic_increasing
+        assert 0 < so_far.iloc[0] < bound.epsilon
+        assert so_far.iloc[-1] == pytest.approx(bound.epsilon, rel=1e-9)
+        assert (so_far <= bound.epsilon).all()
+
+
+@pytest.mark.parametrize(
+    ("trust", "observer", "rate"), [("central", "outsider", 0.5), ("local", "server", None)]
+)
+def test_epsilons_so_far_are_those_of_so_many_rounds(
+    trust: str, observer: str, rate: float | None, request: pytest.FixtureRequest
+) -> None:
+    run = request.getfixturevalue(trust)
+    noise = run.document["plan"]["mechanism"]["noise_multiplier"]
+    for number in (1, 2, 3):
+        budget = GaussianQuestion(noise_multiplier=noise, rounds=number, sampling_rate=rate).document()
+        assert run.rounds[f"epsilon_{observer}"][number - 1] == pytest.approx(budget["epsilon"], rel=1e-4)
+
+
+def test_epsilons_so_far_of_records(runs: Path, patients: pd.DataFrame) -> None:
+    people = fp.people(patients, "sick", users="hospital", bounds={"age": (0, 120)})
+    run = fp.run(people, trust="local", rounds=3, out=runs, workers=1, progress=False)
+    for observer, bound in run.guarantees.items():
+        so_far = run.rounds[f"epsilon_{observer}"]
+        assert so_far.is_monotonic_increasing
+        assert so_far.iloc[-1] == pytest.approx(bound.epsilon, rel=1e-9)
+
+
+def test_a_long_run_never_states_too_little(runs: Path) -> None:
+    run = fp.run("digits", rounds=70, out=runs, workers=1, progress=False, set={"evaluation.every": 70})
+    so_far = run.rounds["epsilon_outsider"]
+    assert len(so_far) == 70
+    assert so_far.is_monotonic_increasing
+    assert so_far.iloc[-1] == pytest.approx(run.guarantees["outsider"].epsilon)
+
+
+def test_a_stored_result_is_read_again_and_a_changed_one_refused(central: object, tmp_path: Path) -> None:
+    again = fp.read(central.path)
+    assert again.rounds.equals(central.rounds)
+    assert again.guarantees["outsider"] == central.guarantees["outsider"]
+    for name in ("run.json", "scenario.toml"):
+        (tmp_path / name).write_text((central.path / name).read_text())
+    text = (tmp_path / "run.json").read_text()
+    (tmp_path / "run.json").write_text(
+        text.replace('"epsilon": 1.99', '"epsilon": 0.99').replace('"epsilon": 2.0', '"epsilon": 0.5')
+    )
+    with pytest.raises(fp.InputError):
+        fp.read(tmp_path)
+
+
+def test_a_notebook_shows_names_as_text(central: object) -> None:
+    document = copy.deepcopy(central.document)
+    document["name"] = "<script>alert(1)</script>"
+    document["privacy"]["guarantees"][0]["assumptions"][0] = "<img src=x>"
+    shown = result_of(document)._repr_html_()
+    assert "<script>" not in shown
+    assert "<img" not in shown
+    assert "&lt;script&gt;" in shown
+    hostile = {"kind": "compare", "name": "a", "status": "finished", "path": "<b>", "finding": "<i>", "cells": [
+        {"trust": "<u>", "unit": "client", "mechanism": None, "epsilon": 1.0, "rounds": 1, "accuracies": [1.0],
+         "accuracy": {"mean": 1.0, "low": None, "high": None}, "guarantees": []}]}  # fmt: skip
+    shown = result_of(hostile)._repr_html_()
+    assert not [tag for tag in ("<b>/", "<i>", "<u>") if tag in shown]
+
+
+def test_every_kind_has_its_class() -> None:
+    assert set(KINDS) == {
+        "run",
+        "compare",
+        "statistics",
+        "compare-statistics",
+        "erm",
+        "replay",
+        "audit",
+        "tune",
+    }
+    assert Guarantees([]).__len__() == 0
+
+
+def test_a_table_of_runs(runs: Path, central: object, local: object) -> None:
+    table = fp.runs(runs)
+    assert {central.path.name, local.path.name} <= set(table["run"])
+    assert table["epsilon_server"].dtype == float
+    assert not {"seed", "noise_key", "command", "scenario_digest"} & set(table.columns)
+    chosen = fp.runs(runs, "trust=local", "unit=client, replace-one", sort="-accuracy")
+    assert list(chosen["run"]) == [local.path.name]
+    assert isinstance(chosen, pd.DataFrame)
+
+
+def test_exports_of_a_result(central: object, tmp_path: Path) -> None:
+    (path,) = central.export(tmp_path)
+    table = pd.read_csv(path)
+    assert table["accuracy"].tolist() == pytest.approx(central.rounds["accuracy"].tolist())

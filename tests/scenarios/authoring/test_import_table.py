@@ -1,0 +1,130 @@
+"""`fedprivacy import`: from a table to a data set and a scenario that run."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.scenario import Scenario
+from scenarios.authoring import import_table as module
+from scenarios.authoring.import_table import Imported, import_table
+
+
+@pytest.fixture
+def hospitals(tmp_path: Path) -> Path:
+    stream = np.random.default_rng(2)
+    table = pd.DataFrame(
+        {
+            "age": stream.integers(20, 90, 120),
+            "chol": np.where(stream.random(120) < 0.1, np.nan, 200.0),
+            "sex": stream.choice(["f", "m"], 120),
+            "hospital": np.repeat(["Ulm", "Bern", "Linz", "Graz"], 30),
+        }
+    )
+    path = tmp_path / "Heart Disease.csv"
+    table.assign(sick=np.where(table.age > 55, "yes", "no")).to_csv(path, index=False)
+    return path
+
+
+def imported(path: Path, **changes: object) -> Imported:
+    options = {"label": "sick", "client": "hospital", "test": "0.2", "drop": [], "bounds": [], "name": None}
+    return import_table(path, **{**options, "out": path.parent / "out", **changes})
+
+
+def test_the_scenario_is_ready_and_names_what_is_released(hospitals: Path) -> None:
+    result = imported(hospitals)
+    assert result.scenario.name == "heart-disease.toml"
+    scenario = Scenario.read(result.scenario)
+    assert scenario.data.partition == "by-user"
+    assert scenario.privacy.unit == "example"
+    text = result.scenario.read_text()
+    assert "Read off the records, and so released" in text
+    assert text.startswith("# Written by `fedprivacy import ")
+    notes = " ".join(result.notes)
+    for part in (
+        "classes were read off",
+        "sex: its 2 categories",
+        "missing values became 0",
+        "bounds of age, chol",
+        "held out",
+    ):
+        assert part in notes
+    assert result.command == shlex.join(["fedprivacy", "run", str(result.scenario)])
+
+
+def test_public_bounds_and_dropped_columns(hospitals: Path) -> None:
+    result = imported(hospitals, bounds=["age=0:120"], drop=["chol"])
+    scenario = Scenario.read(result.scenario)
+    assert scenario.data.high[0] == 120
+    assert "released" not in result.scenario.read_text()
+    assert "--bounds age=0:120" in result.scenario.read_text()
+
+
+def test_a_file_of_test_records(hospitals: Path) -> None:
+    table = pd.read_csv(hospitals)
+    table.iloc[:100].to_csv(hospitals.parent / "train.csv", index=False)
+    table.iloc[100:].to_csv(hospitals.parent / "test.csv", index=False)
+    result = imported(hospitals.parent / "train.csv", test=str(hospitals.parent / "test.csv"))
+    with np.load(result.data) as content:
+        assert (len(content["y_train"]), len(content["y_test"])) == (100, 20)
+
+
+def test_without_a_column_of_clients_each_record_is_one(hospitals: Path) -> None:
+    result = imported(hospitals, client=None, drop=["hospital"])
+    scenario = Scenario.read(result.scenario)
+    assert (scenario.data.partition, scenario.privacy.unit) == ("one-per-example", "client")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"label": "sik", "client": "clinic", "drop": ["x"]}, ["'sik'", "'clinic'", "'x'"]),
+        (
+            {"test": "1.5", "bounds": ["age", "age=2:1", "age=0:inf"]},
+            ["--test 1.5", "--bounds age:", "--bounds age=2:1", "age=0:inf"],
+        ),
+        ({"bounds": ["aeg=0:1", "b=0:1"]}, ["'aeg'", "'b'", "age"]),
+        ({"test": "nowhere.csv"}, ["no such file"]),
+        ({"name": "../x"}, ["../x"]),
+    ],
+)
+def test_mistakes_come_at_once_and_nothing_is_written(
+    hospitals: Path, changes: dict, expected: list[str]
+) -> None:
+    with pytest.raises(InputError) as caught:
+        imported(hospitals, **changes)
+    assert all(text in str(caught.value) for text in expected), str(caught.value)
+    assert not (hospitals.parent / "out").exists()
+
+
+def test_nothing_is_written_over(hospitals: Path) -> None:
+    imported(hospitals)
+    with pytest.raises(InputError, match="already exists"):
+        imported(hospitals)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), KeyboardInterrupt(), InputError("x")]
+)
+def test_nothing_is_half_written(
+    hospitals: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(module.Brought, "text", fail)
+    with pytest.raises((InputError, KeyboardInterrupt)):
+        imported(hospitals)
+    assert not list((hospitals.parent / "out").iterdir())
+
+
+def test_names_from_a_table_are_text_in_the_scenario(tmp_path: Path) -> None:
+    table = pd.DataFrame({'a"]\nname = "evil': range(50), "b": [0, 1] * 25})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    scenario = Scenario.read(imported(tmp_path / "t.csv", label="b", client=None).scenario)
+    assert scenario.name == "t"

@@ -1,0 +1,124 @@
+"""The commands about stored results and `import`, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from warm import ENVIRONMENT, warm
+
+import fedprivacy as fp
+
+
+def command(*words: object, folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*warm(), *map(str, words)],
+        cwd=folder,
+        env=ENVIRONMENT,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `runs/first` and `runs/second`."""
+    folder = tmp_path_factory.mktemp("work")
+    for name, epsilon in (("first", 2), ("second", 8)):
+        result = fp.run("digits", epsilon=epsilon, rounds=1, out=folder / "runs", progress=False, workers=1)
+        result.path.rename(folder / "runs" / name)
+    return folder
+
+
+def test_list_prints_a_line_for_each_run(work: Path) -> None:
+    done = command("list", folder=work)
+    assert done.returncode == 0, done.stderr
+    assert "first" in done.stdout
+    assert "-/2/2" in done.stdout
+    assert "epsilon against server/participant/outsider" in done.stdout
+    assert "No stored results fit." in command("list", "--filter", "trust=local", folder=work).stdout
+
+
+def test_list_for_programs_holds_no_seed(work: Path) -> None:
+    document = json.loads(command("list", "--json", "--sort", "epsilon_outsider", folder=work).stdout)
+    assert [row["run"] for row in document["runs"]] == ["first", "second"]
+    assert not [key for key in document["runs"][0] if key in ("seed", "noise_key", "command")]
+    rows = list(csv.DictReader(io.StringIO(command("list", "--csv", folder=work).stdout)))
+    assert {row["run"] for row in rows} == {"first", "second"}
+    both = command("list", "--csv", "--json", folder=work)
+    assert (both.returncode, both.stderr) == (2, "--csv, --json: give one of them.\n")
+
+
+def test_names_in_records_steer_no_terminal(work: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "runs" / "a"))
+    document = json.loads((path / "run.json").read_text())
+    document |= {"name": "=cmd()\x1b[2J", "status": "\x1b[31mfailed"}
+    (path / "run.json").write_text(json.dumps(document))
+    for words in (("list",), ("list", "--csv"), ("list", "--json")):
+        done = command(*words, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout
+    assert "'=cmd()" in command("list", "--csv", folder=tmp_path).stdout
+
+
+def test_show_and_diff(work: Path) -> None:
+    shown = command("show", "runs/first", folder=work)
+    assert "at most epsilon = 2 at delta = 1e-05" in " ".join(shown.stdout.split())
+    assert json.loads(command("show", "runs/first", "--json", folder=work).stdout)["kind"] == "run"
+    done = command("diff", "runs/first", "runs/second", folder=work)
+    assert "privacy.epsilon" in done.stdout
+    assert "the first is stronger" in done.stdout
+    assert command("diff", "runs/first", "runs", folder=work).returncode == 2
+
+
+def test_export(work: Path, tmp_path: Path) -> None:
+    done = command("export", "runs/first", "--csv", "--out", tmp_path, folder=work)
+    assert done.stdout == f"Wrote {tmp_path}/first-rounds.csv.\n"
+    again = command("export", "runs/first", "--csv", "--out", tmp_path, folder=work)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
+    assert command("export", "runs/first", folder=work).stderr == "--csv, --parquet: give one of them.\n"
+
+
+def test_tag_and_rm(work: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(work / "runs" / "first", tmp_path / "runs" / name)
+    assert command("tag", "runs/a", "paper", folder=tmp_path).stdout == "paper\n"
+    assert command("tag", "runs/a", folder=tmp_path).stdout == "paper\n"
+    assert command("tag", "runs/a", "--remove", "paper", folder=tmp_path).stdout == "no tags\n"
+    wrong = command("rm", "--yes", "runs/a", "runs/nope", "runs", folder=tmp_path)
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 2)
+    silent = command("rm", "runs/a", folder=tmp_path)
+    assert (silent.returncode, "Give --yes" in silent.stderr) == (2, True)
+    assert command("rm", "runs/a", folder=tmp_path, text="n\n").returncode == 0
+    assert (tmp_path / "runs" / "a").is_dir()
+    assert (
+        command("rm", "--yes", "runs/a", "runs/b", folder=tmp_path).stdout
+        == "Removed runs/a.\nRemoved runs/b.\n"
+    )
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_import_makes_a_scenario_that_runs(tmp_path: Path) -> None:
+    rows = [
+        f"{20 + at},{'fm'[at % 2]},{['Ulm', 'Bern', 'Linz', 'Graz'][at % 4]},{'yes' if at > 30 else 'no'}"
+        for at in range(60)
+    ]
+    (tmp_path / "heart.csv").write_text("\n".join(["age,sex,hospital,sick", *rows]))
+    done = command("import", "heart.csv", "--label", "sick", "--client", "hospital", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout.splitlines()[-1]
+        == "Wrote heart.npz and heart.toml. Run it with: fedprivacy run heart.toml"
+    )
+    assert "covered by no epsilon: the bounds of age" in done.stdout
+    run = command("run", "heart.toml", "--set", "server.rounds=1", "--json", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    report = (tmp_path / json.loads(run.stdout)["path"] / "report.html").read_text()
+    assert "The clients are Bern, Graz, Linz, Ulm." in report

@@ -1,0 +1,105 @@
+"""Exports hold public values: what the record marks operator-only is left out."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import fedprivacy as fp
+from fedprivacy.errors import InputError
+from fedprivacy.records.run_directory import read_document
+from scenarios.stored.export import SIMULATED, cell, export, public_tables
+from scenarios.stored.tables import TABLES
+
+
+def test_rounds_as_csv(stored: dict[str, Path], tmp_path: Path) -> None:
+    (path,) = export(stored["plain"], tmp_path / "new", "csv")
+    assert path.name == f"{stored['plain'].name}-rounds.csv"
+    (row,) = csv.DictReader(path.read_text().splitlines())
+    assert row["round"] == "1"
+    assert row["epsilon_server"] == ""
+    assert float(row["epsilon_outsider"]) == pytest.approx(2, abs=1e-3)
+
+
+def test_cells_as_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (path,) = export(stored["compare"], tmp_path, "parquet")
+    table = pd.read_parquet(path)
+    assert table["trust"].tolist() == ["none", "central"]
+    assert table["seeds"].tolist() == [1, 1]  # how many, not which
+
+
+def test_attacks_and_their_curves(tmp_path: Path) -> None:
+    small = {"game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2}
+    result = fp.replay(
+        "active-gradient-ascent",
+        attacks=["passive"],
+        rounds=2,
+        set=small,
+        out=tmp_path,
+        progress=False,
+        workers=1,
+    )
+    names = [path.name.removeprefix(result.path.name) for path in result.export(tmp_path / "tables")]
+    assert names == ["-attacks.csv", "-roc.csv"]
+    assert result.roc("passive").axes[0].lines
+    with pytest.raises(InputError, match="no such attack"):
+        result.roc("nope")
+
+
+def test_of_a_survey_operator_only_values_are_left_out(stored: dict[str, Path]) -> None:
+    document = read_document(stored["survey"] / "run.json")
+    assert "queries[].answered" in document["operator_only"]
+    (row,) = public_tables(document)["queries"]
+    assert "answered" not in row
+    assert row["simulation_true"] == 0.6
+    assert "true" not in row
+    assert "true" in SIMULATED["statistics"]
+
+
+def test_every_hidden_field_is_left_out(stored: dict[str, Path]) -> None:
+    """Whatever a record marks, even a field that a table is made of."""
+    document = read_document(stored["plain"] / "run.json")
+    assert "loss" in public_tables(document)["rounds"][0]
+    document["operator_only"].append("rounds[].loss")
+    assert "loss" not in public_tables(document)["rounds"][0]
+
+
+def test_no_export_names_a_seed_or_a_digest(stored: dict[str, Path]) -> None:
+    for path in stored.values():
+        document = read_document(path / "run.json")
+        text = json.dumps(public_tables(document))
+        for key in ("noise_key", "scenario_digest", "command"):
+            assert not document.get(key) or str(document[key]) not in text
+        assert '"seed"' not in text
+
+
+def test_nothing_is_written_over_or_half_written(stored: dict[str, Path], tmp_path: Path) -> None:
+    export(stored["plain"], tmp_path, "csv")
+    with pytest.raises(InputError, match="already exists"):
+        export(stored["plain"], tmp_path, "csv")
+    with pytest.raises(InputError, match="no such format"):
+        export(stored["plain"], tmp_path, "xlsx")
+    with pytest.raises(InputError):
+        export(tmp_path, tmp_path, "csv")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="Choose another folder"):
+        export(stored["plain"], tmp_path / "file" / "in", "csv")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x"])
+def test_texts_are_no_formulas(text: str) -> None:
+    assert cell(text) == f"'{text}"
+    assert cell("a\x1b[2J\n") == "a\\x1b[2J\\n"
+    assert cell(-1.5) == -1.5
+
+
+def test_every_kind_of_result_has_tables() -> None:
+    from scenarios.api.results import KINDS
+
+    assert set(TABLES) == set(KINDS)
