@@ -18,8 +18,8 @@ class Mlflow(Tracker):
         """Opens a run, without making it the active run of the process."""
         try:
             self._client = mlflow.MlflowClient()
-            found = self._client.get_experiment_by_name(PROJECT)
-            experiment = found.experiment_id if found else self._client.create_experiment(PROJECT)
+            existing = self._client.get_experiment_by_name(PROJECT)
+            experiment = existing.experiment_id if existing else self._client.create_experiment(PROJECT)
             self._run = self._client.create_run(experiment, run_name=label).info.run_id
         except Exception as error:  # of the store that the environment names
             reason = str(error).strip().split("\n")[0]
