@@ -14,6 +14,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
+from scenarios.api.progress import in_notebook, notebook_progress
 from scenarios.api.results import (
     Audit,
     Comparison,
@@ -112,9 +113,10 @@ def _run(
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
     check_tracking(track, track_operator, resumed=False)
+    rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
     with (
         tracking(track, requested.scenario, options.out, track_operator) as tracked,
-        _shown(lambda: kind.progress(requested.scenario), progress) as show_event,
+        _shown(lambda: kind.progress(requested.scenario), progress, rounds) as show_event,
     ):
         document = kind.run(requested.scenario, options, tracked.beside(show_event))
         tracked.result(document)
@@ -467,10 +469,10 @@ def _jobs() -> Any:
 
 
 @contextmanager
-def _shown(display: Callable[[], Any], progress: bool) -> Iterator[Any]:
+def _shown(display: Callable[[], Any], progress: bool, total: int | None = None) -> Iterator[Any]:
     """Shows progress, or gives a function that ignores its arguments."""
     if not progress:
         yield lambda *_: None
         return
-    with display() as on_event:
+    with notebook_progress(total) if in_notebook() else display() as on_event:
         yield on_event

@@ -50,6 +50,7 @@ def test_models_that_differ() -> None:
         module, nn.Linear(2, 2), nn.Sequential(module), nn.Linear(2, 2).to(torch.bfloat16),
         *(defined(text) for text in (NET, NET.replace("* 2", "* 3"), NET.replace("+ 1", "+ 2"), NET.replace("2, 2", "2, 4"))),
         defined("W = 1\ndef make(): return W"), defined("W = 2\ndef make(): return W"),
+        defined("def make(a): return a + 1"), defined("def make(a): return a - 1"),
         defined("def make(a=1): return a"), defined("def make(a=2): return a"),
         defined("def make(a={1, 2}): return a"), defined("def make(a=np.ones(2)): return a"),
     ]  # fmt: skip

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import fedprivacy as fp
 from fedprivacy.records.run_directory import read_document
 from tests.scenarios.api.kernel import CellExecutionError, Kernel, kernel, wait_until
+from tests.scenarios.engines.hashes import final_hash
 
 pytestmark = [
     pytest.mark.slow,
@@ -62,6 +64,22 @@ def test_in_a_notebook(cells: Kernel) -> None:
     cells.run("runs[1]")
     assert "<table" in cells.shown()
     cells.run("both.figure()")
+
+
+def test_a_notebook_shows_progress(cells: Kernel) -> None:
+    cells.run('fp.run("digits", rounds=2, workers=2)')
+    assert "2 of 2 rounds, accuracy 0." in cells.shown()
+    cells.run('fp.compare("digits", trusts=["central"], epsilons=[2], seeds=[1, 2], rounds=1, workers=2)')
+    assert "2 of 2 " in cells.shown()
+    cells.run('fp.ask("star-wars-survey")')
+    assert "seen-it" in cells.shown()
+
+
+def test_a_notebook_gives_the_bits_of_a_script(cells: Kernel, tmp_path: Path) -> None:
+    printed = cells.run('print(fp.run("digits", rounds=2, workers=2, progress=False).path.absolute())')
+    script = fp.run("digits", rounds=2, workers=1, progress=False, out=tmp_path)
+    notebook = fp.read(printed.strip())
+    assert final_hash(notebook.document) == final_hash(script.document)
 
 
 def test_an_interrupted_notebook_closes_the_record(cells: Kernel, work: Path) -> None:
