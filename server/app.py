@@ -260,7 +260,7 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 app = ServerApp()
 # Data that every process with the scenario reads completely, the server's too.
-_FILES = ("npz", "flwr-datasets")
+_FILES = ("npz", "table", "flwr-datasets")
 
 
 @app.main()

@@ -38,7 +38,7 @@ from fedprivacy.sampling.cohorts import (
     SeparatedSampling,
 )
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 from fedprivacy.training.model_spec import Blueprint, blueprint
@@ -99,7 +99,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
         InputError: its noise is not that of the scenario's epsilon.
     """
     privacy, mechanism = scenario.privacy, stored.mechanism
-    settled = None if isinstance(scenario.data, Npz | FlwrDatasets) else scenario.population
+    settled = None if isinstance(scenario.data, FileData) else scenario.population
     dimension = getattr(mechanism, "dimension", 0)
     population = stored.population if settled is None else settled
     facts = Facts(population, lambda: dimension, lambda: stored.least_records or 1)

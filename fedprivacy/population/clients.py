@@ -17,10 +17,10 @@ from fedprivacy.data.datasets import Dataset, digits, purchase_like, synthetic
 from fedprivacy.data.scaling import Scaling, moments
 from fedprivacy.errors import InputError
 from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
 
-Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets
+Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | TableFile
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ def population(options: Options | OnNodes) -> Population:
             'data.name = "on-nodes": the records of this scenario are on nodes, and not here. It runs over '
             "SuperNodes that were given them (docs/nodes.md): fedprivacy run SCENARIO --engine superlink"
         )
-    return _population(options, npz.stamp(options.file) if isinstance(options, Npz | FlwrDatasets) else None)
+    return _population(options, npz.stamp(options.file) if isinstance(options, FileData) else None)
 
 
 @lru_cache(maxsize=2)
 def _population(options: Options, stamp: tuple[str, int, int] | None) -> Population:
-    if isinstance(options, Npz | FlwrDatasets):
+    if isinstance(options, FileData):
         return _from_file(options)
     data = _generated(options)
     partition = _deal(options, data.y, None)
@@ -94,7 +94,7 @@ def _population(options: Options, stamp: tuple[str, int, int] | None) -> Populat
     return Population(replace(data, x=scaling(data.x), x_test=scaling(data.x_test)), partition)
 
 
-def _from_file(options: Npz | FlwrDatasets) -> Population:
+def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
     path, facts = options.file, options.facts
     y, y_test = (npz.array(path, name).astype(np.int64) for name in ("y_train", "y_test"))
     users = npz.array(path, "user_train") if options.partition == "by-user" else None
@@ -132,7 +132,7 @@ def _scaling(
     public: Callable[[], Iterable[NDArray[Any]]],
 ) -> Scaling:
     """The scaling of a scenario; `public` gives the used columns of the records that no client owns."""
-    fill = isinstance(options, Npz | FlwrDatasets) and options.missing == "zero"
+    fill = isinstance(options, FileData) and options.missing == "zero"
     plain = Scaling(options.scaling, columns, fill)
     if options.scaling == "bounds":
         low, high = np.array(options.low, np.float64), np.array(options.high, np.float64)

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
@@ -66,6 +66,7 @@ KINDS: dict[str, Kind] = {
             "synthetic": Synthetic,
             "purchase-like": PurchaseLike,
             "npz": Npz,
+            "table": TableFile,
             "flwr-datasets": FlwrDatasets,
             "on-nodes": OnNodes,
         },

@@ -17,6 +17,7 @@ from fedprivacy.scenario.on_nodes import ON_NODES, shape_of
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
 
+MADE = ("table", "flwr-datasets")  # data sets that are made into an .npz file
 # Term of the privacy plan -> the key that sets it.
 PLAN_KEYS = {
     "trust": "privacy.trust",
@@ -74,7 +75,7 @@ class Values:
         """The .npz file of the data, or what keeps it from being made; None where none is named."""
         if self["data.name"] == "npz":
             return self["data.path"] or None
-        return loaded_file(self) if self["data.name"] == "flwr-datasets" else None
+        return loaded_file(self) if self["data.name"] in MADE else None
 
     @property
     def records(self) -> int | None:
@@ -172,19 +173,21 @@ class Values:
 
 
 def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
-    """The .npz file of a data set that flwr-datasets loads, or the reason for none.
+    """The .npz file that a table or a data set of flwr-datasets is made into, or the reason for none.
 
-    None where a key that says what to load is missing or wrong by itself.
+    None where a key of the source is missing or wrong by itself.
     """
-    from fedprivacy.data.hub import file
+    from fedprivacy.data import hub, table_file
     from fedprivacy.data.source import Source, SourceError
 
-    keys = {field.name: v[f"data.{field.name}"] for field in fields(Source)}
-    needed = (keys["path"], keys["train"], keys["test"], keys["label"])
-    if None in needed or any(f"data.{key}" in v.broken for key in keys):
+    of_table = v["data.name"] == "table"
+    kind = table_file.TableSource if of_table else Source
+    keys = {field.name: v[f"data.{field.name}"] for field in fields(kind)}
+    needed = ("path", "label", "held_out") if of_table else ("path", "train", "test", "label")
+    if any(keys[key] is None for key in needed) or any(f"data.{key}" in v.broken for key in keys):
         return None
     try:
-        return file(Source.of(keys))
+        return table_file.file(table_file.TableSource.of(keys)) if of_table else hub.file(Source.of(keys))
     except SourceError as error:
         return error.findings
 

@@ -12,7 +12,7 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.verification.differences import difference, refusal, refuse_difference
 from fedprivacy.verification.parts import plain, refuse_parts
 from fedprivacy.verification.run import check_plan
@@ -73,7 +73,7 @@ def _facts(document: Mapping[str, Any], plan: Plan, where: str) -> dict[str, Any
 
 def _tested(scenario: Scenario) -> tuple[bool, ...]:
     """Whether held-out records may belong to clients, which only a file can state."""
-    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
+    file = isinstance(scenario.data, FileData) and scenario.data.partition == "by-user"
     return (False, True) if file and scenario.evaluation.on == "test" else (False,)
 
 

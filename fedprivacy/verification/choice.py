@@ -12,7 +12,7 @@ from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
@@ -73,7 +73,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     ]
     _check_choice(document, scenario, plans, where)
     data, tested = scenario.data, document["tested"]
-    if tested and not (isinstance(data, Npz | FlwrDatasets) and data.partition == "by-user"):
+    if tested and not (isinstance(data, FileData) and data.partition == "by-user"):
         raise refusal(where, "tested", "says true, and no held-out record is a client's", AGAIN)
     with placed(where, "plans", AGAIN):
         claims = claims_of(scenario, plans, document["choice"]["candidate"], tested=tested)

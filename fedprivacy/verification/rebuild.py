@@ -18,7 +18,7 @@ from fedprivacy.guarantees.per_client import group_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.verification.differences import difference, placed, refusal
 
 STOPPED = ("interrupted", "failed")
@@ -122,7 +122,7 @@ def _possible(
     held, released = stored["held"], stored.get(COMPLETED, stored)
     early_stopping = scenario.server.patience is not None
     # Only a file can say that held-out records are those of clients.
-    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
+    file = isinstance(scenario.data, FileData) and scenario.data.partition == "by-user"
     noted = TESTED_NOTE in document["notes"]
     unknown = (noted, not noted) if file and scenario.evaluation.on == "test" else (False,)
     # What says so of the rounds that completed was resumed after a fault.

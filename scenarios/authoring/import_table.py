@@ -78,10 +78,7 @@ def import_table(
     whole = tables.table(frame, label, client, drop, str(path))
     notes = list(whole.notes)
     if fraction is None:
-        train, held = (
-            whole.rows(np.flatnonzero(part))
-            for part in (whole.positions < records, whole.positions >= records)
-        )
+        train, held = tables.split_at(whole, records)
     else:
         train, held, note = tables.split(whole, fraction)
         notes.append(note)

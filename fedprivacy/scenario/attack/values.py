@@ -9,7 +9,7 @@ from typing import Any
 
 from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.attack.sections import Attack, GameSettings
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
 
@@ -67,7 +67,7 @@ class GameValues:
     def _records(self) -> int:
         data = self.run.data
         assert not isinstance(data, OnNodes)  # which is reported alone
-        return data.facts.records if isinstance(data, Npz | FlwrDatasets) else data.train_records
+        return data.facts.records if isinstance(data, FileData) else data.train_records
 
 
 @dataclass(frozen=True)
